@@ -1,0 +1,57 @@
+# Every target sets up what it needs in .venv and reuses it while nothing changed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+NATIVE := CMakeLists.txt $(wildcard native/*.cpp native/*.hpp)
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+
+.PHONY: demo test test-all lint format stubs bench experiments clean
+
+demo: $(VENV)/.demo
+	$(BIN)/qwyc demo
+
+test: lint
+	$(BIN)/python -m pytest
+
+# What needs more time than `make test` may take: packages built and installed as users get them.
+test-all: $(VENV)/.dev
+	$(BIN)/python -m pytest -m slow -n 0
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run -Werror native/*.cpp native/*.hpp
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i native/*.cpp native/*.hpp
+
+# The checked-in stub of the native module; a test fails when it is out of date.
+stubs: $(VENV)/.dev
+	$(BIN)/python -m nanobind.stubgen -q -m qwyc._native -o src/qwyc/_native.pyi
+
+bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/adult.py
+
+experiments: $(VENV)/.dev
+	$(BIN)/python experiments/optimism.py
+
+clean:
+	rm -rf $(VENV) build dist
+
+# Build tools first, then the package in place, built with them; .demo and .dev differ in extras.
+$(VENV)/.tools: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "qwyc needs Python 3.10 or later")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install --upgrade pip scikit-build-core nanobind cmake ninja
+	touch $@
+
+$(VENV)/.demo: $(VENV)/.tools $(NATIVE)
+	$(PIP) install --no-build-isolation --editable '.[demo]'
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.tools $(NATIVE)
+	$(PIP) install --no-build-isolation --editable '.[dev]'
+	touch $@

@@ -1,0 +1,31 @@
+// Quitting: evaluate base models in policy order, stop a row as soon as a threshold is crossed.
+#pragma once
+
+#include "forest.hpp"
+
+namespace qwyc {
+
+struct PolicyView {
+    std::span<const int32_t> order;        // (T,) the paper's pi
+    std::span<const double> lower, upper;  // (T,) eps- and eps+; quit where sum < lower or > upper
+    double threshold;                      // beta: a complete row is positive where score >= beta
+};
+
+// One entry per row.
+struct DecisionsOut {
+    uint8_t* positive;  // 1 positive, 0 negative
+    int32_t* steps;     // base models evaluated; T means complete
+    double* score;      // the full score where complete, otherwise the running sum at the quit
+};
+
+// Over trees: rows (n, n_features) in C order.
+template <class Real>
+void decide(const Forest<Real>& forest, const PolicyView& policy, const Real* rows, int64_t n,
+            const DecisionsOut& out, int threads);
+
+// Over scores that are known already: values (T, n) by base model, full (n,).
+template <class Score>
+void apply(const PolicyView& policy, const Score* values, double base, const double* full,
+           int64_t n, const DecisionsOut& out, int threads);
+
+}  // namespace qwyc

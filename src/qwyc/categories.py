@@ -1,0 +1,213 @@
+"""One column -> numbers, and category values -> the codes that a model stores.
+
+A value matches a category as Python compares them: 3, 3.0 and np.int8(3) are one category, "3" is
+another. Work is done once per distinct value; rows only take the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qwyc.errors import InputError
+
+if TYPE_CHECKING:
+    from narwhals import Series
+
+Array = npt.NDArray[Any]
+Codes = npt.NDArray[np.float64]  # (N,) a category's position; NaN missing; -1 invalid
+
+_NAMED_AT_MOST = 20  # categories in one message
+_FEW_ROWS = 200  # up to here, looking every row up is quicker than finding distinct values
+
+
+def is_null(value: object) -> bool:
+    """None, NaN, and pandas' NA and NaT."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or _is_nan(value)
+
+
+def _is_nan(value: object) -> bool:
+    return isinstance(value, (float, np.floating)) and bool(value != value)
+
+
+# ---- categories -> codes ---------------------------------------------------------------------
+
+
+def of_column(column: Series[Any], known: Sequence[Any], unseen: str, where: str) -> Codes:
+    """Codes of a data frame's column. `known` are the model's categories, position = code."""
+    import narwhals as nw
+
+    if column.dtype in (nw.String, nw.Categorical, nw.Enum):
+        few = len(column) <= _FEW_ROWS
+        taken, distinct = (np.arange(len(column)), column.to_list()) if few else _factorize(column)
+        none_is_value = column.implementation.is_polars()
+        return _take(taken, distinct, known, unseen, where, none_is_value)
+    values, null = numbers(column, where, categorical=True)
+    if values.dtype.kind == "O":
+        if column.implementation.is_pandas_like() and None not in known:
+            taken, unique = column.to_native().factorize()  # -1 for None and NaN
+            return _take(taken, [*unique, None], known, unseen, where)
+        return of_objects(values, known, unseen, where)
+    codes = of_numbers(values, known, unseen, where, ignore=null)
+    if null is not None:
+        codes[null] = _null_code(column, known)
+    return codes
+
+
+def of_numbers(
+    values: Array, known: Sequence[Any], unseen: str, where: str, ignore: Array | None = None
+) -> Codes:
+    """Codes of numbers, (N,), by value; rows in the mask `ignore` may hold anything."""
+    numeric = [(value, code) for code, value in enumerate(known) if value is not None]
+    if any(isinstance(value, str) for value, _ in numeric):
+        raise InputError(
+            f"{where} holds numbers ({values.dtype}), but the model was trained on the categories "
+            f"{_shown(known)}; pass those values, not their codes"
+        )
+    # Large integers are told apart only as integers.
+    integers = values.dtype.kind in "biu" and values.dtype != np.uint64
+    integers &= all(isinstance(value, int) and abs(value) < 2**63 for value, _ in numeric)
+    dtype = np.int64 if integers else np.float64
+    keys = np.array([value for value, _ in numeric], dtype)  # (n_categories,)
+    order = np.argsort(keys, kind="stable")
+    codes = np.array([code for _, code in numeric], np.float64)[order]
+    numbers = values.astype(dtype)
+    if not len(keys):
+        at, hit = np.zeros(len(values), np.intp), np.zeros(len(values), bool)
+        keys, codes = np.zeros(1, dtype), np.full(1, np.nan)
+    else:
+        keys = keys[order]
+        at = np.minimum(np.searchsorted(keys, numbers), len(keys) - 1)
+        hit = keys[at] == numbers
+    nan = numbers != numbers
+    miss = ~hit & ~nan
+    if ignore is not None:
+        miss &= ~ignore
+    if unseen == "error" and miss.any():
+        _refuse(values[int(np.argmax(miss))].item(), known, where)
+    return np.where(hit, codes[at], np.where(nan, np.nan, _unseen_code(unseen)))
+
+
+def of_objects(values: Array, known: Sequence[Any], unseen: str, where: str) -> Codes:
+    """Codes of Python objects, (N,). None is missing, unless the model has it as a category."""
+    position: dict[Any, int] = {}
+    taken = np.empty(len(values), np.intp)
+    for i, value in enumerate(values.tolist()):
+        key = None if value is not None and is_null(value) else (value,)  # tuples: values as such
+        try:
+            taken[i] = position.setdefault(key, len(position))
+        except TypeError:
+            raise InputError(
+                f"row {i} of {where} is a {type(value).__name__}, which is not a category"
+            ) from None
+    distinct = [_MISSING if key is None else key[0] for key in position]
+    return _take(taken, distinct, known, unseen, where, none_is_value=True)
+
+
+_MISSING = float("nan")
+
+
+def _take(
+    taken: Array,
+    distinct: Sequence[Any],
+    known: Sequence[Any],
+    unseen: str,
+    where: str,
+    none_is_value: bool = False,
+) -> Codes:
+    """Codes of distinct[taken]. What is not `known` and does occur is unseen."""
+    lookup = {value: code for code, value in enumerate(known)}
+    table = np.full(len(distinct), np.nan)  # (n_distinct,)
+    strange = np.zeros(len(distinct), bool)
+    for i, value in enumerate(distinct):
+        if value is None and not none_is_value:
+            continue
+        code = lookup.get(value)
+        if code is not None:
+            table[i] = code
+        elif not is_null(value):
+            table[i], strange[i] = _unseen_code(unseen), True
+    if unseen == "error" and strange.any():
+        hit = strange[taken]  # (N,)
+        if hit.any():
+            _refuse(distinct[taken[int(np.argmax(hit))]], known, where)
+    return table[taken]
+
+
+def _unseen_code(unseen: str) -> float:
+    return -1.0 if unseen == "invalid" else np.nan
+
+
+def _null_code(column: Series[Any], known: Sequence[Any]) -> float:
+    """scikit-learn tells None (a Polars null) from NaN (a pandas null), and may have None among its
+    categories."""
+    if column.implementation.is_polars() and None in known:
+        return float(list(known).index(None))
+    return np.nan
+
+
+def _refuse(value: object, known: Sequence[Any], where: str) -> None:
+    raise InputError(
+        f"{where} holds {value!r}, a category that the model was not trained on; it knows "
+        f"{_shown(known)}"
+    )
+
+
+def _shown(known: Sequence[Any]) -> str:
+    more = ", ..." if len(known) > _NAMED_AT_MOST else ""
+    return ", ".join(repr(value) for value in known[:_NAMED_AT_MOST]) + more
+
+
+# ---- columns of data frames ------------------------------------------------------------------
+
+
+def _factorize(column: Series[Any]) -> tuple[Array, list[Any]]:
+    """(N,) positions into a list of values that holds every value of the column at least."""
+    import narwhals as nw
+
+    if column.implementation.is_pandas_like():
+        native = column.to_native()
+        if hasattr(native.dtype, "categories"):  # a Categorical, but not an Arrow dictionary
+            return native.cat.codes.to_numpy(), [*native.cat.categories, None]
+        if column.dtype == nw.String:
+            taken, unique = native.factorize()
+            return taken, [*unique, None]  # -1, missing, takes the last
+    elif column.implementation.is_pyarrow() and column.dtype == nw.String:
+        column = column.cast(nw.String)  # string views have no kernels
+    distinct = column.unique().to_list()
+    taken = column.replace_strict(distinct, list(range(len(distinct))), return_dtype=nw.Int64)
+    return taken.to_numpy(), distinct
+
+
+def numbers(
+    column: Series[Any], where: str, *, categorical: bool = False
+) -> tuple[Array, npt.NDArray[np.bool_] | None]:
+    """(N,) numbers, or Python objects that may be, and where they are null if not NaN already."""
+    import narwhals as nw
+
+    dtype = column.dtype
+    if str(dtype).startswith(("Decimal", "Int128", "UInt128")):
+        column = column.cast(nw.Float64)
+    elif dtype in (nw.String, nw.Categorical, nw.Enum):
+        raise _no_mapping(where, str(dtype).split("(")[0])
+    elif (dtype.is_integer() or dtype == nw.Boolean) and column.null_count():
+        null = column.is_null().to_numpy()
+        return column.fill_null(False if dtype == nw.Boolean else 0).to_numpy(), null
+    elif not (dtype.is_numeric() or dtype in (nw.Boolean, nw.Object, nw.Unknown)):
+        raise InputError(f"{where} holds {dtype}; the model takes numbers")
+    values = column.to_numpy()
+    if values.dtype.kind not in "biufO":
+        raise InputError(f"{where} holds {values.dtype}; the model takes numbers")
+    if values.dtype.kind == "O" and not categorical and any(isinstance(v, str) for v in values):
+        raise _no_mapping(where, "text")
+    return values, None
+
+
+def _no_mapping(where: str, kind: str) -> InputError:
+    return InputError(
+        f"{where} holds {kind}, but the model does not store which code each value has; pass the "
+        "codes as numbers, as in training"
+    )

@@ -1,0 +1,84 @@
+"""Classifier: an ensemble, the policy that makes it quit early, and what is known about the two."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qwyc.certify import Certificate
+from qwyc.ensemble import Ensemble
+from qwyc.errors import OptionError
+from qwyc.policy import Decisions, Policy
+from qwyc.threads import thread_count
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Classifier:
+    """Makes the decisions of a full ensemble from as few of its base models as each row needs.
+
+    Rows may be NumPy arrays or pandas, Polars and Arrow tables. All methods may be called from many
+    threads at once."""
+
+    ensemble: Ensemble
+    policy: Policy
+    certificate: Certificate
+
+    def __post_init__(self) -> None:
+        if self.policy.n_models != self.ensemble.n_models:
+            raise OptionError(
+                f"the policy is for {self.policy.n_models} base models; "
+                f"the ensemble has {self.ensemble.n_models}"
+            )
+
+    def predict(self, X: Any, *, threads: int | None = None) -> npt.NDArray[Any]:
+        """The class of every row, (N,), as the source model's own `predict` gives it."""
+        label: npt.NDArray[Any] = self.decide(X, threads=threads).label
+        return label
+
+    def decide(self, X: Any, *, threads: int | None = None) -> Decisions:
+        """The class of every row, how many base models it took, its score and whether the score is
+        complete."""
+        policy = self.policy
+        positive, steps, score = self.ensemble.native.decide(
+            self.ensemble.matrix(X),
+            policy.order,
+            policy.lower,
+            policy.upper,
+            policy.threshold,
+            thread_count(threads),
+        )
+        label = self.ensemble.classes[positive]
+        return Decisions(label, steps, score, steps == policy.n_models)
+
+    def score_full(self, X: Any, *, threads: int | None = None) -> npt.NDArray[np.float64]:
+        """The full score of every row, (N,), from every base model."""
+        return self.ensemble.score_full(X, threads=threads)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a `.qwyc` file; an existing one is replaced in one step or not at all."""
+        from qwyc import artifact
+
+        artifact.save(self, path)
+
+    def __repr__(self) -> str:
+        source, policy = self.ensemble.source, self.policy
+        negative, positive = (str(c) for c in self.ensemble.classes)
+        quits = {
+            "both": f"quits early for {negative} and {positive}",
+            "negative": f"quits early for {negative} only; {positive} always gets its full score",
+            "positive": f"quits early for {positive} only; {negative} always gets its full score",
+            "never": "never quits early",
+        }[policy.quit]
+        return (
+            f"qwyc.Classifier: {policy.n_models} trees from {source.library} {source.version} "
+            f"({source.kind}), {self.ensemble.inputs.n_features} features\n"
+            f"  decision   {positive} where score >= {policy.threshold:g}, otherwise {negative}; "
+            f"{quits}\n"
+            f"  work       {self.certificate.mean_models:.1f} of {policy.n_models} base models per "
+            f"row on the sample\n"
+            f"  agreement  {self.certificate}"
+        )

@@ -1,0 +1,178 @@
+"""Ensemble: a trained tree ensemble as flat arrays, whatever library it came from.
+
+An importer builds one (`qwyc.read_model`), the scorer and the engine run it, the artifact stores it.
+It is complete and frozen: nothing here refers back to the source library.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qwyc import _native, tables
+from qwyc.errors import ModelError
+from qwyc.scores import ScoreMatrix
+from qwyc.threads import thread_count
+
+Category = str | int | float | bool
+
+
+class NodeFlag(enum.IntFlag):
+    """What a split does besides comparing (native/forest.hpp has the same numbers)."""
+
+    DEFAULT_LEFT = 1  # a missing value goes left
+    CATEGORICAL = 2  # the split is a set of category codes, not a threshold
+    IN_SET_LEFT = 4  # a code in the set goes left (otherwise right)
+    ZERO_IS_MISSING = 8  # |x| <= 1e-35 counts as missing (LightGBM's zero_as_missing)
+
+
+class Summation(enum.IntEnum):
+    """How the source library adds its base models up; the full score is that, bit for bit."""
+
+    FLOAT32 = 0  # base + f_1 + ... + f_T, every partial sum rounded to float32 (XGBoost)
+    FLOAT64 = 1  # (base + f_1 + ... + f_T) / divisor in float64 (LightGBM, scikit-learn boosting)
+    SHARES = 2  # both classes' shares added apart in float64, divided, compared (random forests)
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """T binary decision trees. Tree t owns nodes node_begin[t]:node_begin[t+1], children after their
+    parents, root first; and leaves leaf_begin[t]:leaf_begin[t+1], one more than it has nodes."""
+
+    node_begin: npt.NDArray[np.int64]  # (T + 1,)
+    leaf_begin: npt.NDArray[np.int64]  # (T + 1,)
+    feature: npt.NDArray[np.int32]  # (n_nodes,)
+    threshold: npt.NDArray[Any]  # (n_nodes,) of the dtype that rows are converted to
+    left: npt.NDArray[np.int32]  # (n_nodes,) counted within the tree: >= 0 a node, < 0 leaf ~left
+    right: npt.NDArray[np.int32]  # (n_nodes,)
+    flags: npt.NDArray[np.uint8]  # (n_nodes,) NodeFlag
+    category_begin: npt.NDArray[np.int64]  # (n_nodes + 1,) into category_words
+    category_words: npt.NDArray[np.uint32]  # bit sets of category codes, 32 codes a word
+    leaf_value: npt.NDArray[np.float64]  # (n_leaves,) the source's own values
+    leaf_other: npt.NDArray[np.float64]  # (n_leaves,) the other class's share; empty but for SHARES
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees, T."""
+        return len(self.node_begin) - 1
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What rows must look like for the model to take them."""
+
+    n_features: int
+    names: tuple[str, ...] | None  # None: the model knows its columns by position only
+    dtype: str  # "float32" or "float64": rows are converted to it before any comparison
+    categories: Mapping[int, tuple[Category, ...]] = field(default_factory=dict)  # code -> value
+    arrays_hold_values: bool = False  # plain arrays hold category values too (otherwise codes)
+    unseen: str = "missing"  # an unseen category is "missing" or an "error", as in the source
+    missing: float = float("nan")  # a value that means missing, besides NaN
+    accepts_missing: bool = True  # otherwise NaN is refused, as the source does
+    accepts_infinity: bool = True
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where an ensemble came from."""
+
+    library: str  # "xgboost", "lightgbm", "scikit-learn"
+    version: str  # of the library that wrote the model, "" where the model does not say
+    kind: str  # the model's own name for itself, such as "binary:logistic"
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """f(x) = base + sum of T trees; the full decision is classes[1] where f(x) >= threshold."""
+
+    trees: Trees
+    inputs: Inputs
+    summation: Summation
+    less_equal: bool  # a row goes left where x <= threshold (otherwise x < threshold)
+    truncates: bool  # category codes are cut to integers before their sign is looked at
+    base: float
+    divisor: float  # T for averages, otherwise 1
+    threshold: float  # the smallest full score that the source calls positive
+    classes: npt.NDArray[Any]  # (2,) negative, positive
+    source: Source
+
+    @property
+    def n_models(self) -> int:
+        """Number of base models, T."""
+        return self.trees.n_trees
+
+    @cached_property
+    def native(self) -> _native.Forest:
+        """The same ensemble in the native core; raises ModelError where the arrays are not sound."""
+        t = self.trees
+        try:
+            return _native.Forest(
+                t.node_begin,
+                t.leaf_begin,
+                t.feature,
+                t.threshold,
+                t.left,
+                t.right,
+                t.flags,
+                t.category_begin,
+                t.category_words,
+                t.leaf_value,
+                t.leaf_other,
+                n_features=self.inputs.n_features,
+                summation=int(self.summation),
+                less_equal=self.less_equal,
+                truncates=self.truncates,
+                base=self.base,
+                divisor=self.divisor,
+            )
+        except ValueError as error:
+            raise ModelError(f"the model's trees are not sound: {error}") from None
+
+    def matrix(self, X: Any) -> npt.NDArray[Any]:
+        """Rows as the trees take them: (N, n_features), C order, of `inputs.dtype`."""
+        return tables.to_matrix(X, self.inputs)
+
+    def scores(self, X: Any, *, threads: int | None = None) -> ScoreMatrix:
+        """Every base model on every row."""
+        values, full = self.native.score_matrix(self.matrix(X), thread_count(threads))
+        return ScoreMatrix(
+            values=values.T, base=self.base / self.divisor, threshold=self.threshold, full=full
+        )
+
+    def score_full(self, X: Any, *, threads: int | None = None) -> npt.NDArray[np.float64]:
+        """The full score of every row, (N,), bit for bit the source library's own."""
+        return self.native.score_full(self.matrix(X), thread_count(threads))
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over everything that decides a row: equal digests decide alike."""
+        facts = {
+            "inputs": [
+                self.inputs.n_features,
+                self.inputs.names,
+                self.inputs.dtype,
+                sorted(self.inputs.categories.items()),
+                self.inputs.arrays_hold_values,
+                self.inputs.unseen,
+                repr(self.inputs.missing),
+                self.inputs.accepts_missing,
+                self.inputs.accepts_infinity,
+            ],
+            "rules": [int(self.summation), self.less_equal, self.truncates],
+            "numbers": [float(v).hex() for v in (self.base, self.divisor, self.threshold)],
+            "classes": [self.classes.dtype.str, self.classes.tolist()],
+        }
+        digest = hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode())
+        for name in sorted(Trees.__dataclass_fields__):
+            array = np.ascontiguousarray(getattr(self.trees, name))
+            digest.update(f"{name}{array.dtype.str}{array.shape}".encode())
+            digest.update(array.tobytes())
+        return digest.hexdigest()

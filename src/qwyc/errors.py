@@ -1,0 +1,32 @@
+"""Every error that qwyc raises on purpose. All derive from `QwycError`, and from the built-in
+exception that a caller would expect as well."""
+
+from __future__ import annotations
+
+
+class QwycError(Exception):
+    """Base class of all errors that qwyc raises on purpose."""
+
+
+class ModelError(QwycError, ValueError):
+    """The model cannot be read, or is of a kind that is not supported."""
+
+
+class ParityError(QwycError, ValueError):
+    """The model as read does not decide like the live model it was read from."""
+
+
+class InputError(QwycError, ValueError):
+    """Rows that the model cannot take: a missing column, a wrong shape, an unknown category."""
+
+
+class OptionError(QwycError, ValueError):
+    """An option has a value outside what is allowed."""
+
+
+class ArtifactError(QwycError, OSError):
+    """A `.qwyc` file that cannot be read or written."""
+
+
+class MissingDependencyError(QwycError, ImportError):
+    """An optional library is needed for this and is not installed."""

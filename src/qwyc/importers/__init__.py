@@ -1,0 +1,72 @@
+"""From a model, live or in a file, to an Ensemble. One module per source library; each has
+
+    is_live(model)                      is this one of the library's own objects?
+    read_live(model)                    -> Ensemble
+    live_labels(model, X, ensemble)     the library's own decisions, to prove parity with
+    looks_like(head), read_file(path)   the same for files (not for scikit-learn: a pickle is code)
+
+Reading a file imports nothing of the library that wrote it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from qwyc.ensemble import Ensemble
+from qwyc.errors import ModelError
+from qwyc.importers import lightgbm, sklearn, xgboost
+
+# scikit-learn last: the other two subclass its estimators.
+LIVE = (xgboost, lightgbm, sklearn)
+FILES = (xgboost, lightgbm)
+
+SUPPORTED = (
+    "binary classifiers from XGBoost (JSON or UBJSON file, Booster, XGBClassifier), LightGBM (text "
+    "file, Booster, LGBMClassifier) and scikit-learn (RandomForestClassifier, ExtraTreesClassifier, "
+    "GradientBoostingClassifier, HistGradientBoostingClassifier)"
+)
+
+
+def read_model(model: Any) -> Ensemble:
+    """Read a trained model: a path, or a live XGBoost, LightGBM or scikit-learn object."""
+    if isinstance(model, Ensemble):
+        return model
+    if isinstance(model, (str, os.PathLike)):
+        return _read_file(Path(model))
+    for importer in LIVE:
+        if importer.is_live(model):
+            return importer.read_live(model)
+    kind = f"{type(model).__module__}.{type(model).__qualname__}"
+    raise ModelError(f"cannot read a model of type {kind}; supported are {SUPPORTED}")
+
+
+def live_labels(model: Any, X: Any, ensemble: Ensemble) -> npt.NDArray[Any] | None:
+    """The labels that a live model itself gives to X; None for anything that is not live."""
+    for importer in LIVE:
+        if importer.is_live(model):
+            labels: npt.NDArray[Any] = importer.live_labels(model, X, ensemble)
+            return labels
+    return None
+
+
+def _read_file(path: Path) -> Ensemble:
+    try:
+        with path.open("rb") as file:
+            head = file.read(512)
+    except OSError as error:
+        raise ModelError(f"cannot read {path}: {error.strerror or error}") from None
+    for importer in FILES:
+        if importer.looks_like(head):
+            return importer.read_file(path)
+    if b'"qwyc"' in head:
+        raise ModelError(f"{path} is a qwyc classifier, not a model; open it with qwyc.load")
+    if head[:1] == b"\x80" or path.suffix in (".pkl", ".pickle", ".joblib"):
+        raise ModelError(
+            f"{path} looks like a pickle, and reading one runs code; load it yourself and pass the "
+            "live model"
+        )
+    raise ModelError(f"{path} is not a model file that qwyc knows; supported are {SUPPORTED}")

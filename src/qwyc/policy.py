@@ -1,0 +1,106 @@
+"""Policy: one order of the base models and two thresholds per step; and what it decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qwyc import _native
+from qwyc.errors import InputError, OptionError
+from qwyc.scores import ScoreMatrix
+from qwyc.threads import thread_count
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """What was decided about N rows, and how much it took."""
+
+    label: npt.NDArray[Any]  # (N,) the class; 0 and 1 where no classes are known
+    steps: npt.NDArray[np.int32]  # (N,) base models evaluated
+    score: npt.NDArray[np.float64]  # (N,) the full score where complete, else the running sum
+    complete: npt.NDArray[np.bool_]  # (N,) every base model was evaluated
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __repr__(self) -> str:
+        if not len(self):
+            return "Decisions(0 rows)"
+        return (
+            f"Decisions({len(self):,} rows, {self.steps.mean():.1f} base models on average, "
+            f"{self.complete.mean():.1%} complete)"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """After step r a row quits negative where its running sum is below lower[r], positive where it is
+    above upper[r]; a row that never quits is decided by its full score (>= threshold)."""
+
+    order: npt.NDArray[np.int32]  # (T,) the paper's pi: which base model runs at each step
+    lower: npt.NDArray[np.float64]  # (T,) eps-, -inf where nothing quits negative
+    upper: npt.NDArray[np.float64]  # (T,) eps+, +inf where nothing quits positive
+    threshold: float  # the paper's beta
+    costs: npt.NDArray[np.float64]  # (T,) c_t by base model, not by step
+
+    def __post_init__(self) -> None:
+        for name, dtype in (("order", np.int32), ("lower", float), ("upper", float), ("costs", float)):
+            array = np.array(getattr(self, name), dtype=dtype)  # a copy: a policy never changes
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        n = len(self.order)
+        if n == 0 or any(a.shape != (n,) for a in (self.order, self.lower, self.upper, self.costs)):
+            raise OptionError("order, lower, upper and costs must each have one entry per base model")
+        if not np.array_equal(np.sort(self.order), np.arange(n)):
+            raise OptionError("order must name every base model exactly once")
+        if not np.all(self.lower <= self.upper):  # also catches NaN
+            raise OptionError("lower must not exceed upper at any step")
+        if not (np.isfinite(self.costs).all() and (self.costs > 0).all()):
+            raise OptionError("costs must be positive numbers")
+        if np.isnan(self.threshold):
+            raise OptionError("threshold must be a number; got NaN")
+
+    @property
+    def n_models(self) -> int:
+        """Number of base models, T."""
+        return len(self.order)
+
+    @property
+    def quit(self) -> str:
+        """Which early decisions the thresholds allow: "both", "negative", "positive" or "never"."""
+        negative, positive = self.lower.max() > -np.inf, self.upper.min() < np.inf
+        if negative and positive:
+            return "both"
+        return "negative" if negative else "positive" if positive else "never"
+
+    def apply(self, scores: Any, *, threads: int | None = None) -> Decisions:
+        """Decide rows whose scores are known: a ScoreMatrix or any (N, T) array."""
+        matrix = scores if isinstance(scores, ScoreMatrix) else ScoreMatrix.from_array(scores)
+        if matrix.values.shape[1] != self.n_models:
+            raise InputError(
+                f"scores have {matrix.values.shape[1]} base models; the policy has {self.n_models}"
+            )
+        positive, steps, score = _native.apply_policy(
+            np.ascontiguousarray(matrix.values.T),
+            matrix.base,
+            np.ascontiguousarray(matrix.full),
+            self.order,
+            self.lower,
+            self.upper,
+            self.threshold,
+            thread_count(threads),
+        )
+        return Decisions(positive.astype(np.int64), steps, score, steps == self.n_models)
+
+    def mean_cost(self, steps: npt.NDArray[np.int32]) -> float:
+        """Mean cost of rows that took `steps` base models each; NaN for no rows."""
+        if not len(steps):
+            return float("nan")
+        spent = np.concatenate([[0.0], np.cumsum(self.costs[self.order])])
+        return float(spent[steps].mean())
+
+    def __repr__(self) -> str:
+        return f"Policy({self.n_models} base models, quits {self.quit}, threshold {self.threshold:g})"

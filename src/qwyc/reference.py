@@ -1,0 +1,189 @@
+"""The oracle: every algorithm in plain NumPy, as the paper writes it. Slow, imports nothing native,
+never used as a fallback; the tests hold the native core equal to it, to the last bit.
+
+Shapes: F is (N, T) scores, `positive` (N,) full decisions, `order` (T,), thresholds (T,).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from qwyc.ensemble import Ensemble
+
+Array = npt.NDArray[Any]
+
+
+def optimize_order(
+    F: Array, base: float, positive: Array, costs: Array, budget: int, quit: str
+) -> tuple[Array, Array, Array]:
+    """Algorithm 1: greedily take the base model with the smallest evaluation time ratio J_r."""
+    T = F.shape[1]
+    order: list[int] = []
+    lower, upper = np.full(T, -np.inf), np.full(T, np.inf)
+    undecided = np.arange(len(F))  # C_{r-1}
+    sums = np.full(len(F), base, dtype=np.float64)
+    for r in range(T - 1):  # at the last step the full score decides
+        if not len(undecided):
+            break
+        best = (np.inf, -1)
+        unused = [k for k in range(T) if k not in order]
+        for k in unused:
+            s = sums[undecided] + F[undecided, k]
+            low, high = optimize_thresholds(s, positive[undecided], budget, quit)
+            quits = np.sum((s < low) | (s > high))
+            J = costs[k] * len(s) / quits if quits else np.inf
+            if J < best[0]:
+                best = (J, k)
+        k = best[1] if best[1] >= 0 else unused[0]  # nobody can quit: keep the natural order
+        sums[undecided] += F[undecided, k]
+        s, y = sums[undecided], positive[undecided]
+        lower[r], upper[r] = place_thresholds(*optimize_thresholds(s, y, budget, quit), s)
+        negative_exit, positive_exit = s < lower[r], s > upper[r]
+        budget -= int(np.sum(negative_exit & y) + np.sum(positive_exit & ~y))
+        undecided = undecided[~(negative_exit | positive_exit)]
+        order.append(k)
+    order += [k for k in range(T) if k not in order]
+    return np.array(order, dtype=np.int32), lower, upper
+
+
+def optimize_thresholds(s: Array, y: Array, budget: int, quit: str) -> tuple[float, float]:
+    """Algorithm 2 for one step: cuts (low, high) that let the most rows quit, low first, with at
+    most `budget` of them decided differently. Rows with s < low quit negative, with s > high
+    positive; both are order statistics, so no binary search is needed."""
+    low, high = -np.inf, np.inf
+    if quit in ("both", "negative"):
+        full_positive = np.sort(s[y])
+        if len(full_positive) <= budget:
+            return np.inf, np.inf
+        low = full_positive[budget]
+        budget -= int(np.sum(full_positive < low))
+    if quit in ("both", "positive"):
+        full_negative = np.sort(s[~y & (s >= low)])[::-1]
+        high = full_negative[budget] if len(full_negative) > budget else -np.inf
+    return low, high
+
+
+def place_thresholds(low: float, high: float, s: Array) -> tuple[float, float]:
+    """Thresholds that separate the same rows as the cuts do, halfway to the next sum seen."""
+    lower, upper = -np.inf, np.inf
+    if low == np.inf:
+        lower = np.nextafter(s.max(), np.inf)
+    elif (s < low).any():
+        lower = _between(s[s < low].max(), low, low)
+    if high == -np.inf:
+        upper = lower if lower > -np.inf else np.nextafter(s.min(), -np.inf)
+    elif (s > high).any():
+        upper = _between(high, s[s > high].min(), high)
+    return lower, upper
+
+
+def _between(a: float, b: float, fallback: float) -> float:
+    middle = 0.5 * a + 0.5 * b
+    return middle if a < middle < b else fallback
+
+
+def thresholds_along(
+    F: Array, base: float, positive: Array, order: Array, budget: int, quit: str
+) -> tuple[Array, Array]:
+    """Algorithm 2 at every step of a given order."""
+    T = F.shape[1]
+    lower, upper = np.full(T, -np.inf), np.full(T, np.inf)
+    undecided = np.arange(len(F))
+    sums = np.full(len(F), base, dtype=np.float64)
+    for r in range(T - 1):
+        if not len(undecided):
+            break
+        sums[undecided] += F[undecided, order[r]]
+        s, y = sums[undecided], positive[undecided]
+        lower[r], upper[r] = place_thresholds(*optimize_thresholds(s, y, budget, quit), s)
+        negative_exit, positive_exit = s < lower[r], s > upper[r]
+        budget -= int(np.sum(negative_exit & y) + np.sum(positive_exit & ~y))
+        undecided = undecided[~(negative_exit | positive_exit)]
+    return lower, upper
+
+
+def apply_policy(
+    F: Array, base: float, full: Array, order: Array, lower: Array, upper: Array, threshold: float
+) -> tuple[Array, Array, Array]:
+    """Decide every row: (positive, steps, score), each (N,)."""
+    N, T = F.shape
+    positive, score = full >= threshold, np.array(full, dtype=np.float64)
+    steps = np.full(N, T, dtype=np.int32)
+    undecided, sums = np.arange(N), np.full(N, base, dtype=np.float64)
+    for r in range(T - 1):
+        sums[undecided] += F[undecided, order[r]]
+        s = sums[undecided]
+        quits = (s < lower[r]) | (s > upper[r])
+        positive[undecided[quits]] = s[quits] > upper[r]
+        steps[undecided[quits]] = r + 1
+        score[undecided[quits]] = s[quits]
+        undecided = undecided[~quits]
+    return positive, steps, score
+
+
+def tree_leaves(ensemble: Ensemble, rows: Array) -> Array:
+    """The leaf, counted over all trees, that every row reaches in every tree: (N, T)."""
+    trees = ensemble.trees
+    leaves = np.empty((len(rows), trees.n_trees), dtype=np.int64)
+    for t in range(trees.n_trees):
+        first, first_leaf = trees.node_begin[t], trees.leaf_begin[t]
+        single_leaf = trees.node_begin[t + 1] == first
+        at = np.full(len(rows), -1 if single_leaf else 0, dtype=np.int64)  # < 0: at leaf ~at
+        while (at >= 0).any():
+            for node in np.unique(at[at >= 0]):
+                here = at == node
+                left = _goes_left(ensemble, first + node, rows[here, trees.feature[first + node]])
+                at[here] = np.where(left, trees.left[first + node], trees.right[first + node])
+        leaves[:, t] = first_leaf + ~at
+    return leaves
+
+
+def _goes_left(ensemble: Ensemble, node: int, x: Array) -> Array:
+    trees, flags = ensemble.trees, int(ensemble.trees.flags[node])
+    default_left, categorical, in_set_left, zero_is_missing = (bool(flags & b) for b in (1, 2, 4, 8))
+    missing = np.isnan(x)
+    if zero_is_missing:
+        missing |= np.abs(x) <= np.float32(1e-35)
+    if categorical:
+        words = trees.category_words[trees.category_begin[node] : trees.category_begin[node + 1]]
+        members = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
+        code = np.trunc(np.where(missing, -1, x))
+        known = np.isin(code, members) & (code < 2**24) & (ensemble.truncates | (x >= 0))
+        left = known == in_set_left
+    else:
+        threshold = trees.threshold[node]
+        left = x <= threshold if ensemble.less_equal else x < threshold
+    return np.where(missing, default_left, left)
+
+
+def full_score(ensemble: Ensemble, leaves: Array) -> Array:
+    """The source library's own sum, (N,), from the leaves (N, T)."""
+    values = ensemble.trees.leaf_value[leaves]
+    N, T = leaves.shape
+    if ensemble.summation == 0:  # float32, one after the other
+        total32 = np.full(N, ensemble.base, dtype=np.float32)
+        for t in range(T):
+            total32 += values[:, t].astype(np.float32)
+        return total32.astype(np.float64)
+    total = np.full(N, ensemble.base, dtype=np.float64)
+    other = np.zeros(N)
+    for t in range(T):
+        total += values[:, t]
+        if ensemble.summation == 2:
+            other += ensemble.trees.leaf_other[leaves[:, t]]
+    total /= ensemble.divisor
+    if ensemble.summation == 2:  # two shares: on a tie in the last bits the comparison decides
+        other /= ensemble.divisor
+        above_half = np.nextafter(0.5, 1.0)
+        total = np.where(total > other, np.maximum(total, above_half), np.minimum(total, 0.5))
+    return total
+
+
+def score_matrix(ensemble: Ensemble, leaves: Array) -> Array:
+    """What every base model adds to the running sum, (N, T) float32, from the leaves (N, T)."""
+    values: Array = (ensemble.trees.leaf_value / ensemble.divisor).astype(np.float32)[leaves]
+    return values

@@ -1,0 +1,56 @@
+"""ScoreMatrix: what every base model says about every row of a sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qwyc.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreMatrix:
+    """Per-model scores of N rows, and the full score they add up to.
+
+    `full` is summed as the source library does it, so it may differ from `base + values.sum(1)` in
+    the last bits; the full decision is `full >= threshold`."""
+
+    values: npt.NDArray[Any]  # (N, T) float32 or float64, column-major
+    base: float  # what the running sum starts from
+    threshold: float  # the paper's beta
+    full: npt.NDArray[np.float64]  # (N,)
+
+    @property
+    def positive(self) -> npt.NDArray[np.bool_]:
+        """The full decisions, (N,)."""
+        return self.full >= self.threshold
+
+    @classmethod
+    def from_array(cls, values: Any, *, base: float = 0.0, threshold: float = 0.0) -> ScoreMatrix:
+        """Wrap a plain (N, T) array of per-model scores, whatever made it."""
+        array = np.asarray(values)
+        if array.ndim != 2 or array.shape[1] == 0:
+            raise InputError(
+                "scores must be a table of N rows by T base models, T at least 1; "
+                f"got an array of shape {array.shape}"
+            )
+        if array.dtype not in (np.float32, np.float64):
+            try:
+                array = array.astype(np.float64)
+            except (TypeError, ValueError):
+                raise InputError(f"scores must be numbers; got {array.dtype}") from None
+        array = np.asfortranarray(array)
+        bad = np.argwhere(~np.isfinite(array))
+        if len(bad):
+            i, t = bad[0]
+            raise InputError(
+                f"scores must be finite; row {i}, base model {t} is {array[i, t]}. "
+                "Leave such rows out of the sample."
+            )
+        full = np.full(len(array), base, dtype=np.float64)
+        for t in range(array.shape[1]):
+            full += array[:, t]  # one after the other: the order of the sum is part of the contract
+        return cls(values=array, base=base, threshold=threshold, full=full)
