@@ -45,7 +45,7 @@ clean:
 $(VENV)/.tools: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "qwyc needs Python 3.10 or later")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --upgrade pip scikit-build-core nanobind cmake ninja
+	$(PIP) install --upgrade pip scikit-build-core "nanobind<4" cmake ninja
 	touch $@
 
 $(VENV)/.demo: $(VENV)/.tools $(NATIVE)

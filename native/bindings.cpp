@@ -208,7 +208,7 @@ void bind_matrix_functions(nb::module_& m) {
         "fit_thresholds",
         [](Matrix<Score> values, double base, Vector<uint8_t> positive, Vector<double> costs,
            Vector<int32_t> order, int64_t budget, bool quit_negative, bool quit_positive,
-           int threads, nb::callable progress) {
+           int threads, nb::typed<nb::callable, void(int64_t)> progress) {
             const FitProblem problem{static_cast<int64_t>(values.shape(0)),
                                      static_cast<int64_t>(values.shape(1)),
                                      base,

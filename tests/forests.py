@@ -46,9 +46,7 @@ def flatten(roots, leaf_values, leaf_others, dtype):
 
         place(root)
         for feature, threshold, flags, codes, left, right in nodes:
-            for name, value in zip(
-                columns, (feature, threshold, left, right, flags), strict=True
-            ):
+            for name, value in zip(columns, (feature, threshold, left, right, flags), strict=True):
                 columns[name].append(value)
             bits = np.zeros((max(codes) // 32 + 1) if codes else 0, dtype=np.uint32)
             for code in codes:
@@ -82,7 +80,11 @@ def random_ensemble(seed, *, n_trees=12, n_features=5, depth=5, summation=None, 
 
     def leaf_values(n):
         # Shares in eighths and thirds: ties between the classes are common.
-        v = rng.integers(0, 9, n) / rng.choice([8.0, 8.0, 12.0], n) if shares else rng.normal(size=n)
+        v = (
+            rng.integers(0, 9, n) / rng.choice([8.0, 8.0, 12.0], n)
+            if shares
+            else rng.normal(size=n)
+        )
         values["v"] = np.asarray(v, dtype=np.float32 if summation == Summation.FLOAT32 else float)
         return values["v"]
 

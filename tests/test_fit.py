@@ -132,7 +132,9 @@ def test_the_papers_appendix_example():
     decisions = policy.apply(F)
     assert policy.order[0] == 2  # f_3 first
     np.testing.assert_array_equal(decisions.label, F.sum(axis=1) >= 0)
-    assert policy.mean_cost(decisions.steps) == 12 / 8  # better than the text's 7/4: docs/algorithms.md
+    assert (
+        policy.mean_cost(decisions.steps) == 12 / 8
+    )  # better than the text's 7/4: docs/algorithms.md
 
 
 def test_costs_decide_between_equals():
@@ -144,9 +146,18 @@ def test_costs_decide_between_equals():
 def test_orders():
     F = np.random.default_rng(0).normal(size=(40, 6))
     assert qwyc.fit_policy(F, alpha=0.1, order="natural").order.tolist() == list(range(6))
-    random = [qwyc.fit_policy(F, alpha=0.1, order="random", seed=s).order.tolist() for s in (1, 1, 2)]
+    random = [
+        qwyc.fit_policy(F, alpha=0.1, order="random", seed=s).order.tolist() for s in (1, 1, 2)
+    ]
     assert random[0] == random[1] != random[2]
-    assert qwyc.fit_policy(F, alpha=0.1, order=[5, 4, 3, 2, 1, 0]).order.tolist() == [5, 4, 3, 2, 1, 0]
+    assert qwyc.fit_policy(F, alpha=0.1, order=[5, 4, 3, 2, 1, 0]).order.tolist() == [
+        5,
+        4,
+        3,
+        2,
+        1,
+        0,
+    ]
 
 
 @pytest.mark.parametrize(("alpha", "n", "allowed"), [(0.29, 100, 29), (0.0, 7, 0), (0.005, 200, 1)])

@@ -58,7 +58,10 @@ def test_leaves_spell_the_path():
     left, right = (0, -1.0, 0, [], None, None), (1, 1.0, 0, [], None, None)
     roots = [(0, 0.0, 0, [], left, right)] * 4
     trees = flatten(
-        roots, lambda n: [k * 10**t for t in range(4) for k in (1, 2, 3, 4)], lambda n: [], "float64"
+        roots,
+        lambda n: [k * 10**t for t in range(4) for k in (1, 2, 3, 4)],
+        lambda n: [],
+        "float64",
     )
     ensemble = Ensemble(
         trees=trees,

@@ -1,8 +1,7 @@
 """Quit When You Can: the same decisions as your tree ensemble, from a fraction of its trees."""
 
-from qwyc.artifact import load
 from qwyc.certify import Certificate
-from qwyc.classifier import Classifier
+from qwyc.classifier import Classifier, load
 from qwyc.ensemble import Ensemble
 from qwyc.errors import (
     ArtifactError,

@@ -20,7 +20,6 @@ import safetensors
 import safetensors.numpy
 
 from qwyc.certify import Certificate
-from qwyc.classifier import Classifier
 from qwyc.ensemble import Ensemble, Inputs, Source, Summation, Trees
 from qwyc.errors import ArtifactError, QwycError
 from qwyc.policy import Policy
@@ -52,9 +51,12 @@ TENSORS = {f"trees.{k}": v for k, v in TREE_DTYPES.items()} | {
 }
 
 
-def save(classifier: Classifier, path: str | os.PathLike[str]) -> None:
-    """Write a classifier; the same classifier gives the same bytes."""
-    content = to_bytes(classifier)
+Parts = tuple[Ensemble, Policy, Certificate]  # what a classifier is made of
+
+
+def write(path: str | os.PathLike[str], parts: Parts) -> None:
+    """Write a file; the same parts give the same bytes."""
+    content = to_bytes(parts)
     target = Path(path)
     # Written beside the target, made durable, then renamed over it: never a half-written file.
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
@@ -72,8 +74,8 @@ def save(classifier: Classifier, path: str | os.PathLike[str]) -> None:
         raise
 
 
-def load(path: str | os.PathLike[str]) -> Classifier:
-    """Read a classifier from a `.qwyc` file."""
+def read(path: str | os.PathLike[str]) -> Parts:
+    """Read a file."""
     try:
         content = Path(path).read_bytes()
     except OSError as error:
@@ -84,9 +86,9 @@ def load(path: str | os.PathLike[str]) -> Classifier:
         raise ArtifactError(f"{path}: {error}") from None
 
 
-def to_bytes(classifier: Classifier) -> bytes:
-    """A classifier as the content of a `.qwyc` file."""
-    ensemble, policy = classifier.ensemble, classifier.policy
+def to_bytes(parts: Parts) -> bytes:
+    """The content of a `.qwyc` file."""
+    ensemble, policy, certificate = parts
     tensors = {f"trees.{k}": getattr(ensemble.trees, k) for k in TREE_DTYPES}
     tensors |= {f"policy.{k}": getattr(policy, k) for k in POLICY_DTYPES}
     tensors = {k: np.ascontiguousarray(v) for k, v in tensors.items()}
@@ -102,14 +104,14 @@ def to_bytes(classifier: Classifier) -> bytes:
         "threshold": ensemble.threshold,
         "classes": _classes_to_json(ensemble.classes),
         "policy": {"threshold": policy.threshold},
-        "certificate": asdict(classifier.certificate),
+        "certificate": asdict(certificate),
     }
     header = {"format": FORMAT, "sha256": _digest(body, tensors), "body": body}
     return safetensors.numpy.save(tensors, metadata={KEY: _canonical(header)})
 
 
-def from_bytes(content: bytes) -> Classifier:
-    """The classifier in the content of a `.qwyc` file."""
+def from_bytes(content: bytes) -> Parts:
+    """What the content of a `.qwyc` file says, once all of it has been checked."""
     header = _read_header(content)
     try:
         tensors = safetensors.numpy.load(content)
@@ -149,7 +151,9 @@ def _read_header(content: bytes) -> dict[str, Any]:
 
 def _checked(tensors: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
     if set(tensors) != set(TENSORS):
-        raise ArtifactError(f"tensors are missing or unknown: {sorted(set(tensors) ^ set(TENSORS))}")
+        raise ArtifactError(
+            f"tensors are missing or unknown: {sorted(set(tensors) ^ set(TENSORS))}"
+        )
     for name, dtypes in TENSORS.items():
         array = tensors[name]
         if array.ndim != 1 or array.dtype.name not in dtypes:
@@ -157,7 +161,7 @@ def _checked(tensors: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[A
     return dict(tensors)
 
 
-def _build(body: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> Classifier:
+def _build(body: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> Parts:
     trees = Trees(**{k: tensors[f"trees.{k}"] for k in TREE_DTYPES})
     inputs = _inputs_from_json(body["inputs"])
     if inputs.dtype != trees.threshold.dtype.name:
@@ -191,7 +195,9 @@ def _build(body: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> Classi
         mean_models=_number(facts["mean_models"]),
         how=_text(facts["how"]),
     )
-    return Classifier(ensemble, policy, certificate)
+    if policy.n_models != ensemble.n_models:
+        raise ArtifactError("the policy is for another number of base models")
+    return ensemble, policy, certificate
 
 
 def _inputs_to_json(inputs: Inputs) -> dict[str, Any]:

@@ -38,20 +38,17 @@ def _is_nan(value: object) -> bool:
 
 def of_column(column: Series[Any], known: Sequence[Any], unseen: str, where: str) -> Codes:
     """Codes of a data frame's column. `known` are the model's categories, position = code."""
-    import narwhals as nw
-
-    if column.dtype in (nw.String, nw.Categorical, nw.Enum):
-        few = len(column) <= _FEW_ROWS
-        taken, distinct = (np.arange(len(column)), column.to_list()) if few else _factorize(column)
+    if _is_text(column):
+        taken, distinct = _factorize(column)
         none_is_value = column.implementation.is_polars()
         return _take(taken, distinct, known, unseen, where, none_is_value)
     values, null = numbers(column, where, categorical=True)
     if values.dtype.kind == "O":
         if column.implementation.is_pandas_like() and None not in known:
-            taken, unique = column.to_native().factorize()  # -1 for None and NaN
-            return _take(taken, [*unique, None], known, unseen, where)
+            taken, distinct = _factorize(column)  # quicker, but None and NaN become one
+            return _take(taken, distinct, known, unseen, where)
         return of_objects(values, known, unseen, where)
-    codes = of_numbers(values, known, unseen, where, ignore=null)
+    codes = of_numbers(values, known, unseen, where, null)
     if null is not None:
         codes[null] = _null_code(column, known)
     return codes
@@ -61,33 +58,29 @@ def of_numbers(
     values: Array, known: Sequence[Any], unseen: str, where: str, ignore: Array | None = None
 ) -> Codes:
     """Codes of numbers, (N,), by value; rows in the mask `ignore` may hold anything."""
-    numeric = [(value, code) for code, value in enumerate(known) if value is not None]
-    if any(isinstance(value, str) for value, _ in numeric):
-        raise InputError(
-            f"{where} holds numbers ({values.dtype}), but the model was trained on the categories "
-            f"{_shown(known)}; pass those values, not their codes"
-        )
+    numeric = [(value, code) for code, value in enumerate(known) if isinstance(value, (int, float))]
     # Large integers are told apart only as integers.
     integers = values.dtype.kind in "biu" and values.dtype != np.uint64
     integers &= all(isinstance(value, int) and abs(value) < 2**63 for value, _ in numeric)
     dtype = np.int64 if integers else np.float64
-    keys = np.array([value for value, _ in numeric], dtype)  # (n_categories,)
+    keys = np.array([value for value, _ in numeric] or [0], dtype)  # (n_categories,)
+    codes = np.array([code for _, code in numeric] or [0], np.float64)
     order = np.argsort(keys, kind="stable")
-    codes = np.array([code for _, code in numeric], np.float64)[order]
-    numbers = values.astype(dtype)
-    if not len(keys):
-        at, hit = np.zeros(len(values), np.intp), np.zeros(len(values), bool)
-        keys, codes = np.zeros(1, dtype), np.full(1, np.nan)
-    else:
-        keys = keys[order]
-        at = np.minimum(np.searchsorted(keys, numbers), len(keys) - 1)
-        hit = keys[at] == numbers
+    keys, codes, numbers = keys[order], codes[order], values.astype(dtype)
+    at = np.minimum(np.searchsorted(keys, numbers), len(keys) - 1)  # (N,)
+    hit = (keys[at] == numbers) & bool(numeric)
     nan = numbers != numbers
-    miss = ~hit & ~nan
+    strange = ~hit & ~nan
     if ignore is not None:
-        miss &= ~ignore
-    if unseen == "error" and miss.any():
-        _refuse(values[int(np.argmax(miss))].item(), known, where)
+        strange &= ~ignore
+    if strange.any():
+        if any(isinstance(value, str) for value in known):
+            raise InputError(
+                f"{where} holds numbers ({values.dtype}), but the model was trained on the "
+                f"categories {_shown(known)}; pass those values, not their codes"
+            )
+        if unseen == "error":
+            _refuse(values[int(np.argmax(strange))].item(), known, where)
     return np.where(hit, codes[at], np.where(nan, np.nan, _unseen_code(unseen)))
 
 
@@ -164,18 +157,27 @@ def _shown(known: Sequence[Any]) -> str:
 # ---- columns of data frames ------------------------------------------------------------------
 
 
+def _is_text(column: Series[Any]) -> bool:
+    import narwhals as nw
+
+    if column.implementation.is_pandas_like() and column.to_native().dtype == object:
+        return False  # narwhals looks at some of the values and may call it text
+    return column.dtype in (nw.String, nw.Categorical, nw.Enum)
+
+
 def _factorize(column: Series[Any]) -> tuple[Array, list[Any]]:
     """(N,) positions into a list of values that holds every value of the column at least."""
     import narwhals as nw
 
     if column.implementation.is_pandas_like():
         native = column.to_native()
-        if hasattr(native.dtype, "categories"):  # a Categorical, but not an Arrow dictionary
-            return native.cat.codes.to_numpy(), [*native.cat.categories, None]
-        if column.dtype == nw.String:
-            taken, unique = native.factorize()
-            return taken, [*unique, None]  # -1, missing, takes the last
-    elif column.implementation.is_pyarrow() and column.dtype == nw.String:
+        if hasattr(native.dtype, "categories"):
+            return native.array.codes, [*native.dtype.categories, None]
+        taken, unique = native.factorize()
+        return taken, [*unique, None]  # -1, missing, takes the last
+    if len(column) <= _FEW_ROWS:
+        return np.arange(len(column)), column.to_list()
+    if column.implementation.is_pyarrow() and column.dtype == nw.String:
         column = column.cast(nw.String)  # string views have no kernels
     distinct = column.unique().to_list()
     taken = column.replace_strict(distinct, list(range(len(distinct))), return_dtype=nw.Int64)
@@ -188,20 +190,23 @@ def numbers(
     """(N,) numbers, or Python objects that may be, and where they are null if not NaN already."""
     import narwhals as nw
 
+    if _is_text(column):
+        raise _no_mapping(where, str(column.dtype).split("(")[0])
     dtype = column.dtype
     if str(dtype).startswith(("Decimal", "Int128", "UInt128")):
         column = column.cast(nw.Float64)
-    elif dtype in (nw.String, nw.Categorical, nw.Enum):
-        raise _no_mapping(where, str(dtype).split("(")[0])
     elif (dtype.is_integer() or dtype == nw.Boolean) and column.null_count():
         null = column.is_null().to_numpy()
         return column.fill_null(False if dtype == nw.Boolean else 0).to_numpy(), null
-    elif not (dtype.is_numeric() or dtype in (nw.Boolean, nw.Object, nw.Unknown)):
+    elif not (dtype.is_numeric() or dtype in (nw.Boolean, nw.String, nw.Object, nw.Unknown)):
         raise InputError(f"{where} holds {dtype}; the model takes numbers")
     values = column.to_numpy()
-    if values.dtype.kind not in "biufO":
-        raise InputError(f"{where} holds {values.dtype}; the model takes numbers")
-    if values.dtype.kind == "O" and not categorical and any(isinstance(v, str) for v in values):
+    objects = values.dtype.kind == "O"
+    if values.dtype.kind not in "biufO" or (
+        dtype == nw.Unknown and objects and not all(is_null(value) for value in values)
+    ):
+        raise InputError(f"{where} holds {column.to_native().dtype}; the model takes numbers")
+    if objects and not categorical and any(isinstance(value, str) for value in values):
         raise _no_mapping(where, "text")
     return values, None
 

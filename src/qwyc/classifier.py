@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qwyc import artifact
 from qwyc.certify import Certificate
 from qwyc.ensemble import Ensemble
 from qwyc.errors import OptionError
@@ -60,9 +61,7 @@ class Classifier:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a `.qwyc` file; an existing one is replaced in one step or not at all."""
-        from qwyc import artifact
-
-        artifact.save(self, path)
+        artifact.write(path, (self.ensemble, self.policy, self.certificate))
 
     def __repr__(self) -> str:
         source, policy = self.ensemble.source, self.policy
@@ -82,3 +81,8 @@ class Classifier:
             f"row on the sample\n"
             f"  agreement  {self.certificate}"
         )
+
+
+def load(path: str | os.PathLike[str]) -> Classifier:
+    """Read a classifier from a `.qwyc` file. Nothing in the file is executed."""
+    return Classifier(*artifact.read(path))

@@ -35,7 +35,7 @@ class Table:
 
     @property
     def feature_types(self) -> list[str]:
-        """"c" for categorical features and "q" for numbers, as XGBoost writes it."""
+        """ "c" for categorical features and "q" for numbers, as XGBoost writes it."""
         return ["c" if column.dtype == object else "q" for column in self.columns.values()]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,8 @@ from rich.table import Table as RichTable
 import qwyc
 from qwyc.classifier import Classifier
 from qwyc.datasets import load_adult
-from qwyc.errors import MissingDependencyError
+from qwyc.errors import ArtifactError, MissingDependencyError
+from qwyc.fit import check_alpha
 from qwyc.policy import Decisions
 
 LEARNING_RATE = 0.05
@@ -27,6 +29,10 @@ def run(console: Console, alpha: float, file: Path, picture: Path) -> None:
     """Train, optimise, compare on the test rows, save the classifier and draw the picture."""
     xgboost = _require("xgboost")
     _require("matplotlib")
+    check_alpha(alpha)
+    for path in (file, picture):  # now, not after a minute of work
+        if not os.access(path.parent, os.W_OK) or path.is_dir():
+            raise ArtifactError(f"cannot write {path}: no such folder, or no right to write there")
     train, test = load_adult("train"), load_adult("test")
     X, X_test = train.codes(), test.codes(like=train)
     with console.status("Training XGBoost: 500 trees of depth 5 on UCI Adult ..."):
@@ -115,17 +121,20 @@ def draw(decisions: Decisions, n_models: int, path: Path) -> None:
     undecided = 1 - np.cumsum(np.bincount(steps, minlength=n_models + 1)) / len(steps)
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2)
-    left.step(np.arange(n_models + 1), 100 * undecided, where="post", color="#1f5fa8")
-    left.fill_between(
-        np.arange(n_models + 1), 100 * undecided, step="post", color="#1f5fa8", alpha=0.12
-    )
+    evaluated, share = np.arange(1, n_models + 1), 100 * undecided[1:]
+    left.step(evaluated, share, where="post", color="#1f5fa8")
+    left.fill_between(evaluated, share, step="post", color="#1f5fa8", alpha=0.12)
     left.set(
-        xlabel="base models evaluated",
+        xlabel="base models evaluated (log scale)",
         ylabel="rows still undecided, %",
-        xlim=(0, n_models),
+        xscale="log",
+        xlim=(1, n_models),
         ylim=(0, 100),
         title="Most rows are decided early",
     )
+    left.set_xticks([1, 2, 5, 10, 20, 50, 100, 200, n_models])
+    left.xaxis.set_major_formatter("{x:.0f}")
+    left.minorticks_off()
     right.hist(steps, bins=np.arange(0, n_models + 11, 10), color="#1f5fa8")
     right.axvline(steps.mean(), color="#c4501b", linewidth=1.5)
     right.annotate(
@@ -138,7 +147,10 @@ def draw(decisions: Decisions, n_models: int, path: Path) -> None:
         va="top",
     )
     right.set(
-        xlabel="base models used by a row", ylabel="rows (log scale)", yscale="log", xlim=(0, n_models)
+        xlabel="base models used by a row",
+        ylabel="rows (log scale)",
+        yscale="log",
+        xlim=(0, n_models),
     )
     right.set_title("Few rows need them all")
     for axes in (left, right):

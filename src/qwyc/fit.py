@@ -90,7 +90,9 @@ def check_alpha(alpha: Any) -> float:
     if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.number)):
         raise OptionError(f"alpha must be a number such as 0.005; got {alpha!r}")
     if not 0 <= alpha < 1:
-        raise OptionError(f"alpha is a share, at least 0 and below 1 (0.005 is 0.5%); got {alpha!r}")
+        raise OptionError(
+            f"alpha is a share, at least 0 and below 1 (0.005 is 0.5%); got {alpha!r}"
+        )
     return float(alpha)
 
 
@@ -121,7 +123,9 @@ def check_costs(costs: Any, n_models: int) -> npt.NDArray[np.float64]:
     except (TypeError, ValueError):
         raise OptionError(f"costs must be {n_models} numbers, one per base model") from None
     if c.shape != (n_models,):
-        raise OptionError(f"costs must be {n_models} numbers, one per base model; got shape {c.shape}")
+        raise OptionError(
+            f"costs must be {n_models} numbers, one per base model; got shape {c.shape}"
+        )
     if not (np.isfinite(c).all() and (c > 0).all()):
         raise OptionError("costs must be positive numbers")
     return c

@@ -57,10 +57,9 @@ def optimize(
     if threshold is not None:
         threshold = check_threshold(threshold)
     ensemble = importers.read_model(model)
-    rows = ensemble.matrix(X)
-    if not len(rows):
+    scores = ensemble.scores(X, threads=threads)
+    if not len(scores.full):
         raise InputError("X has no rows; optimising needs a sample of rows like those to come")
-    scores = ensemble.scores(rows, threads=threads)
     prove_parity(model, X, ensemble, scores.full)
     policy = fit_policy(
         scores,

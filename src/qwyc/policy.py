@@ -47,13 +47,20 @@ class Policy:
     costs: npt.NDArray[np.float64]  # (T,) c_t by base model, not by step
 
     def __post_init__(self) -> None:
-        for name, dtype in (("order", np.int32), ("lower", float), ("upper", float), ("costs", float)):
+        for name, dtype in (
+            ("order", np.int32),
+            ("lower", float),
+            ("upper", float),
+            ("costs", float),
+        ):
             array = np.array(getattr(self, name), dtype=dtype)  # a copy: a policy never changes
             array.flags.writeable = False
             object.__setattr__(self, name, array)
         n = len(self.order)
         if n == 0 or any(a.shape != (n,) for a in (self.order, self.lower, self.upper, self.costs)):
-            raise OptionError("order, lower, upper and costs must each have one entry per base model")
+            raise OptionError(
+                "order, lower, upper and costs must each have one entry per base model"
+            )
         if not np.array_equal(np.sort(self.order), np.arange(n)):
             raise OptionError("order must name every base model exactly once")
         if not np.all(self.lower <= self.upper):  # also catches NaN
@@ -103,4 +110,6 @@ class Policy:
         return float(spent[steps].mean())
 
     def __repr__(self) -> str:
-        return f"Policy({self.n_models} base models, quits {self.quit}, threshold {self.threshold:g})"
+        return (
+            f"Policy({self.n_models} base models, quits {self.quit}, threshold {self.threshold:g})"
+        )

@@ -39,13 +39,12 @@ def optimize_order(
             if J < best[0]:
                 best = (J, k)
         k = best[1] if best[1] >= 0 else unused[0]  # nobody can quit: keep the natural order
-        sums[undecided] += F[undecided, k]
-        s, y = sums[undecided], positive[undecided]
-        lower[r], upper[r] = place_thresholds(*optimize_thresholds(s, y, budget, quit), s)
-        negative_exit, positive_exit = s < lower[r], s > upper[r]
-        budget -= int(np.sum(negative_exit & y) + np.sum(positive_exit & ~y))
-        undecided = undecided[~(negative_exit | positive_exit)]
         order.append(k)
+        sums[undecided] += F[undecided, k]
+        lower[r], upper[r], stays, spent = fit_step(
+            sums[undecided], positive[undecided], budget, quit
+        )
+        undecided, budget = undecided[stays], budget - spent
     order += [k for k in range(T) if k not in order]
     return np.array(order, dtype=np.int32), lower, upper
 
@@ -65,6 +64,14 @@ def optimize_thresholds(s: Array, y: Array, budget: int, quit: str) -> tuple[flo
         full_negative = np.sort(s[~y & (s >= low)])[::-1]
         high = full_negative[budget] if len(full_negative) > budget else -np.inf
     return low, high
+
+
+def fit_step(s: Array, y: Array, budget: int, quit: str) -> tuple[float, float, Array, int]:
+    """Thresholds of one step, which rows stay undecided, and how much of the budget is spent."""
+    lower, upper = place_thresholds(*optimize_thresholds(s, y, budget, quit), s)
+    negative_exit, positive_exit = s < lower, s > upper
+    spent = int(np.sum(negative_exit & y) + np.sum(positive_exit & ~y))
+    return lower, upper, ~(negative_exit | positive_exit), spent
 
 
 def place_thresholds(low: float, high: float, s: Array) -> tuple[float, float]:
@@ -98,11 +105,10 @@ def thresholds_along(
         if not len(undecided):
             break
         sums[undecided] += F[undecided, order[r]]
-        s, y = sums[undecided], positive[undecided]
-        lower[r], upper[r] = place_thresholds(*optimize_thresholds(s, y, budget, quit), s)
-        negative_exit, positive_exit = s < lower[r], s > upper[r]
-        budget -= int(np.sum(negative_exit & y) + np.sum(positive_exit & ~y))
-        undecided = undecided[~(negative_exit | positive_exit)]
+        lower[r], upper[r], stays, spent = fit_step(
+            sums[undecided], positive[undecided], budget, quit
+        )
+        undecided, budget = undecided[stays], budget - spent
     return lower, upper
 
 
@@ -144,7 +150,9 @@ def tree_leaves(ensemble: Ensemble, rows: Array) -> Array:
 
 def _goes_left(ensemble: Ensemble, node: int, x: Array) -> Array:
     trees, flags = ensemble.trees, int(ensemble.trees.flags[node])
-    default_left, categorical, in_set_left, zero_is_missing = (bool(flags & b) for b in (1, 2, 4, 8))
+    default_left, categorical, in_set_left, zero_is_missing = (
+        bool(flags & b) for b in (1, 2, 4, 8)
+    )
     missing = np.isnan(x)
     if zero_is_missing:
         missing |= np.abs(x) <= np.float32(1e-35)

@@ -39,7 +39,8 @@ def read_model(model: Any) -> Ensemble:
         return _read_file(Path(model))
     for importer in LIVE:
         if importer.is_live(model):
-            return importer.read_live(model)
+            ensemble: Ensemble = importer.read_live(model)
+            return ensemble
     kind = f"{type(model).__module__}.{type(model).__qualname__}"
     raise ModelError(f"cannot read a model of type {kind}; supported are {SUPPORTED}")
 
@@ -61,7 +62,8 @@ def _read_file(path: Path) -> Ensemble:
         raise ModelError(f"cannot read {path}: {error.strerror or error}") from None
     for importer in FILES:
         if importer.looks_like(head):
-            return importer.read_file(path)
+            ensemble: Ensemble = importer.read_file(path)
+            return ensemble
     if b'"qwyc"' in head:
         raise ModelError(f"{path} is a qwyc classifier, not a model; open it with qwyc.load")
     if head[:1] == b"\x80" or path.suffix in (".pkl", ".pickle", ".joblib"):

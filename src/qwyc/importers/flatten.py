@@ -1,0 +1,125 @@
+"""Trees in a library's own node numbering, turned into the flat arrays of `qwyc.ensemble.Trees`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qwyc.ensemble import Trees
+from qwyc.errors import ModelError
+
+MAX_CATEGORY = 1 << 24  # codes from here on are in no set (native/forest.cpp)
+MAX_WORDS = 1 << 27  # 512 MB of category sets
+
+
+@dataclass(frozen=True, eq=False)
+class NodeTable:
+    """All trees' nodes one after the other; inner nodes and leaves share one numbering per tree."""
+
+    begin: npt.NDArray[np.int64]  # (T + 1,) tree t owns nodes begin[t]:begin[t+1], root first
+    left: npt.NDArray[np.int64]  # (n,) counted within the tree; < 0 at leaves
+    right: npt.NDArray[np.int64]  # (n,)
+    feature: npt.NDArray[np.int64]  # (n,)
+    threshold: npt.NDArray[Any]  # (n,)
+    flags: npt.NDArray[np.uint8]  # (n,)
+    value: npt.NDArray[np.float64]  # (n,) what a leaf adds
+    set_begin: npt.NDArray[np.int64]  # (n + 1,) into set_codes
+    set_codes: npt.NDArray[np.int64]  # category codes of every node's set
+
+
+def flatten(table: NodeTable) -> Trees:
+    """Number inner nodes and leaves apart, parents before children, and drop unreachable nodes."""
+    order = _parents_first(table)  # (m,) rows of the table that a walk can reach, tree by tree
+    n_rows = len(table.left)
+    tree_of = np.repeat(np.arange(len(table.begin) - 1), np.diff(table.begin))  # (n,)
+    is_leaf = table.left < 0
+    inner, leaves = order[~is_leaf[order]], order[is_leaf[order]]
+    node_begin = offsets(np.bincount(tree_of[inner], minlength=len(table.begin) - 1))
+    leaf_begin = offsets(np.bincount(tree_of[leaves], minlength=len(table.begin) - 1))
+
+    number = np.empty(n_rows, dtype=np.int64)  # a row's new number within its tree: ~leaf or node
+    number[inner] = np.arange(len(inner)) - node_begin[tree_of[inner]]
+    number[leaves] = ~(np.arange(len(leaves)) - leaf_begin[tree_of[leaves]])
+    first = table.begin[tree_of[inner]]
+    category_begin, category_words = _bit_sets(table, inner)
+    return Trees(
+        node_begin=node_begin,
+        leaf_begin=leaf_begin,
+        feature=to_int32(table.feature[inner], "a split's feature"),
+        threshold=table.threshold[inner],
+        left=number[first + table.left[inner]].astype(np.int32),
+        right=number[first + table.right[inner]].astype(np.int32),
+        flags=table.flags[inner],
+        category_begin=category_begin,
+        category_words=category_words,
+        leaf_value=table.value[leaves],
+        leaf_other=np.empty(0, dtype=np.float64),
+    )
+
+
+def to_int32(values: npt.NDArray[np.int64], what: str) -> npt.NDArray[np.int32]:
+    """`values` as int32; ModelError where they do not fit."""
+    if values.size and not -(1 << 31) <= values.min() <= values.max() < 1 << 31:
+        raise ModelError(f"{what} is out of range")
+    return values.astype(np.int32)
+
+
+def offsets(sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Where each of some runs begins, and where the last one ends: (n + 1,) for n sizes."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def _parents_first(table: NodeTable) -> npt.NDArray[np.int64]:
+    """Rows that can be reached, sorted by tree and then by depth. All trees go down level by level
+    together."""
+    sizes = np.diff(table.begin)  # (T,)
+    if len(sizes) == 0 or sizes.min() < 1:
+        raise ModelError("a tree has no nodes" if len(sizes) else "the model has no trees")
+    last = np.repeat(sizes, sizes)  # (n,) number of nodes in the row's tree
+    is_leaf = table.left < 0
+    for child in (table.left, table.right):
+        if np.any(~is_leaf & ((child < 0) | (child >= last))):
+            raise ModelError("a tree has a child out of range")
+    first = np.repeat(table.begin[:-1], sizes)  # (n,)
+    seen = np.zeros(len(last), dtype=bool)
+    level = table.begin[:-1]
+    levels = []
+    while level.size:
+        if seen[level].any() or len(np.unique(level)) < len(level):
+            raise ModelError("a tree reaches a node in two ways")
+        seen[level] = True
+        levels.append(level)
+        inner = level[~is_leaf[level]]
+        children = np.column_stack([table.left[inner], table.right[inner]])
+        level = (children + first[inner, None]).ravel()
+    order = np.concatenate(levels)
+    tree_of = np.repeat(np.arange(len(sizes)), sizes)
+    return order[np.argsort(tree_of[order], kind="stable")]
+
+
+def _bit_sets(
+    table: NodeTable, inner: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32]]:
+    """The inner nodes' category sets as bits, 32 codes a word."""
+    if table.set_codes.size == 0:
+        return np.zeros(len(inner) + 1, dtype=np.int64), np.empty(0, dtype=np.uint32)
+    if not 0 <= table.set_codes.min() <= table.set_codes.max() < MAX_CATEGORY:
+        raise ModelError(f"a category code is outside 0 to {MAX_CATEGORY - 1}")
+    sizes = np.diff(table.set_begin)  # (n,)
+    row = np.repeat(np.arange(len(sizes)), sizes)  # (n_codes,)
+    words = np.zeros(len(sizes), dtype=np.int64)  # (n,) words that the node's set takes
+    np.maximum.at(words, row, table.set_codes // 32 + 1)
+    begin = offsets(words[inner])
+    if begin[-1] > MAX_WORDS:
+        raise ModelError(f"the category sets take {begin[-1] * 4:,} bytes, too many to hold")
+    place = np.full(len(sizes), -1, dtype=np.int64)  # (n,) where the node's set starts
+    place[inner] = begin[:-1]
+    kept = place[row] >= 0
+    code = table.set_codes[kept]
+    packed = np.zeros(begin[-1], dtype=np.uint32)
+    bit = np.left_shift(np.uint32(1), (code % 32).astype(np.uint32))
+    np.bitwise_or.at(packed, place[row[kept]] + code // 32, bit)
+    return begin, packed

@@ -1,0 +1,41 @@
+"""Live models of libraries that qwyc itself never imports."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from qwyc.ensemble import Ensemble
+
+
+def made_by(model: object, library: str) -> bool:
+    """Whether the class of `model`, or one that it derives from, is of `library`."""
+    return any(base.__module__.split(".")[0] == library for base in type(model).__mro__)
+
+
+def derives_from(model: object, name: str) -> bool:
+    """Whether the class of `model`, or one that it derives from, is called `name`."""
+    return any(base.__name__ == name for base in type(model).__mro__)
+
+
+def ask(predict: Callable[[Any], Any], X: Any, ensemble: Ensemble) -> Any:
+    """What `predict` says of the rows X: of X as it stands where it is an array or a pandas frame,
+    so that the library does its own conversion, and of its matrix where the library refuses X."""
+    rows = X
+    if type(X).__module__.split(".")[0] == "pandas" and hasattr(X, "columns"):
+        names = ensemble.inputs.names
+        if names is not None and list(X.columns) != list(names) and set(names) <= set(X.columns):
+            rows = X[list(names)]
+    elif not isinstance(X, np.ndarray):
+        rows = ensemble.matrix(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # such as: X has no feature names
+        try:
+            return predict(rows)
+        except (TypeError, ValueError):
+            if rows is not X and not hasattr(rows, "columns"):
+                raise
+            return predict(ensemble.matrix(X))

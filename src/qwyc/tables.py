@@ -1,0 +1,236 @@
+"""Rows in any form -> the matrix that the trees take.
+
+NumPy arrays and nested sequences go by position; data frames (pandas, Polars, Arrow) go by name
+where the model knows its names. X is never modified, and not copied where it already fits.
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qwyc import categories
+from qwyc.errors import InputError
+
+if TYPE_CHECKING:
+    from narwhals import DataFrame, Series
+
+    from qwyc.ensemble import Inputs
+
+Array = npt.NDArray[Any]
+
+_NAMED_AT_MOST = 10  # column names in one message
+
+
+def to_matrix(X: Any, inputs: Inputs) -> Array:
+    """Rows as the trees take them: (N, n_features), C order, of `inputs.dtype`."""
+    # Casts to float32 may overflow to infinity, as they do in the source libraries.
+    with np.errstate(all="ignore"):
+        rows = _convert(X, inputs)
+        if not np.isnan(inputs.missing):
+            missing = rows == rows.dtype.type(inputs.missing)  # (N, n_features)
+            if missing.any():
+                rows = np.where(missing, rows.dtype.type(np.nan), rows)
+    _refuse_special(rows, inputs)
+    return rows
+
+
+def _convert(X: Any, inputs: Inputs) -> Array:
+    if isinstance(X, np.ndarray):
+        return _from_array(X, inputs)
+    if hasattr(X, "toarray") and hasattr(X, "nnz"):  # scipy.sparse, without importing it
+        raise InputError(
+            f"X is sparse ({type(X).__name__}); a dense table is needed: pass X.toarray()"
+        )
+    if isinstance(X, (list, tuple)):
+        return _from_array(_as_array(X, object if inputs.arrays_hold_values else None), inputs)
+    frame = _as_frame(X)
+    return _from_array(_as_array(X), inputs) if frame is None else _from_frame(frame, inputs)
+
+
+# ---- arrays ---------------------------------------------------------------------------------
+
+
+def _as_array(X: Any, dtype: type | None = None) -> Array:
+    try:
+        return np.asarray(X, dtype)
+    except Exception as error:  # whatever X's own conversion raises
+        raise InputError(
+            f"X ({type(X).__name__}) is not a table of rows and columns: {error}"
+        ) from None
+
+
+def _from_array(X: Array, inputs: Inputs) -> Array:
+    values = np.asarray(X)  # (N, n_features) plain: without mask or subclass
+    as_values = inputs.categories if inputs.arrays_hold_values else {}
+    if values.dtype.kind not in "biufO" and not (values.dtype.kind == "U" and as_values):
+        raise InputError(f"X must hold numbers; it is an array of {values.dtype}")
+    if values.ndim != 2:
+        raise InputError(
+            f"X must have two dimensions, rows and columns; it has shape {values.shape}: "
+            "use X.reshape(1, -1) for one row, X.reshape(-1, 1) for one column"
+        )
+    _check_count(values.shape[1], inputs)
+    masked = np.ma.getmaskarray(X) if isinstance(X, np.ma.MaskedArray) else None  # or like values
+    if values.dtype.kind in "OU":
+        if masked is not None:
+            values = values.astype(object)
+            values[masked] = None
+        return _from_objects(values, inputs, as_values)
+    rows = np.require(values, inputs.dtype, ["C", "A"])
+    if (as_values or masked is not None) and np.may_share_memory(rows, values):
+        rows = rows.copy()
+    for j, known in as_values.items():
+        ignore = None if masked is None else masked[:, j]
+        where = _column_name(j, inputs)
+        rows[:, j] = categories.of_numbers(values[:, j], known, inputs.unseen, where, ignore)
+    if masked is not None:
+        rows[masked] = np.nan
+    return rows
+
+
+def _from_objects(values: Array, inputs: Inputs, as_values: Any) -> Array:
+    """Python objects, column by column: numbers and None, and categories where they are values."""
+    rows = np.empty(values.shape, inputs.dtype)
+    for j in range(values.shape[1]):
+        column, where = values[:, j], _column_name(j, inputs)
+        if j in as_values:
+            rows[:, j] = categories.of_objects(column, as_values[j], inputs.unseen, where)
+        else:
+            rows[:, j] = _objects_to_numbers(column, inputs.dtype, where)
+    return rows
+
+
+def _objects_to_numbers(column: Array, dtype: str, where: str) -> Array:
+    try:
+        return column.astype(dtype)  # None becomes NaN
+    except (TypeError, ValueError, OverflowError):
+        pass
+    numbers = np.empty(len(column), dtype)
+    for i, value in enumerate(column):
+        try:
+            numbers[i] = np.nan if categories.is_null(value) else value
+        except (TypeError, ValueError, OverflowError):
+            raise InputError(
+                f"X must hold numbers; row {i} of {where} is {value!r} ({type(value).__name__})"
+            ) from None
+    return numbers
+
+
+def _check_count(n_columns: int, inputs: Inputs) -> None:
+    if n_columns != inputs.n_features:
+        names = f" ({_listed(inputs.names)})" if inputs.names else ""
+        raise InputError(
+            f"X has {n_columns} columns; the model was trained on {inputs.n_features}{names}"
+        )
+
+
+# ---- data frames ----------------------------------------------------------------------------
+
+
+def _as_frame(X: Any) -> DataFrame[Any] | None:
+    """X seen through narwhals; None where it is no data frame."""
+    import narwhals as nw
+
+    pyarrow = sys.modules.get("pyarrow")
+    if pyarrow is not None and isinstance(X, pyarrow.RecordBatch):
+        X = pyarrow.Table.from_batches([X])
+    try:
+        frame = nw.from_native(X, pass_through=True, allow_series=True)
+    except Exception as error:  # narwhals has its own exception for each backend
+        raise InputError(f"X ({type(X).__name__}) cannot be read: {error}") from None
+    if isinstance(frame, nw.LazyFrame):
+        raise InputError(f"X is lazy ({type(X).__name__}); pass the rows themselves: X.collect()")
+    if isinstance(frame, nw.Series):
+        raise InputError(
+            f"X must have two dimensions, rows and columns; it is a {type(X).__name__}: pass a "
+            "data frame or a two-dimensional array"
+        )
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def _from_frame(frame: DataFrame[Any], inputs: Inputs) -> Array:
+    labels = frame.columns  # text, but pandas allows anything
+    positions = _match_columns([str(label) for label in labels], inputs)
+    rows = np.empty((len(frame), inputs.n_features), inputs.dtype)
+    for j, position in enumerate(positions):
+        column = frame.get_column(labels[position])
+        where = f"column {str(labels[position])!r}"
+        known = inputs.categories.get(j)
+        if known is None:
+            _fill_numbers(rows[:, j], column, where)
+        else:
+            rows[:, j] = categories.of_column(column, known, inputs.unseen, where)
+    return rows
+
+
+def _match_columns(labels: Sequence[str], inputs: Inputs) -> Sequence[int]:
+    """The position in X of every feature, (n_features,)."""
+    twice = [label for label, count in Counter(labels).items() if count > 1]
+    if twice:
+        raise InputError(f"X has more than one column named {_listed(twice)}; rename or drop them")
+    if inputs.names is None:
+        _check_count(len(labels), inputs)
+        return range(len(labels))
+    exact = {label: i for i, label in enumerate(labels)}
+    underscored = {label.replace(" ", "_"): i for label, i in exact.items()}  # as LightGBM does
+    found = [exact.get(name, underscored.get(name)) for name in inputs.names]
+    absent = [name for name, i in zip(inputs.names, found, strict=True) if i is None]
+    if absent:
+        near = {c for name in absent for c in difflib.get_close_matches(name, labels, n=1)}
+        hint = f"; did you mean {_listed(sorted(near))}?" if near else ""
+        raise InputError(
+            f"X has no column{'s' * (len(absent) > 1)} {_listed(absent)}, which the model was "
+            f"trained on (X has: {_listed(labels)}){hint}"
+        )
+    return [i for i in found if i is not None]
+
+
+def _fill_numbers(out: Array, column: Series[Any], where: str) -> None:
+    """Write a column of numbers to `out`, (N,); null becomes NaN. Integers go to float32 directly,
+    not through float64."""
+    values, null = categories.numbers(column, where)
+    if values.dtype.kind == "O":
+        values = _objects_to_numbers(values, out.dtype.name, where)
+    out[:] = values
+    if null is not None:
+        out[null] = np.nan
+
+
+# ---- checks and messages --------------------------------------------------------------------
+
+
+def _refuse_special(rows: Array, inputs: Inputs) -> None:
+    """Refuse NaN and infinity where the source library does."""
+    if (inputs.accepts_missing and inputs.accepts_infinity) or np.isfinite(rows).all():
+        return
+    if not inputs.accepts_missing:
+        _refuse(np.isnan(rows), "a missing value", "missing values", inputs)
+    if not inputs.accepts_infinity:
+        what = "infinity" if rows.dtype == np.float64 else "infinity, or a number past float32,"
+        _refuse(np.isinf(rows), what, "infinities", inputs)
+
+
+def _refuse(bad: npt.NDArray[np.bool_], what: str, kind: str, inputs: Inputs) -> None:
+    if bad.any():
+        i, j = np.unravel_index(int(np.argmax(bad)), bad.shape)
+        raise InputError(
+            f"X has {what} in row {i} of {_column_name(int(j), inputs)}; the source library "
+            f"refuses {kind} with this model: fill them in or drop the rows"
+        )
+
+
+def _column_name(j: int, inputs: Inputs) -> str:
+    return f"column {inputs.names[j]!r}" if inputs.names else f"column {j}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    quoted = [repr(name) for name in names]
+    more = ", ..." if len(quoted) > _NAMED_AT_MOST else ""
+    return ", ".join(quoted[:_NAMED_AT_MOST]) + more

@@ -1,0 +1,39 @@
+"""Shared fixtures: UCI Adult as the trainers take it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from qwyc.datasets import load_adult
+
+
+def to_frame(table, like=None):
+    """A pandas frame with category columns; `like` gives the categories."""
+    frame = pd.DataFrame(table.columns)
+    for name in frame.columns:
+        if table.columns[name].dtype == object:
+            known = sorted({v for v in (like or table).columns[name] if v is not None})
+            frame[name] = pd.Categorical(frame[name], categories=known)
+    return frame
+
+
+@pytest.fixture(scope="session")
+def adult():
+    """(frame, labels, test frame, test labels) with missing values and categories."""
+    train, test = load_adult("train"), load_adult("test")
+    return to_frame(train), train.label, to_frame(test, like=train), test.label
+
+
+@pytest.fixture(scope="session")
+def adult_codes():
+    """The same as float32 matrices: categories as codes, missing as NaN."""
+    train, test = load_adult("train"), load_adult("test")
+    return train.codes(), train.label, test.codes(like=train), test.label
+
+
+@pytest.fixture
+def toy():
+    """600 rows, 6 columns, labels that a few trees can learn."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 6)).astype(np.float32)
+    return X, ((X[:, 0] + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=600)) > 0).astype(int)

@@ -1,0 +1,24 @@
+"""Benchmarks and experiments run, untimed and small, and check their own answers."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["benchmarks/adult.py", "--trees", "20", "--repeats", "1"], "LightGBM's bit for bit"),
+        (["experiments/optimism.py", "--trees", "20"], "differ, test rows"),
+    ],
+)
+def test_it_runs(arguments, words):
+    done = subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert words in done.stdout
