@@ -13,6 +13,7 @@
 
 #include "fit.hpp"
 #include "forest.hpp"
+#include "gram.hpp"
 #include "quit.hpp"
 #include "score.hpp"
 
@@ -63,16 +64,21 @@ void require(bool ok, const char* message) {
     if (!ok) throw std::invalid_argument(message);
 }
 
-PolicyView policy_view(int64_t n_models, const Vector<int32_t>& order, const Vector<double>& lower,
-                       const Vector<double>& upper, double threshold) {
-    const auto n = static_cast<size_t>(n_models);
-    require(order.shape(0) == n && lower.shape(0) == n && upper.shape(0) == n,
-            "order, lower and upper must have one entry per base model");
-    std::vector<bool> seen(n, false);
+void check_order(int64_t n_models, const Vector<int32_t>& order) {
+    require(static_cast<int64_t>(order.shape(0)) == n_models,
+            "order must have one entry per base model");
+    std::vector<bool> seen(n_models, false);
     for (int32_t t : span(order)) {
         require(t >= 0 && t < n_models && !seen[t], "order must name every base model once");
         seen[t] = true;
     }
+}
+
+PolicyView policy_view(int64_t n_models, const Vector<int32_t>& order, const Vector<double>& lower,
+                       const Vector<double>& upper, double threshold) {
+    check_order(n_models, order);
+    require(lower.shape(0) == order.shape(0) && upper.shape(0) == order.shape(0),
+            "lower and upper must have one entry per base model");
     return {span(order), span(lower), span(upper), threshold};
 }
 
@@ -188,8 +194,82 @@ void bind_forest_methods(nb::class_<AnyForest>& cls) {
         "(N,) positive, steps and score of rows (N, n_features), quitting early.");
 }
 
+template <class Real>
+void bind_forest_costs(nb::class_<AnyForest>& cls) {
+    cls.def(
+        "mean_path_lengths",
+        [](const AnyForest& self, Matrix<Real> rows, int threads) {
+            const auto& forest = self.get(rows);
+            double* data;
+            auto out = new_vector<double>(forest.n_trees(), data);
+            {
+                nb::gil_scoped_release release;
+                mean_path_lengths(forest, rows.data(), static_cast<int64_t>(rows.shape(0)), data,
+                                  threads);
+            }
+            return out;
+        },
+        "rows"_a.noconvert(), "threads"_a,
+        "(T,) mean number of nodes that rows visit in each tree.");
+    cls.def(
+        "measure_seconds",
+        [](const AnyForest& self, Matrix<Real> rows, int repeats) {
+            const auto& forest = self.get(rows);
+            require(rows.shape(0) > 0 && repeats > 0, "rows and repeats must not be none");
+            double* data;
+            auto out = new_vector<double>(forest.n_trees(), data);
+            {
+                nb::gil_scoped_release release;
+                measure_seconds(forest, rows.data(), static_cast<int64_t>(rows.shape(0)), repeats,
+                                data);
+            }
+            return out;
+        },
+        "rows"_a.noconvert(), "repeats"_a,
+        "(T,) median seconds that each tree takes for a row here.");
+}
+
 template <class Score>
 void bind_matrix_functions(nb::module_& m) {
+    m.def(
+        "gram",
+        [](Matrix<Score> values, int threads) {
+            const auto n_models = static_cast<int64_t>(values.shape(0));
+            double* data;
+            auto out = new_matrix<double>(n_models, n_models, data);
+            {
+                nb::gil_scoped_release release;
+                gram(values.data(), n_models, static_cast<int64_t>(values.shape(1)), data, threads);
+            }
+            return out;
+        },
+        "values"_a.noconvert(), "threads"_a, "(T, T) inner products of base models (T, N).");
+    m.def(
+        "apply_fan",
+        [](Matrix<Score> values, double base, Vector<double> full, Vector<int32_t> order,
+           Vector<int64_t> bin_begin, Vector<int64_t> bin, Vector<double> lower,
+           Vector<double> upper, double bin_width, double threshold, int threads) {
+            const auto n = static_cast<int64_t>(values.shape(1));
+            require(static_cast<int64_t>(full.shape(0)) == n, "full must have one entry per row");
+            check_order(static_cast<int64_t>(values.shape(0)), order);
+            require(
+                bin_begin.shape(0) == order.shape(0) + 1 && bin_width > 0,
+                "bin_begin must have one entry more than there are steps, bin_width be positive");
+            require(bin.shape(0) == lower.shape(0) && bin.shape(0) == upper.shape(0) &&
+                        bin_begin.data()[order.shape(0)] == static_cast<int64_t>(bin.shape(0)),
+                    "bins, lower and upper must have equal lengths");
+            for (size_t r = 0; r < order.shape(0); ++r)
+                require(bin_begin.data()[0] == 0 && bin_begin.data()[r] <= bin_begin.data()[r + 1],
+                        "bin_begin must start at 0 and never fall");
+            const FanView policy{span(order), span(bin_begin), span(bin), span(lower),
+                                 span(upper), bin_width,       threshold};
+            return collect_decisions(n, [&](const DecisionsOut& out) {
+                apply_fan(policy, values.data(), base, full.data(), n, out, threads);
+            });
+        },
+        "values"_a.noconvert(), "base"_a, "full"_a, "order"_a, "bin_begin"_a, "bin"_a, "lower"_a,
+        "upper"_a, "bin_width"_a, "threshold"_a, "threads"_a,
+        "As apply_policy, with thresholds by step and bin of the running sum.");
     m.def(
         "apply_policy",
         [](Matrix<Score> values, double base, Vector<double> full, Vector<int32_t> order,
@@ -208,7 +288,7 @@ void bind_matrix_functions(nb::module_& m) {
         "fit_thresholds",
         [](Matrix<Score> values, double base, Vector<uint8_t> positive, Vector<double> costs,
            Vector<int32_t> order, int64_t budget, bool quit_negative, bool quit_positive,
-           int threads, nb::typed<nb::callable, void(int64_t)> progress) {
+           bool split_budget, int threads, nb::typed<nb::callable, void(int64_t)> progress) {
             const FitProblem problem{static_cast<int64_t>(values.shape(0)),
                                      static_cast<int64_t>(values.shape(1)),
                                      base,
@@ -216,14 +296,15 @@ void bind_matrix_functions(nb::module_& m) {
                                      span(costs),
                                      budget,
                                      quit_negative,
-                                     quit_positive};
+                                     quit_positive,
+                                     split_budget};
             require(problem.n_models > 0, "there must be a base model");
             require(problem.n_rows < (int64_t{1} << 31), "at most 2^31 rows");
             require(static_cast<int64_t>(positive.shape(0)) == problem.n_rows,
                     "positive must have one entry per row");
             require(static_cast<int64_t>(costs.shape(0)) == problem.n_models,
                     "costs must have one entry per base model");
-            if (order.shape(0) > 0) policy_view(problem.n_models, order, costs, costs, 0.0);
+            if (order.shape(0) > 0) check_order(problem.n_models, order);
             const Progress report = [&progress](int64_t done) {
                 nb::gil_scoped_acquire acquire;
                 if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -238,7 +319,7 @@ void bind_matrix_functions(nb::module_& m) {
                                    to_numpy(result.upper));
         },
         "values"_a.noconvert(), "base"_a, "positive"_a, "costs"_a, "order"_a, "budget"_a,
-        "quit_negative"_a, "quit_positive"_a, "threads"_a, "progress"_a,
+        "quit_negative"_a, "quit_positive"_a, "split_budget"_a, "threads"_a, "progress"_a,
         "Order (T,), lower (T,) and upper (T,) fitted on scores (T, N); an empty order is chosen "
         "by "
         "Algorithm 1. `progress` is called with the number of steps done.");
@@ -255,6 +336,8 @@ NB_MODULE(_native, m) {
     forest.def_prop_ro("n_models", &AnyForest::n_models, "Number of base models, T.");
     bind_forest_methods<float>(forest);
     bind_forest_methods<double>(forest);
+    bind_forest_costs<float>(forest);
+    bind_forest_costs<double>(forest);
     bind_matrix_functions<float>(m);
     bind_matrix_functions<double>(m);
     m.def(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "parallel.hpp"
@@ -20,9 +21,31 @@ struct Cuts {
     int64_t quits = 0;
 };
 
-// The k-th smallest (k from 0) of n values, in expected O(n); `values` is reordered.
-double select(double* values, int64_t n, int64_t k) {
-    std::nth_element(values, values + k, values + n);
+// The k-th value (k from 0) of n in the order of `before`, found exactly and in about one pass
+// where k is small against n: a sample says which values can come first, and only those are looked
+// at again.
+template <class Before>
+double select(double* values, int64_t n, int64_t k, Before before, std::vector<double>& few) {
+    constexpr int64_t kSample = 512;
+    if (n >= 4 * kSample && k < n / 4) {
+        few.resize(kSample);
+        for (int64_t i = 0; i < kSample; ++i) few[i] = values[i * (n / kSample)];
+        const double expected = static_cast<double>(k + 1) * kSample / static_cast<double>(n);
+        const auto rank = static_cast<int64_t>(expected + 4 * std::sqrt(expected) + 4);
+        std::nth_element(few.begin(), few.begin() + rank, few.end(), before);
+        const double limit = few[rank];
+        few.resize(n);
+        int64_t found = 0;
+        for (int64_t i = 0; i < n; ++i) {
+            few[found] = values[i];
+            found += !before(limit, values[i]);
+        }
+        if (found > k) {
+            std::nth_element(few.begin(), few.begin() + k, few.begin() + found, before);
+            return few[k];
+        }
+    }
+    std::nth_element(values, values + k, values + n, before);
     return values[k];
 }
 
@@ -40,25 +63,27 @@ int64_t count_above(const double* values, int64_t n, double cut) {
 
 // Algorithm 2: the cuts that let the most rows quit, low first, with at most `budget` rows decided
 // differently from the full ensemble. pos and neg are the sums of the undecided rows, by full
-// decision; both are reordered.
+// decision; both are reordered. `few` is scratch space.
 Cuts optimize_thresholds(double* pos, int64_t n_pos, double* neg, int64_t n_neg, int64_t budget,
-                         bool quit_negative, bool quit_positive) {
+                         const FitProblem& problem, std::vector<double>& few) {
     Cuts cuts;
+    const bool split = problem.split_budget && problem.quit_positive;
+    const int64_t low_budget = split ? budget / 2 : budget;
     int64_t neg_left = n_neg;  // full-negative rows that have not quit
-    if (quit_negative) {
-        if (n_pos <= budget) return {kInf, kInf, n_pos + n_neg};
-        cuts.low = select(pos, n_pos, budget);
+    if (problem.quit_negative) {
+        if (n_pos <= low_budget) return {kInf, kInf, n_pos + n_neg};
+        cuts.low = select(pos, n_pos, low_budget, std::less<>(), few);
         const int64_t flipped = count_below(pos, n_pos, cuts.low);
         const int64_t right = count_below(neg, n_neg, cuts.low);
         cuts.quits += flipped + right;
         budget -= flipped;
         neg_left -= right;
     }
-    if (quit_positive) {
+    if (problem.quit_positive) {
         if (neg_left <= budget) return {cuts.low, -kInf, n_pos + n_neg};
         // More rows than the budget are left at or above `low`, so the (budget + 1)-th largest of
         // all full-negative sums is one of theirs.
-        cuts.high = select(neg, n_neg, n_neg - 1 - budget);
+        cuts.high = select(neg, n_neg, budget, std::greater<>(), few);
         cuts.quits += count_above(pos, n_pos, cuts.high) + count_above(neg, n_neg, cuts.high);
     }
     return cuts;
@@ -172,13 +197,12 @@ int32_t best_candidate(const Undecided<Score>& undecided, const std::vector<int3
                        const FitProblem& problem, int64_t budget, int threads) {
     std::vector<double> ratio(candidates.size(), kInf);
     const int64_t n_pos = undecided.n_pos(), n = undecided.size();
-    std::vector<double> sums;
+    std::vector<double> sums, few;
     parallel_for(candidates.size(), 1, threads,
                  [=, &undecided, &candidates, &problem, &ratio](int64_t c, int64_t) mutable {
                      undecided.sums_with(candidates[c], sums);
-                     const Cuts cuts =
-                         optimize_thresholds(sums.data(), n_pos, sums.data() + n_pos, n - n_pos,
-                                             budget, problem.quit_negative, problem.quit_positive);
+                     const Cuts cuts = optimize_thresholds(sums.data(), n_pos, sums.data() + n_pos,
+                                                           n - n_pos, budget, problem, few);
                      if (cuts.quits > 0)
                          ratio[c] = problem.costs[candidates[c]] * static_cast<double>(n) /
                                     static_cast<double>(cuts.quits);
@@ -199,7 +223,7 @@ FitResult fit(const FitProblem& problem, const Score* values, std::span<const in
 
     Undecided<Score> undecided(problem, values);
     int64_t budget = problem.budget;
-    std::vector<double> sums, scratch;
+    std::vector<double> sums, scratch, few;
     // The last step has no thresholds: the full score decides there.
     for (int64_t r = 0; r + 1 < n_models && undecided.size() > 0; ++r) {
         const int32_t chosen =
@@ -208,7 +232,7 @@ FitResult fit(const FitProblem& problem, const Score* values, std::span<const in
         scratch = sums;
         const int64_t n_pos = undecided.n_pos(), n_neg = undecided.size() - n_pos;
         const Cuts cuts = optimize_thresholds(scratch.data(), n_pos, scratch.data() + n_pos, n_neg,
-                                              budget, problem.quit_negative, problem.quit_positive);
+                                              budget, problem, few);
         place_thresholds(cuts, sums, result.lower[r], result.upper[r]);
         budget -= undecided.advance(sums, result.lower[r], result.upper[r]);
         result.order.push_back(chosen);

@@ -15,6 +15,7 @@ struct FitProblem {
     std::span<const double> costs;      // (T,) c_t
     int64_t budget;                     // rows that may be decided differently: floor(alpha N)
     bool quit_negative, quit_positive;  // which early decisions are allowed
+    bool split_budget;  // at most half of what is left for negative quits (otherwise all of it)
 };
 
 struct FitResult {

@@ -77,6 +77,14 @@ class Forest {
         return rules_.less_equal ? walk<true>(root_[t], row) : walk<false>(root_[t], row);
     }
 
+    // How many nodes `row` visits in tree t.
+    int32_t path_length(int64_t t, const Real* row) const {
+        int32_t visited = 0;
+        for (int32_t at = root_[t]; at >= 0; ++visited)
+            at = rules_.less_equal ? next<true>(at, row) : next<false>(at, row);
+        return visited;
+    }
+
     // What leaf `i` adds to a row's running sum: the source's value as float32, divided by divisor.
     float step_value(int32_t i) const { return step_value_[i]; }
 
@@ -100,20 +108,24 @@ class Forest {
     double finish(const FullSum& sum) const;
 
   private:
+    // The child that `row` goes to from node `at`.
+    template <bool LessEqual>
+    int32_t next(int32_t at, const Real* row) const {
+        const Node<Real>& node = nodes_[at];
+        const Real x = row[node.feature];
+        bool left;
+        if (node.flags & kSpecial) [[unlikely]]
+            left = special_goes_left(at, x);
+        else if (x != x)
+            left = node.flags & kDefaultLeft;
+        else
+            left = LessEqual ? x <= node.threshold : x < node.threshold;
+        return left ? node.left : node.right;
+    }
+
     template <bool LessEqual>
     int32_t walk(int32_t at, const Real* row) const {
-        while (at >= 0) {
-            const Node<Real>& node = nodes_[at];
-            const Real x = row[node.feature];
-            bool left;
-            if (node.flags & kSpecial) [[unlikely]]
-                left = special_goes_left(at, x);
-            else if (x != x)
-                left = node.flags & kDefaultLeft;
-            else
-                left = LessEqual ? x <= node.threshold : x < node.threshold;
-            at = left ? node.left : node.right;
-        }
+        while (at >= 0) at = next<LessEqual>(at, row);
         return ~at;
     }
 

@@ -1,5 +1,8 @@
 #include "quit.hpp"
 
+#include <bit>
+#include <cmath>
+
 #include "parallel.hpp"
 
 namespace qwyc {
@@ -10,42 +13,121 @@ namespace {
 // keeps a tree and the rows' running sums in the first cache.
 constexpr int32_t kBlock = 128;
 
+// What a rule says of a row after a step.
+enum class Outcome { kContinue, kNegative, kPositive, kInFull };
+
+// The paper's rule: two thresholds per step. The last step has none: the full score decides there.
+struct ThresholdRule {
+    const PolicyView& policy;
+
+    Outcome operator()(int32_t r, double sum) const {
+        if (sum < policy.lower[r]) return Outcome::kNegative;
+        return sum > policy.upper[r] ? Outcome::kPositive : Outcome::kContinue;
+    }
+};
+
 // Runs rows [begin, end). step_value(r, row) is what the base model at step r adds to a row;
-// full_score(row) is asked for only once every base model has been evaluated on it. The last step
-// has no thresholds: the full score decides there.
-template <class StepValue, class FullScore>
-void decide_block(const PolicyView& policy, double base, int64_t begin, int64_t end,
-                  StepValue step_value, FullScore full_score, const DecisionsOut& out) {
-    const int32_t n_models = static_cast<int32_t>(policy.order.size());
+// full_score(row) is asked for once every base model has been evaluated on it, or as soon as the
+// rule wants the row in full.
+template <class Rule, class StepValue, class FullScore>
+void decide_block(int32_t n_models, double threshold, const Rule& rule, double base, int64_t begin,
+                  int64_t end, StepValue step_value, FullScore full_score,
+                  const DecisionsOut& out) {
+    const auto complete = [&](int64_t i) {
+        out.score[i] = full_score(i);
+        out.positive[i] = out.score[i] >= threshold;
+        out.steps[i] = n_models;
+    };
     int32_t undecided[kBlock];  // counted from `begin`, ascending
     double sum[kBlock];         // running sums, by the same count
     int32_t n_undecided = static_cast<int32_t>(end - begin);
     for (int32_t j = 0; j < n_undecided; ++j) undecided[j] = j, sum[j] = base;
 
-    for (int32_t r = 0; r < n_models && n_undecided > 0; ++r) {
-        const double lower = policy.lower[r], upper = policy.upper[r];
-        const bool last = r + 1 == n_models;
+    for (int32_t r = 0; r + 1 < n_models && n_undecided > 0; ++r) {
         int32_t kept = 0;
         for (int32_t k = 0; k < n_undecided; ++k) {
             const int32_t j = undecided[k];
-            const double s = sum[j] += step_value(r, begin + j);
-            const bool quits = !last && (s < lower || s > upper);
+            sum[j] += step_value(r, begin + j);
+            const Outcome outcome = rule(r, sum[j]);
             undecided[kept] = j;
-            kept += !quits;
-            if (quits) {
-                out.positive[begin + j] = s > upper;
+            kept += outcome == Outcome::kContinue;
+            if (outcome == Outcome::kInFull) {
+                complete(begin + j);
+            } else if (outcome != Outcome::kContinue) {
+                out.positive[begin + j] = outcome == Outcome::kPositive;
                 out.steps[begin + j] = r + 1;
-                out.score[begin + j] = s;
+                out.score[begin + j] = sum[j];
             }
         }
         n_undecided = kept;
     }
     for (int32_t k = 0; k < n_undecided; ++k) {
-        const int64_t i = begin + undecided[k];
-        out.score[i] = full_score(i);
-        out.positive[i] = out.score[i] >= policy.threshold;
-        out.steps[i] = n_models;
+        step_value(n_models - 1, begin + undecided[k]);
+        complete(begin + undecided[k]);
     }
+}
+
+// A hash table per step, all in one array: open addressing, at most half full.
+class FanRule {
+  public:
+    explicit FanRule(const FanView& policy) : bin_width_(policy.bin_width) {
+        const size_t n_steps = policy.order.size();
+        for (size_t r = 0; r < n_steps; ++r) {
+            const int64_t first = policy.bin_begin[r], last = policy.bin_begin[r + 1];
+            const auto size =
+                static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(2 * (last - first) + 1)));
+            table_.push_back({static_cast<int64_t>(slots_.size()), size - 1});
+            slots_.resize(slots_.size() + size);
+            for (int64_t b = first; b < last; ++b) {
+                Slot& slot = slots_[find(table_.back(), policy.bin[b])];
+                slot = {policy.bin[b], policy.lower[b], policy.upper[b], true};
+            }
+        }
+    }
+
+    Outcome operator()(int32_t r, double sum) const {
+        const double bin = std::floor(sum / bin_width_);
+        if (!(std::abs(bin) < 0x1p62)) return Outcome::kInFull;  // no integer, so never seen
+        const Slot& slot = slots_[find(table_[r], static_cast<int64_t>(bin))];
+        if (!slot.used) return Outcome::kInFull;
+        if (sum < slot.lower) return Outcome::kNegative;
+        return sum > slot.upper ? Outcome::kPositive : Outcome::kContinue;
+    }
+
+  private:
+    struct Slot {
+        int64_t bin = 0;
+        double lower = 0, upper = 0;
+        bool used = false;
+    };
+    struct Table {
+        int64_t begin, mask;
+    };
+
+    // The slot that holds `bin`, or the free one where it would go.
+    int64_t find(const Table& table, int64_t bin) const {
+        uint64_t at = static_cast<uint64_t>(bin) * 0x9e3779b97f4a7c15u >> 20;
+        for (;; ++at) {
+            const int64_t slot = table.begin + static_cast<int64_t>(at & table.mask);
+            if (!slots_[slot].used || slots_[slot].bin == bin) return slot;
+        }
+    }
+
+    double bin_width_;
+    std::vector<Table> table_;  // (T,)
+    std::vector<Slot> slots_;
+};
+
+template <class Rule, class Score>
+void apply_rule(std::span<const int32_t> order, double threshold, const Rule& rule,
+                const Score* values, double base, const double* full, int64_t n,
+                const DecisionsOut& out, int threads) {
+    parallel_for(n, kBlock, threads, [=, &rule](int64_t begin, int64_t end) {
+        decide_block(
+            static_cast<int32_t>(order.size()), threshold, rule, base, begin, end,
+            [&](int32_t r, int64_t i) { return values[order[r] * n + i]; },
+            [&](int64_t i) { return full[i]; }, out);
+    });
 }
 
 }  // namespace
@@ -58,32 +140,36 @@ void decide(const Forest<Real>& forest, const PolicyView& policy, const Real* ro
     std::vector<int32_t> step_of(n_trees);  // (T,) the inverse of the order
     for (int32_t r = 0; r < n_trees; ++r) step_of[policy.order[r]] = r;
     std::vector<int32_t> leaves(n_trees * kBlock);  // by step, then row: what a full score needs
-    parallel_for(n, kBlock, threads,
-                 [=, &forest, &policy, &step_of](int64_t begin, int64_t end) mutable {
-                     const auto step_value = [&](int32_t r, int64_t i) {
-                         const int32_t leaf = forest.leaf(policy.order[r], rows + i * width);
-                         leaves[r * kBlock + (i - begin)] = leaf;
-                         return forest.step_value(leaf);
-                     };
-                     const auto full_score = [&](int64_t i) {
-                         FullSum sum = forest.start();
-                         for (int64_t t = 0; t < n_trees; ++t)
-                             forest.add(sum, leaves[step_of[t] * kBlock + (i - begin)]);
-                         return forest.finish(sum);
-                     };
-                     decide_block(policy, base, begin, end, step_value, full_score, out);
-                 });
+    parallel_for(
+        n, kBlock, threads, [=, &forest, &policy, &step_of](int64_t begin, int64_t end) mutable {
+            const auto step_value = [&](int32_t r, int64_t i) {
+                const int32_t leaf = forest.leaf(policy.order[r], rows + i * width);
+                leaves[r * kBlock + (i - begin)] = leaf;
+                return forest.step_value(leaf);
+            };
+            const auto full_score = [&](int64_t i) {
+                FullSum sum = forest.start();
+                for (int64_t t = 0; t < n_trees; ++t)
+                    forest.add(sum, leaves[step_of[t] * kBlock + (i - begin)]);
+                return forest.finish(sum);
+            };
+            decide_block(static_cast<int32_t>(n_trees), policy.threshold, ThresholdRule{policy},
+                         base, begin, end, step_value, full_score, out);
+        });
 }
 
 template <class Score>
 void apply(const PolicyView& policy, const Score* values, double base, const double* full,
            int64_t n, const DecisionsOut& out, int threads) {
-    parallel_for(n, kBlock, threads, [=, &policy](int64_t begin, int64_t end) {
-        decide_block(
-            policy, base, begin, end,
-            [&](int32_t r, int64_t i) { return values[policy.order[r] * n + i]; },
-            [&](int64_t i) { return full[i]; }, out);
-    });
+    apply_rule(policy.order, policy.threshold, ThresholdRule{policy}, values, base, full, n, out,
+               threads);
+}
+
+template <class Score>
+void apply_fan(const FanView& policy, const Score* values, double base, const double* full,
+               int64_t n, const DecisionsOut& out, int threads) {
+    apply_rule(policy.order, policy.threshold, FanRule(policy), values, base, full, n, out,
+               threads);
 }
 
 template void decide(const Forest<float>&, const PolicyView&, const float*, int64_t,
@@ -94,5 +180,9 @@ template void apply(const PolicyView&, const float*, double, const double*, int6
                     const DecisionsOut&, int);
 template void apply(const PolicyView&, const double*, double, const double*, int64_t,
                     const DecisionsOut&, int);
+template void apply_fan(const FanView&, const float*, double, const double*, int64_t,
+                        const DecisionsOut&, int);
+template void apply_fan(const FanView&, const double*, double, const double*, int64_t,
+                        const DecisionsOut&, int);
 
 }  // namespace qwyc

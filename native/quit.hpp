@@ -28,4 +28,19 @@ template <class Score>
 void apply(const PolicyView& policy, const Score* values, double base, const double* full,
            int64_t n, const DecisionsOut& out, int threads);
 
+// The rule of Fan et al. (2002): thresholds by step and by bin of the running sum.
+struct FanView {
+    std::span<const int32_t> order;        // (T,)
+    std::span<const int64_t> bin_begin;    // (T,) or more: step r owns bins [r] to [r + 1]
+    std::span<const int64_t> bin;          // floor(running sum / bin_width), each once a step
+    std::span<const double> lower, upper;  // by bin: quit where sum < lower or > upper
+    double bin_width;
+    double threshold;
+};
+
+// As `apply` above; a row whose bin was never seen is evaluated in full.
+template <class Score>
+void apply_fan(const FanView& policy, const Score* values, double base, const double* full,
+               int64_t n, const DecisionsOut& out, int threads);
+
 }  // namespace qwyc

@@ -1,5 +1,9 @@
 """Shared fixtures: UCI Adult as the trainers take it."""
 
+import os
+
+os.environ["OMP_NUM_THREADS"] = "1"  # before the trainers load: their threads spin on busy cores
+
 import numpy as np
 import pandas as pd
 import pytest

@@ -9,11 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import safetensors.numpy
-from forests import random_ensemble, random_rows, with_inputs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qwyc
+from forests import random_ensemble, random_rows, with_inputs
 from qwyc import artifact
 from qwyc.certify import in_sample
 
@@ -23,7 +23,7 @@ def make(seed=0, **changes):
     rows = random_rows(seed, ensemble)
     scores = ensemble.scores(rows)
     policy = qwyc.fit_policy(scores, alpha=0.05)
-    certificate = in_sample(0.05, policy.apply(scores), scores.positive)
+    certificate = in_sample(0.05, policy, policy.apply(scores), scores.positive)
     return qwyc.Classifier(ensemble, policy, certificate), rows
 
 
@@ -124,7 +124,7 @@ def test_paths_that_do_not_work(tmp_path):
     fast, _ = make()
     with pytest.raises(qwyc.ArtifactError, match=r"missing/m\.qwyc: No such file"):
         fast.save(tmp_path / "missing" / "m.qwyc")
-    with pytest.raises(qwyc.ArtifactError, match="cannot read .*No such file"):
+    with pytest.raises(qwyc.ArtifactError, match=r"cannot read .*No such file"):
         qwyc.load(tmp_path / "none.qwyc")
     with pytest.raises(OSError, match="directory"):
         qwyc.load(tmp_path)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import qwyc
 from qwyc import reference
-from qwyc.fit import allowed_disagreements
+from qwyc.options import allowed_disagreements
 
 
 @st.composite
@@ -176,6 +176,9 @@ def test_allowed_disagreements_is_exact(alpha, n, allowed):
         ({"alpha": 0.1, "order": [0, 0, 1]}, "permutation of 0 to 2"),
         ({"alpha": 0.1, "order": [0, 1]}, "permutation of 0 to 2"),
         ({"alpha": 0.1, "rule": "guess"}, "rule must be one of"),
+        ({"alpha": 0.1, "budget": "all"}, "budget must be one of"),
+        ({"alpha": 0.1, "costs": "size"}, "ensemble.costs"),
+        ({}, "alpha is needed"),
         ({"alpha": 0.1, "quit": "maybe"}, "quit must be one of 'both'"),
         ({"alpha": 0.1, "threshold": float("inf")}, "threshold must be a finite number"),
         ({"alpha": 0.1, "costs": [1, 2]}, "3 numbers, one per base model"),

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from forests import flatten, random_ensemble, random_rows
 
 import qwyc
+from forests import flatten, random_ensemble, random_rows
 from qwyc import reference
 from qwyc.ensemble import Ensemble, Inputs, NodeFlag, Source, Summation
 

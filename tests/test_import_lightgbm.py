@@ -36,16 +36,21 @@ def special_rows(ensemble, rng, rows=500):
     return X
 
 
-def raw_score(model, X, ensemble):
-    scores = model.predict(X, raw_score=True)
-    return scores / ensemble.divisor  # raw scores of random forests are sums, not averages
+def raw_score(model, X):
+    """LightGBM's own, but averaged for random forests: theirs are averaged only on the way to
+    probabilities."""
+    booster = model if isinstance(model, lgb.Booster) else model.booster_
+    text = booster.model_to_string()
+    return model.predict(X, raw_score=True) / (
+        text.count("\nTree=") if "\naverage_output\n" in text else 1
+    )
 
 
 def assert_same(model, X, ensemble=None):
     """Scores and labels of `model` and of what was read from it are the same."""
     ensemble = ensemble or qwyc.read_model(model)
     scores = ensemble.score_full(X)
-    np.testing.assert_array_equal(scores, raw_score(model, X, ensemble))
+    np.testing.assert_array_equal(scores, raw_score(model, X))
     theirs = model.predict(X)
     if isinstance(model, lgb.Booster):
         theirs = np.where(theirs > 0.5, 1, 0)
@@ -134,6 +139,13 @@ def test_random_models():
         assert_same(booster, special_rows(ensemble, rng, 200), ensemble)
 
 
+def test_averages_are_what_probabilities_come_from(data):
+    X, y = data
+    model = lgb.LGBMClassifier(n_estimators=9, **SETTINGS["forest"], **QUIET).fit(X, y)
+    scores = qwyc.read_model(model).score_full(X)
+    np.testing.assert_allclose(1 / (1 + np.exp(-scores)), model.predict_proba(X)[:, 1], rtol=1e-12)
+
+
 def test_a_thousand_trees(data):
     X, y = data
     model = lgb.LGBMClassifier(n_estimators=1000, learning_rate=0.02, num_leaves=8, **QUIET)
@@ -172,7 +184,7 @@ def test_threshold_is_exactly_where_the_decision_turns(sigmoid, average):
     x = np.arange(512.0)
     parameters = {"objective": "binary", "min_data_in_leaf": 1, "min_data_in_bin": 1}
     parameters |= {"num_leaves": 512, "max_bin": 1024, "min_sum_hessian_in_leaf": 0.0}
-    parameters |= {"sigmoid": sigmoid, "verbose": -1}
+    parameters |= {"sigmoid": sigmoid, "verbose": -1, "num_threads": 1}
     if average:
         parameters |= {"boosting": "rf", "bagging_freq": 1, "bagging_fraction": 0.99}
     label = np.random.default_rng(0).integers(0, 2, 512)
@@ -189,13 +201,13 @@ def test_threshold_is_exactly_where_the_decision_turns(sigmoid, average):
         before, after = text.split("leaf_value=")
         values = " ".join(repr(float(score)) for score in scores)
         booster = lgb.Booster(
-            model_str=before + "leaf_value=" + values + "\n" + after.split("\n", 1)[1]
+            model_str=before + "leaf_value=" + values + "\n" + after.split("\n", 1)[1],
         )
         ensemble = qwyc.read_model(booster)
-        labels = booster.predict(x[:, None]) > 0.5
+        labels = booster.predict(x[:, None], num_threads=1) > 0.5
         np.testing.assert_array_equal(ensemble.score_full(x[:, None]) >= threshold, labels)
         assert set(labels) == {True, False}
-        proba = booster.predict(x[:, None])
+        proba = booster.predict(x[:, None], num_threads=1)
         argmax = np.vstack((1.0 - proba, proba)).T.argmax(axis=1)  # as LGBMClassifier does
         np.testing.assert_array_equal(argmax == 1, labels)
 
@@ -205,7 +217,8 @@ def test_early_stopping(tmp_path):
     X_eval, y_eval = make_data(4)
     for boosting in ("gbdt", "rf"):
         parameters = {"objective": "binary", "boosting": boosting, "learning_rate": 0.5}
-        parameters |= {"bagging_fraction": 0.5, "bagging_freq": 1, "verbose": -1}
+        parameters |= {"bagging_fraction": 0.5, "bagging_freq": 1}
+        parameters |= {"verbose": -1, "num_threads": 1}
         data = lgb.Dataset(X, y)
         booster = lgb.train(
             parameters,
@@ -241,6 +254,7 @@ def fit_frame(frame, y, **options):
     return lgb.LGBMClassifier(**options).fit(frame, y)
 
 
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.parametrize("options", [{}, {"max_cat_to_onehot": 100}])
 def test_pandas_categories(options):
     frame, y = make_frame(colours=COLOURS)
@@ -262,6 +276,17 @@ def test_pandas_categories(options):
     # Plain arrays hold codes.
     assert_same(model, ensemble.matrix(strange), ensemble)
     assert_same(model, special_rows(ensemble, np.random.default_rng(0)), ensemble)
+
+
+def test_categories_beside_columns_without_use():
+    """The column of one category is not in use either, but the model lists it as categorical."""
+    frame, y = make_frame(colours=COLOURS)
+    frame.insert(2, "one", 1.0)
+    frame["two"] = 2.0
+    model = fit_frame(frame, y)
+    ensemble = qwyc.read_model(model)
+    assert ensemble.inputs.categories == {1: COLOURS, 4: ("only",), 5: SIZES}
+    assert_same(model, frame, ensemble)
 
 
 def test_ordered_categories():

@@ -28,6 +28,13 @@ def write(path, doc):
     return path
 
 
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    """Threads that wait for each other spin, which takes minutes where cores are shared."""
+    with xgb.config_context(nthread=1):
+        yield
+
+
 @pytest.fixture(scope="module")
 def small():
     return xgb.XGBClassifier(n_estimators=5, max_depth=3).fit(*make_data())

@@ -242,7 +242,10 @@ def test_names_with_spaces_may_have_become_underscores():
     inputs = replace(NAMED, names=("hours_per_week", "a_b", "c"))
     X = pd.DataFrame({"a b": [2], "hours per week": [1], "c": [3]})
     check(X, inputs, [[1, 2, 3]])
-    check(X.assign(a_b=7), inputs, [[1, 7, 3]])  # the exact name comes first
+    for exact in (X.assign(a_b=7), X.assign(a_b=7)[["a_b", *X.columns]]):
+        check(exact, inputs, [[1, 7, 3]])  # the exact name comes first
+    with pytest.raises(InputError, match="no column 'hours_per_week'"):
+        to_matrix(X.assign(**{"hours per_week": 7}), inputs)  # which one?
 
 
 def test_pandas_labels_that_are_integers():
@@ -463,6 +466,8 @@ def test_arrays_hold_codes_unless_the_model_says_values():
     )
     check([[0.5, "blue"], [1, "red"]], text, [[0.5, 2], [1, 0]])
     check(np.array([["0.5", "blue"], ["1", "red"]]), text, [[0.5, 2], [1, 0]])
+    both = replace(text, categories={0: (5, 6), 1: ("red", "green", "blue")})
+    check([[6, "blue"], (5, "red")], both, [[1, 2], [0, 0]])
     hidden = np.ma.array([[0.5, "?"], [1, "red"]], object, mask=[[0, 1], [0, 0]])
     check(hidden, replace(text, unseen="error"), [[0.5, NAN], [1, 0]])
     with pytest.raises(InputError, match="holds numbers"):

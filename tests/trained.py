@@ -77,7 +77,7 @@ def as_float32(X):
 
 
 def damaged(content, rng, end=None, cut=150, changed=350):
-    """Copies of a file that are cut off, and copies with one to three bytes (before `end`) changed."""
+    """Copies of a file that are cut off, and copies with one to three bytes changed."""
     for length in rng.integers(0, len(content), cut):
         yield content[:length]
     for _ in range(changed):

@@ -1,10 +1,12 @@
 """Quit When You Can: the same decisions as your tree ensemble, from a fraction of its trees."""
 
+from qwyc.cascade import BaseModels, Cascade
 from qwyc.certify import Certificate
 from qwyc.classifier import Classifier, load
 from qwyc.ensemble import Ensemble
 from qwyc.errors import (
     ArtifactError,
+    CapacityError,
     InputError,
     MissingDependencyError,
     ModelError,
@@ -12,9 +14,11 @@ from qwyc.errors import (
     ParityError,
     QwycError,
 )
-from qwyc.fit import fit_policy
+from qwyc.fan import FanPolicy
+from qwyc.fit import fit_fan_path, fit_policy
 from qwyc.importers import read_model
 from qwyc.optimize import optimize
+from qwyc.options import Probability
 from qwyc.policy import Decisions, Policy
 from qwyc.scores import ScoreMatrix
 
@@ -22,18 +26,24 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "ArtifactError",
+    "BaseModels",
+    "CapacityError",
+    "Cascade",
     "Certificate",
     "Classifier",
     "Decisions",
     "Ensemble",
+    "FanPolicy",
     "InputError",
     "MissingDependencyError",
     "ModelError",
     "OptionError",
     "ParityError",
     "Policy",
+    "Probability",
     "QwycError",
     "ScoreMatrix",
+    "fit_fan_path",
     "fit_policy",
     "load",
     "optimize",

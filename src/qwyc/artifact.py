@@ -20,7 +20,7 @@ import safetensors
 import safetensors.numpy
 
 from qwyc.certify import Certificate
-from qwyc.ensemble import Ensemble, Inputs, Source, Summation, Trees
+from qwyc.ensemble import Ensemble, Inputs, Link, Source, Summation, Trees
 from qwyc.errors import ArtifactError, QwycError
 from qwyc.policy import Policy
 
@@ -103,6 +103,7 @@ def to_bytes(parts: Parts) -> bytes:
         "divisor": ensemble.divisor,
         "threshold": ensemble.threshold,
         "classes": _classes_to_json(ensemble.classes),
+        "link": asdict(ensemble.link),
         "policy": {"threshold": policy.threshold},
         "certificate": asdict(certificate),
     }
@@ -176,6 +177,11 @@ def _build(body: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> Parts:
         divisor=_number(body["divisor"]),
         threshold=_number(body["threshold"]),
         classes=_classes_from_json(body["classes"]),
+        link=Link(
+            kind=_text(body["link"]["kind"]),
+            scale=_number(body["link"]["scale"]),
+            dtype=_text(body["link"]["dtype"]),
+        ),
         source=Source(**{f.name: _text(body["source"][f.name]) for f in fields(Source)}),
     )
     _ = ensemble.native  # checks every index in the trees
@@ -193,6 +199,8 @@ def _build(body: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> Parts:
         disagreements=_count(facts["disagreements"]),
         upper_bound=None if facts["upper_bound"] is None else _number(facts["upper_bound"]),
         mean_models=_number(facts["mean_models"]),
+        mean_cost=_number(facts["mean_cost"]),
+        full_cost=_number(facts["full_cost"]),
         how=_text(facts["how"]),
     )
     if policy.n_models != ensemble.n_models:
@@ -222,7 +230,7 @@ def _inputs_from_json(facts: dict[str, Any]) -> Inputs:
         raise ArtifactError(f"{len(names)} feature names for {n} features")
     categories = {}
     for i, values in facts["categories"]:
-        if _count(i) >= n or not all(isinstance(v, (str, int, float)) for v in values):
+        if _count(i) >= n or not all(isinstance(v, (str, int, float, type(None))) for v in values):
             raise ArtifactError("categories of an unknown feature, or not text or numbers")
         categories[i] = tuple(values)
     missing = facts["missing"]

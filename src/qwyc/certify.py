@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from qwyc.policy import Decisions
+from qwyc.policy import Decisions, Policy
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,8 @@ class Certificate:
     disagreements: int  # how many of them were decided differently
     upper_bound: float | None  # on the share among new rows, at `confidence`
     mean_models: float  # base models evaluated per row, on the same rows
+    mean_cost: float  # what they cost, by the policy's costs
+    full_cost: float  # what all base models cost
     how: str  # "in-sample": measured on the very rows that the policy was fitted on
 
     @property
@@ -34,7 +36,9 @@ class Certificate:
         )
 
 
-def in_sample(alpha: float, decisions: Decisions, positive: npt.NDArray[np.bool_]) -> Certificate:
+def in_sample(
+    alpha: float, policy: Policy, decisions: Decisions, positive: npt.NDArray[np.bool_]
+) -> Certificate:
     """What `decisions` on the fitting rows show, against their full decisions (N,)."""
     return Certificate(
         alpha=alpha,
@@ -43,5 +47,7 @@ def in_sample(alpha: float, decisions: Decisions, positive: npt.NDArray[np.bool_
         disagreements=int(np.count_nonzero(decisions.label.astype(bool) != positive)),
         upper_bound=None,
         mean_models=float(decisions.steps.mean()),
+        mean_cost=policy.mean_cost(decisions.steps),
+        full_cost=float(policy.costs.sum()),
         how="in-sample",
     )

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc import artifact
+from qwyc.cascade import BaseModels
 from qwyc.certify import Certificate
 from qwyc.ensemble import Ensemble
-from qwyc.errors import OptionError
+from qwyc.errors import ArtifactError, OptionError
 from qwyc.policy import Decisions, Policy
-from qwyc.threads import thread_count
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -24,7 +24,7 @@ class Classifier:
     Rows may be NumPy arrays or pandas, Polars and Arrow tables. All methods may be called from many
     threads at once."""
 
-    ensemble: Ensemble
+    ensemble: Ensemble | BaseModels
     policy: Policy
     certificate: Certificate
 
@@ -43,17 +43,7 @@ class Classifier:
     def decide(self, X: Any, *, threads: int | None = None) -> Decisions:
         """The class of every row, how many base models it took, its score and whether the score is
         complete."""
-        policy = self.policy
-        positive, steps, score = self.ensemble.native.decide(
-            self.ensemble.matrix(X),
-            policy.order,
-            policy.lower,
-            policy.upper,
-            policy.threshold,
-            thread_count(threads),
-        )
-        label = self.ensemble.classes[positive]
-        return Decisions(label, steps, score, steps == policy.n_models)
+        return self.ensemble.decide(X, self.policy, threads=threads)
 
     def score_full(self, X: Any, *, threads: int | None = None) -> npt.NDArray[np.float64]:
         """The full score of every row, (N,), from every base model."""
@@ -61,10 +51,15 @@ class Classifier:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a `.qwyc` file; an existing one is replaced in one step or not at all."""
+        if not isinstance(self.ensemble, Ensemble):
+            raise ArtifactError(
+                "a classifier over Python callables cannot be saved, since files hold no code; keep "
+                "its policy (order, lower, upper, threshold, costs) and build a qwyc.Cascade from it"
+            )
         artifact.write(path, (self.ensemble, self.policy, self.certificate))
 
     def __repr__(self) -> str:
-        source, policy = self.ensemble.source, self.policy
+        policy = self.policy
         negative, positive = (str(c) for c in self.ensemble.classes)
         quits = {
             "both": f"quits early for {negative} and {positive}",
@@ -72,13 +67,14 @@ class Classifier:
             "positive": f"quits early for {positive} only; {negative} always gets its full score",
             "never": "never quits early",
         }[policy.quit]
+        seen = self.certificate
+        costs = "" if (policy.costs == 1).all() else f", cost {seen.mean_cost / seen.full_cost:.1%}"
         return (
-            f"qwyc.Classifier: {policy.n_models} trees from {source.library} {source.version} "
-            f"({source.kind}), {self.ensemble.inputs.n_features} features\n"
+            f"qwyc.Classifier: {self.ensemble.description}\n"
             f"  decision   {positive} where score >= {policy.threshold:g}, otherwise {negative}; "
             f"{quits}\n"
-            f"  work       {self.certificate.mean_models:.1f} of {policy.n_models} base models per "
-            f"row on the sample\n"
+            f"  work       {self.certificate.mean_models:.1f} of {policy.n_models} base models per row "
+            f"on the sample{costs}\n"
             f"  agreement  {self.certificate}"
         )
 

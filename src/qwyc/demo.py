@@ -18,7 +18,7 @@ import qwyc
 from qwyc.classifier import Classifier
 from qwyc.datasets import load_adult
 from qwyc.errors import ArtifactError, MissingDependencyError
-from qwyc.fit import check_alpha
+from qwyc.options import check_alpha
 from qwyc.policy import Decisions
 
 LEARNING_RATE = 0.05

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,11 +19,15 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc import _native, tables
-from qwyc.errors import ModelError
+from qwyc.border import smallest_positive
+from qwyc.errors import InputError, ModelError, OptionError
+from qwyc.options import check_choice
+from qwyc.policy import Decisions, Policy
 from qwyc.scores import ScoreMatrix
 from qwyc.threads import thread_count
 
-Category = str | int | float | bool
+Category = str | int | float | bool | None  # None: scikit-learn may count it as a value
+MEASURED_ROWS = 4096
 
 
 class NodeFlag(enum.IntFlag):
@@ -81,6 +86,26 @@ class Inputs:
 
 
 @dataclass(frozen=True)
+class Link:
+    """From a score to the probability of the positive class, as the source library computes it."""
+
+    kind: str = "logistic"  # "identity": the score is the probability; "none": there is none
+    scale: float = 1.0  # logistic: 1 / (1 + exp(-scale * score))
+    dtype: str = "float64"  # in which the source computes that
+
+    def probability(self, score: float) -> float:
+        """The probability of the positive class at a score."""
+        if self.kind == "none":
+            raise OptionError("the model gives no probabilities; pass threshold as a score")
+        if self.kind == "identity":
+            return score
+        if self.dtype == "float32":
+            one = np.float32(1)  # where exp would overflow the probability is 0 in float32 too
+            return float(one / (one + np.float32(_native.exp_f32(min(-score, 88.7)))))
+        return 1.0 / (1.0 + math.exp(min(-self.scale * score, 700.0)))
+
+
+@dataclass(frozen=True)
 class Source:
     """Where an ensemble came from."""
 
@@ -103,11 +128,21 @@ class Ensemble:
     threshold: float  # the smallest full score that the source calls positive
     classes: npt.NDArray[Any]  # (2,) negative, positive
     source: Source
+    link: Link = Link()
 
     @property
     def n_models(self) -> int:
         """Number of base models, T."""
         return self.trees.n_trees
+
+    @property
+    def description(self) -> str:
+        """What it is, in a few words."""
+        source = f"{self.source.library} {self.source.version}".rstrip()
+        return (
+            f"{self.n_models} trees from {source} ({self.source.kind}), "
+            f"{self.inputs.n_features} features"
+        )
 
     @cached_property
     def native(self) -> _native.Forest:
@@ -144,12 +179,48 @@ class Ensemble:
         """Every base model on every row."""
         values, full = self.native.score_matrix(self.matrix(X), thread_count(threads))
         return ScoreMatrix(
-            values=values.T, base=self.base / self.divisor, threshold=self.threshold, full=full
+            values=values.T,
+            base=self.base / self.divisor,
+            threshold=self.threshold,
+            full=full,
+            average=self.divisor != 1,
         )
 
     def score_full(self, X: Any, *, threads: int | None = None) -> npt.NDArray[np.float64]:
         """The full score of every row, (N,), bit for bit the source library's own."""
         return self.native.score_full(self.matrix(X), thread_count(threads))
+
+    def decide(self, X: Any, policy: Policy, *, threads: int | None = None) -> Decisions:
+        """Evaluate rows in the policy's order, only as far as each needs."""
+        positive, steps, score = self.native.decide(
+            self.matrix(X),
+            policy.order,
+            policy.lower,
+            policy.upper,
+            policy.threshold,
+            thread_count(threads),
+        )
+        return Decisions(self.classes[positive], steps, score, steps == self.n_models)
+
+    def score_at(self, probability: float) -> float:
+        """The smallest score at which the source gives the positive class this probability or more."""
+        if self.link.kind == "identity":
+            return probability
+        return smallest_positive(
+            lambda score: self.link.probability(score) >= probability,
+            np.float32 if self.link.dtype == "float32" else np.float64,
+        )
+
+    def costs(self, X: Any, how: str, *, threads: int | None = None) -> npt.NDArray[np.float64]:
+        """What each base model costs on rows like X, (T,): "size" counts nodes visited, leaf included;
+        "measured" is microseconds a row on this machine, so it differs from run to run."""
+        check_choice("costs", how, ("measured", "size"))
+        rows = self.matrix(X)
+        if not len(rows):
+            raise InputError("X has no rows; costs are measured on rows")
+        if how == "size":
+            return 1.0 + self.native.mean_path_lengths(rows, thread_count(threads))
+        return np.maximum(1e6 * self.native.measure_seconds(rows[:MEASURED_ROWS], 5), 1e-6)
 
     @cached_property
     def digest(self) -> str:

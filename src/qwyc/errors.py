@@ -24,6 +24,10 @@ class OptionError(QwycError, ValueError):
     """An option has a value outside what is allowed."""
 
 
+class CapacityError(QwycError, MemoryError):
+    """The work does not fit into memory; the message says how much it needs and what would fit."""
+
+
 class ArtifactError(QwycError, OSError):
     """A `.qwyc` file that cannot be read or written."""
 

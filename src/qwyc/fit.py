@@ -3,7 +3,7 @@ and, as the paper writes them, in `reference.py`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,29 +11,39 @@ import numpy.typing as npt
 
 from qwyc import _native
 from qwyc.errors import InputError, OptionError
+from qwyc.fan import FanPolicy, at_alpha, at_gammas, fit_fan
+from qwyc.options import allowed_disagreements, check_alpha, check_choice, check_costs, check_number
+from qwyc.orders import FIXED, fixed_order
 from qwyc.policy import Policy
 from qwyc.progress import ProgressOption, progress_reporter
 from qwyc.scores import ScoreMatrix
 from qwyc.threads import thread_count
 
-ORDERS = ("joint", "natural", "random")
-RULES = ("threshold",)
+ORDERS = ("joint", *FIXED)
+RULES = ("threshold", "fan")
 QUITS = ("both", "negative", "positive")
+BUDGETS = ("paper", "split")
+
+Order = str | Sequence[int] | npt.NDArray[Any]
 
 
 def fit_policy(
     scores: Any,
     *,
-    alpha: float,
-    order: str | Sequence[int] | npt.NDArray[Any] = "joint",
+    alpha: float | None = None,
+    order: Order = "joint",
     rule: str = "threshold",
     quit: str = "both",
     threshold: float | None = None,
     costs: Any = None,
+    labels: Any = None,
     seed: int = 0,
+    budget: str = "paper",
+    gamma: float | None = None,
+    bin_width: float | None = None,
     threads: int | None = None,
     progress: ProgressOption = None,
-) -> Policy:
+) -> Policy | FanPolicy:
     """Fit an order and thresholds on the scores of a sample.
 
     At most a share `alpha` of the rows *in this sample* is decided differently from the full
@@ -43,110 +53,108 @@ def fit_policy(
     ----------
     scores : a ScoreMatrix, or any array (N, T) of per-model scores; the full score is their sum.
     alpha : share of the sample that may be decided differently, from 0 to below 1.
-    order : "joint" (the paper's Algorithm 1), "natural", "random" (by `seed`), or a permutation.
-    rule : "threshold" (Algorithm 2).
+    order : "joint" (the paper's Algorithm 1), "natural", "random" (by `seed`), "individual-mse" and
+        "greedy-mse" (both need `labels`), or a permutation.
+    rule : "threshold" (Algorithm 2), or "fan" (Fan et al. 2002), which gives a FanPolicy.
     quit : "both", "negative" (a filter: what is not rejected gets its full score) or "positive".
     threshold : the full decision is score >= threshold; None is the matrix's own, 0 for an array.
     costs : cost of each base model, (T,); None is 1 for all.
+    labels : the truth, 0 or 1 for every row; only the two MSE orders look at it.
+    budget : of disagreements at a step: "paper" lets negative quits spend all that is left and
+        positive quits the rest; "split" lets negative quits spend half of what is left.
+    gamma, bin_width : of rule "fan". Without gamma, the smallest that keeps `alpha` in the sample;
+        without bin_width, 1% of the full score's deviation.
     """
-    matrix = scores if isinstance(scores, ScoreMatrix) else ScoreMatrix.from_array(scores)
-    N, T = matrix.values.shape
-    if N == 0:
-        raise InputError("scores have no rows; fitting needs a sample")
+    matrix, beta, c = _check(scores, threshold, costs)
     check_choice("rule", rule, RULES)
     check_choice("quit", quit, QUITS)
-    beta = check_threshold(matrix.threshold if threshold is None else threshold)
-    c = check_costs(costs, T)
-    fixed = _resolve_order(order, T, seed)  # (T,), or empty where Algorithm 1 chooses
+    check_choice("budget", budget, BUDGETS)
+    if isinstance(order, str):
+        check_choice("order", order, ORDERS)
+    joint = isinstance(order, str) and order == "joint"
+    if alpha is not None:
+        check_alpha(alpha)
+    elif rule == "threshold" or joint or gamma is None:
+        raise OptionError("alpha is needed: the share of decisions that may differ, such as 0.005")
+    if rule == "threshold" and (gamma is not None or bin_width is not None):
+        raise OptionError('gamma and bin_width belong to rule="fan"')
+
+    fixed = None if joint else fixed_order(order, matrix, labels, seed, threads)
+    if rule == "fan" and fixed is not None:
+        return _fit_fan(matrix, fixed, beta, c, quit, alpha, gamma, bin_width, threads)
+    T = matrix.values.shape[1]
     with progress_reporter(progress, "Fitting order and thresholds", T) as report:
         found, lower, upper = _native.fit_thresholds(
             np.ascontiguousarray(matrix.values.T),
             matrix.base,
             (matrix.full >= beta).view(np.uint8),
             c,
-            fixed,
-            allowed_disagreements(alpha, N),
+            np.empty(0, dtype=np.int32) if fixed is None else fixed,
+            allowed_disagreements(alpha or 0.0, len(matrix.full)),
             quit in ("both", "negative"),
             quit in ("both", "positive"),
+            budget == "split",
             thread_count(threads),
             report,
         )
+    if rule == "fan":  # Algorithm 1's order, Fan's thresholds
+        return _fit_fan(matrix, found, beta, c, quit, alpha, gamma, bin_width, threads)
     return Policy(order=found, lower=lower, upper=upper, threshold=beta, costs=c)
 
 
-def allowed_disagreements(alpha: float, n_rows: int) -> int:
-    """The largest whole number of rows that is at most a share `alpha` of `n_rows`."""
-    check_alpha(alpha)
-    b = int(alpha * n_rows)
-    while (b + 1) / n_rows <= alpha:  # alpha * n_rows may round either way
-        b += 1
-    while b / n_rows > alpha:
-        b -= 1
-    return b
+def fit_fan_path(
+    scores: Any,
+    gammas: Iterable[float],
+    *,
+    order: Order = "individual-mse",
+    quit: str = "both",
+    threshold: float | None = None,
+    costs: Any = None,
+    labels: Any = None,
+    seed: int = 0,
+    bin_width: float | None = None,
+    threads: int | None = None,
+) -> list[FanPolicy]:
+    """Fan's rule at every gamma, cautious where gamma is large; options as for `fit_policy`.
 
-
-def check_alpha(alpha: Any) -> float:
-    """`alpha` as a float, or an error that says what it must be."""
-    if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.number)):
-        raise OptionError(f"alpha must be a number such as 0.005; got {alpha!r}")
-    if not 0 <= alpha < 1:
-        raise OptionError(
-            f"alpha is a share, at least 0 and below 1 (0.005 is 0.5%); got {alpha!r}"
-        )
-    return float(alpha)
-
-
-def check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
-    """Raise where `value` is not one of `allowed`."""
-    if not isinstance(value, str) or value not in allowed:
-        choices = ", ".join(repr(a) for a in allowed)
-        raise OptionError(f"{name} must be one of {choices}; got {value!r}")
-
-
-def check_threshold(threshold: Any) -> float:
-    """`threshold` as a float, or an error that says what it must be."""
-    try:
-        value = float(threshold)
-    except (TypeError, ValueError):
-        value = float("nan")
-    if not np.isfinite(value):
-        raise OptionError(f"threshold must be a finite number; got {threshold!r}")
-    return value
-
-
-def check_costs(costs: Any, n_models: int) -> npt.NDArray[np.float64]:
-    """`costs` as (T,) positive floats; None is 1 for every base model."""
-    if costs is None:
-        return np.ones(n_models)
-    try:
-        c = np.array(costs, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise OptionError(f"costs must be {n_models} numbers, one per base model") from None
-    if c.shape != (n_models,):
-        raise OptionError(
-            f"costs must be {n_models} numbers, one per base model; got shape {c.shape}"
-        )
-    if not (np.isfinite(c).all() and (c > 0).all()):
-        raise OptionError("costs must be positive numbers")
-    return c
-
-
-def _resolve_order(order: Any, n_models: int, seed: int) -> npt.NDArray[np.int32]:
+    The order may be any but "joint", which needs an alpha."""
+    matrix, beta, c = _check(scores, threshold, costs)
+    check_choice("quit", quit, QUITS)
     if isinstance(order, str):
-        check_choice("order", order, ORDERS)
-        if order == "joint":
-            return np.empty(0, dtype=np.int32)
-        if order == "natural":
-            return np.arange(n_models, dtype=np.int32)
-        return np.random.default_rng(seed).permutation(n_models).astype(np.int32)
-    try:
-        permutation = np.asarray(order)
-        sound = np.array_equal(np.sort(permutation), np.arange(n_models))
-    except (TypeError, ValueError):
-        sound = False
-    if not sound:
-        raise OptionError(
-            f"order must be one of {', '.join(map(repr, ORDERS))}, or a permutation of "
-            f"0 to {n_models - 1}; got {order!r}"
-        )
-    return permutation.astype(np.int32)
+        check_choice("order", order, FIXED)
+    fixed = fixed_order(order, matrix, labels, seed, threads)
+    fitted = fit_fan(
+        matrix, fixed, threshold=beta, costs=c, quit=quit, gamma=1.0, bin_width=bin_width
+    )
+    return at_gammas(fitted, gammas)
+
+
+def _check(
+    scores: Any, threshold: Any, costs: Any
+) -> tuple[ScoreMatrix, float, npt.NDArray[np.float64]]:
+    matrix = scores if isinstance(scores, ScoreMatrix) else ScoreMatrix.from_array(scores)
+    N, T = matrix.values.shape
+    if N == 0:
+        raise InputError("scores have no rows; fitting needs a sample")
+    beta = check_number("threshold", matrix.threshold if threshold is None else threshold)
+    return matrix, beta, check_costs(costs, T)
+
+
+def _fit_fan(
+    matrix: ScoreMatrix,
+    order: npt.NDArray[np.int32],
+    beta: float,
+    costs: npt.NDArray[np.float64],
+    quit: str,
+    alpha: float | None,
+    gamma: float | None,
+    bin_width: float | None,
+    threads: int | None,
+) -> FanPolicy:
+    fitted = fit_fan(
+        matrix, order, threshold=beta, costs=costs, quit=quit, gamma=1.0, bin_width=bin_width
+    )
+    if gamma is not None:
+        return at_gammas(fitted, [gamma])[0]
+    assert alpha is not None  # fit_policy asks for one of the two
+    return at_alpha(fitted, matrix, alpha, threads)

@@ -102,14 +102,26 @@ class Policy:
         )
         return Decisions(positive.astype(np.int64), steps, score, steps == self.n_models)
 
+    def outcomes(self, step: int, sums: npt.NDArray[np.float64]) -> npt.NDArray[np.int8]:
+        """What the thresholds say of running sums after a step: -1 or 1 to quit, 0 to go on."""
+        above, below = sums > self.upper[step], sums < self.lower[step]
+        return np.where(above, 1, np.where(below, -1, 0)).astype(np.int8)
+
     def mean_cost(self, steps: npt.NDArray[np.int32]) -> float:
         """Mean cost of rows that took `steps` base models each; NaN for no rows."""
-        if not len(steps):
-            return float("nan")
-        spent = np.concatenate([[0.0], np.cumsum(self.costs[self.order])])
-        return float(spent[steps].mean())
+        return mean_cost(self.order, self.costs, steps)
 
     def __repr__(self) -> str:
         return (
             f"Policy({self.n_models} base models, quits {self.quit}, threshold {self.threshold:g})"
         )
+
+
+def mean_cost(
+    order: npt.NDArray[np.int32], costs: npt.NDArray[np.float64], steps: npt.NDArray[np.int32]
+) -> float:
+    """Mean cost of rows that took the first `steps` base models of `order`; NaN for no rows."""
+    if not len(steps):
+        return float("nan")
+    spent = np.concatenate([[0.0], np.cumsum(costs[order])])
+    return float(spent[steps].mean())

@@ -18,7 +18,13 @@ Array = npt.NDArray[Any]
 
 
 def optimize_order(
-    F: Array, base: float, positive: Array, costs: Array, budget: int, quit: str
+    F: Array,
+    base: float,
+    positive: Array,
+    costs: Array,
+    budget: int,
+    quit: str,
+    split: bool = False,
 ) -> tuple[Array, Array, Array]:
     """Algorithm 1: greedily take the base model with the smallest evaluation time ratio J_r."""
     T = F.shape[1]
@@ -33,32 +39,36 @@ def optimize_order(
         unused = [k for k in range(T) if k not in order]
         for k in unused:
             s = sums[undecided] + F[undecided, k]
-            low, high = optimize_thresholds(s, positive[undecided], budget, quit)
+            low, high = optimize_thresholds(s, positive[undecided], budget, quit, split)
             quits = np.sum((s < low) | (s > high))
             J = costs[k] * len(s) / quits if quits else np.inf
-            if J < best[0]:
+            if best[0] > J:
                 best = (J, k)
         k = best[1] if best[1] >= 0 else unused[0]  # nobody can quit: keep the natural order
         order.append(k)
         sums[undecided] += F[undecided, k]
         lower[r], upper[r], stays, spent = fit_step(
-            sums[undecided], positive[undecided], budget, quit
+            sums[undecided], positive[undecided], budget, quit, split
         )
         undecided, budget = undecided[stays], budget - spent
     order += [k for k in range(T) if k not in order]
     return np.array(order, dtype=np.int32), lower, upper
 
 
-def optimize_thresholds(s: Array, y: Array, budget: int, quit: str) -> tuple[float, float]:
+def optimize_thresholds(
+    s: Array, y: Array, budget: int, quit: str, split: bool = False
+) -> tuple[float, float]:
     """Algorithm 2 for one step: cuts (low, high) that let the most rows quit, low first, with at
     most `budget` of them decided differently. Rows with s < low quit negative, with s > high
-    positive; both are order statistics, so no binary search is needed."""
+    positive; both are order statistics, so no binary search is needed. With `split`, negative quits
+    may spend half of the budget only."""
     low, high = -np.inf, np.inf
     if quit in ("both", "negative"):
+        low_budget = budget // 2 if split and quit == "both" else budget
         full_positive = np.sort(s[y])
-        if len(full_positive) <= budget:
+        if len(full_positive) <= low_budget:
             return np.inf, np.inf
-        low = full_positive[budget]
+        low = full_positive[low_budget]
         budget -= int(np.sum(full_positive < low))
     if quit in ("both", "positive"):
         full_negative = np.sort(s[~y & (s >= low)])[::-1]
@@ -66,9 +76,11 @@ def optimize_thresholds(s: Array, y: Array, budget: int, quit: str) -> tuple[flo
     return low, high
 
 
-def fit_step(s: Array, y: Array, budget: int, quit: str) -> tuple[float, float, Array, int]:
+def fit_step(
+    s: Array, y: Array, budget: int, quit: str, split: bool
+) -> tuple[float, float, Array, int]:
     """Thresholds of one step, which rows stay undecided, and how much of the budget is spent."""
-    lower, upper = place_thresholds(*optimize_thresholds(s, y, budget, quit), s)
+    lower, upper = place_thresholds(*optimize_thresholds(s, y, budget, quit, split), s)
     negative_exit, positive_exit = s < lower, s > upper
     spent = int(np.sum(negative_exit & y) + np.sum(positive_exit & ~y))
     return lower, upper, ~(negative_exit | positive_exit), spent
@@ -94,7 +106,13 @@ def _between(a: float, b: float, fallback: float) -> float:
 
 
 def thresholds_along(
-    F: Array, base: float, positive: Array, order: Array, budget: int, quit: str
+    F: Array,
+    base: float,
+    positive: Array,
+    order: Array,
+    budget: int,
+    quit: str,
+    split: bool = False,
 ) -> tuple[Array, Array]:
     """Algorithm 2 at every step of a given order."""
     T = F.shape[1]
@@ -106,7 +124,7 @@ def thresholds_along(
             break
         sums[undecided] += F[undecided, order[r]]
         lower[r], upper[r], stays, spent = fit_step(
-            sums[undecided], positive[undecided], budget, quit
+            sums[undecided], positive[undecided], budget, quit, split
         )
         undecided, budget = undecided[stays], budget - spent
     return lower, upper
@@ -129,6 +147,60 @@ def apply_policy(
         score[undecided[quits]] = s[quits]
         undecided = undecided[~quits]
     return positive, steps, score
+
+
+def greedy_mse(F: Array, target: Array, average: bool) -> Array:
+    """Each time the base model with the smallest squared error of the partial sum (or average)."""
+    T = F.shape[1]
+    order: list[int] = []
+    total = np.zeros(len(F))
+    for r in range(T):
+        scale = T / (r + 1) if average else 1.0
+        errors = {
+            k: np.mean((scale * (total + F[:, k]) - target) ** 2)
+            for k in range(T)
+            if k not in order
+        }
+        k = min(errors, key=lambda k: errors[k])
+        order.append(k)
+        total += F[:, k]
+    return np.array(order)
+
+
+def fan(
+    F: Array,
+    base: float,
+    full: Array,
+    new_F: Array,
+    new_full: Array,
+    order: Array,
+    threshold: float,
+    gamma: float,
+    bin_width: float,
+) -> tuple[Array, Array]:
+    """Fan's rule fitted on F (N, T) and applied to new_F (M, T): (positive, steps), each (M,)."""
+    T = F.shape[1]
+    positive, steps = new_full >= threshold, np.full(len(new_F), T, dtype=np.int32)
+    g, new_g = np.full(len(F), base), np.full(len(new_F), base)
+    open_rows = np.ones(len(new_F), dtype=bool)
+    for r in range(T - 1):
+        g, new_g = g + F[:, order[r]], new_g + new_F[:, order[r]]
+        table: dict[float, tuple[float, float]] = {}
+        bins = np.floor(g / bin_width)
+        for b in np.unique(bins):
+            gap = (g - full)[bins == b]
+            table[b] = (float(gap.mean()), float(np.sqrt(np.mean((gap - gap.mean()) ** 2))))
+        for i in np.flatnonzero(open_rows):
+            b = np.floor(new_g[i] / bin_width)
+            if b not in table:
+                open_rows[i] = False  # never seen: evaluate in full
+                continue
+            mu, sigma = table[b]
+            if new_g[i] > threshold + mu + gamma * sigma:
+                positive[i], steps[i], open_rows[i] = True, r + 1, False
+            elif new_g[i] < threshold + mu - gamma * sigma:
+                positive[i], steps[i], open_rows[i] = False, r + 1, False
+    return positive, steps
 
 
 def tree_leaves(ensemble: Ensemble, rows: Array) -> Array:

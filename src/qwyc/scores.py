@@ -22,6 +22,7 @@ class ScoreMatrix:
     base: float  # what the running sum starts from
     threshold: float  # the paper's beta
     full: npt.NDArray[np.float64]  # (N,)
+    average: bool = False  # the full score is a mean of T votes, and values are votes over T
 
     @property
     def positive(self) -> npt.NDArray[np.bool_]:
@@ -29,7 +30,9 @@ class ScoreMatrix:
         return self.full >= self.threshold
 
     @classmethod
-    def from_array(cls, values: Any, *, base: float = 0.0, threshold: float = 0.0) -> ScoreMatrix:
+    def from_array(
+        cls, values: Any, *, base: float = 0.0, threshold: float = 0.0, average: bool = False
+    ) -> ScoreMatrix:
         """Wrap a plain (N, T) array of per-model scores, whatever made it."""
         array = np.asarray(values)
         if array.ndim != 2 or array.shape[1] == 0:
@@ -53,4 +56,4 @@ class ScoreMatrix:
         full = np.full(len(array), base, dtype=np.float64)
         for t in range(array.shape[1]):
             full += array[:, t]  # one after the other: the order of the sum is part of the contract
-        return cls(values=array, base=base, threshold=threshold, full=full)
+        return cls(values=array, base=base, threshold=threshold, full=full, average=average)

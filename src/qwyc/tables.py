@@ -179,7 +179,9 @@ def _match_columns(labels: Sequence[str], inputs: Inputs) -> Sequence[int]:
         _check_count(len(labels), inputs)
         return range(len(labels))
     exact = {label: i for i, label in enumerate(labels)}
-    underscored = {label.replace(" ", "_"): i for label, i in exact.items()}  # as LightGBM does
+    plain = [label.replace(" ", "_") for label in labels]  # as LightGBM stores names
+    count = Counter(plain)
+    underscored = {label: i for i, label in enumerate(plain) if count[label] == 1}
     found = [exact.get(name, underscored.get(name)) for name in inputs.names]
     absent = [name for name, i in zip(inputs.names, found, strict=True) if i is None]
     if absent:

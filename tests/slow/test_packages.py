@@ -53,7 +53,8 @@ def test_the_wheel_holds_what_it_should(packages):
 
 def test_the_source_distribution_holds_what_it_should(packages):
     (sdist,) = packages.glob("*.tar.gz")
-    names = ["/".join(n.split("/")[1:]) for n in tarfile.open(sdist).getnames()]
+    with tarfile.open(sdist) as archive:
+        names = ["/".join(n.split("/")[1:]) for n in archive.getnames()]
     for wanted in ("CMakeLists.txt", "native/fit.cpp", "README.md", "LICENSE"):
         assert wanted in names
     assert sdist.stat().st_size < 3e6

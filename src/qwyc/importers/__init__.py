@@ -14,11 +14,16 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
+from qwyc.cascade import BaseModels
 from qwyc.ensemble import Ensemble
 from qwyc.errors import ModelError
 from qwyc.importers import lightgbm, sklearn, xgboost
+from qwyc.importers.callables import base_models
+
+__all__ = ["base_models", "live_labels", "read_model"]
 
 # scikit-learn last: the other two subclass its estimators.
 LIVE = (xgboost, lightgbm, sklearn)
@@ -45,8 +50,10 @@ def read_model(model: Any) -> Ensemble:
     raise ModelError(f"cannot read a model of type {kind}; supported are {SUPPORTED}")
 
 
-def live_labels(model: Any, X: Any, ensemble: Ensemble) -> npt.NDArray[Any] | None:
+def live_labels(model: Any, X: Any, ensemble: Ensemble | BaseModels) -> npt.NDArray[Any] | None:
     """The labels that a live model itself gives to X; None for anything that is not live."""
+    if isinstance(ensemble, BaseModels):
+        return np.asarray(model.predict(X)) if hasattr(model, "predict") else None
     for importer in LIVE:
         if importer.is_live(model):
             labels: npt.NDArray[Any] = importer.live_labels(model, X, ensemble)

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
+
 from qwyc.errors import ModelError
 
 
@@ -25,13 +27,20 @@ def read_bytes(path: Path) -> bytes:
 def reading(name: str, kind: str, remedy: str) -> Iterator[None]:
     """Name the model in every error, and turn what damaged content sets off into a ModelError."""
     try:
-        yield
+        with np.errstate(all="ignore"):  # what damaged numbers turn into is checked, not warned of
+            yield
     except ModelError as error:
         raise ModelError(f"{name}: {error}") from None
     except KeyError as error:
         reason = f"{error.args[0]!r} is missing" if error.args else "a part is missing"
         raise ModelError(f"{name}: the {kind} is damaged: {reason}; {remedy}") from None
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError) as error:
-        raise ModelError(f"{name}: the {kind} is damaged ({error}); {remedy}") from None
-    except (MemoryError, ValueError) as error:
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        MemoryError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
         raise ModelError(f"{name}: the {kind} is damaged ({error}); {remedy}") from None

@@ -10,20 +10,22 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from qwyc.ensemble import Category, Ensemble, Inputs, NodeFlag, Source, Summation, Trees
+from qwyc.border import smallest_positive
+from qwyc.ensemble import Category, Ensemble, Inputs, Link, NodeFlag, Source, Summation, Trees
 from qwyc.errors import ModelError
 from qwyc.importers import files, live
-from qwyc.importers.border import smallest_positive
 from qwyc.importers.flatten import MAX_CATEGORY, MAX_WORDS, offsets, to_int32
 
 _SUPPORTED = "supported are binary classifiers (objective=binary) of decision trees"
 _REMEDY = "save it again with Booster.save_model('model.txt')"
+_MAX_CHOICES = 1_000_000  # features times ordered columns
 _ZERO = float(np.float32(1e-35))  # LightGBM takes every |x| up to this for 0
 
 Fields = Mapping[str, str]
@@ -101,6 +103,7 @@ def _ensemble(text: str, classes: npt.NDArray[Any]) -> Ensemble:
         threshold=_threshold(sigmoid),
         classes=classes,
         source=Source("lightgbm", "", header["objective"]),
+        link=Link("logistic", scale=sigmoid),
     )
     _ = ensemble.native  # checks the arrays
     return ensemble
@@ -136,13 +139,10 @@ def _refuse_unsupported(header: Fields, trees: Sequence[Fields]) -> float:
 def _threshold(sigmoid: float) -> float:
     """The smallest score for which LGBMClassifier.predict gives the second class."""
 
-    def more_likely(score: float) -> bool:
-        if sigmoid * score < -700:  # exp would overflow
-            return False
-        p = 1.0 / (1.0 + math.exp(-sigmoid * score))
-        return p > 1.0 - p
-
-    return smallest_positive(more_likely, np.float64)
+    link = Link("logistic", scale=sigmoid)
+    return smallest_positive(
+        lambda score: link.probability(score) > 1.0 - link.probability(score), np.float64
+    )
 
 
 def _trees(trees: Sequence[Fields]) -> Trees:
@@ -190,7 +190,7 @@ def _flags(
     where missing goes left, and bits 2-3 say what is missing: 0 nothing, 1 zero and NaN, 2 NaN."""
     categorical = (kind & 1) != 0
     missing = (kind >> 2) & 3
-    if np.any(missing == 3):
+    if np.any((missing == 3) | (kind < 0) | (kind > 15)):
         raise ModelError(f"a split's decision_type is not known; {_REMEDY}")
     # Where nothing is missing, NaN is 0.
     default_left = np.where(missing == 0, threshold >= 0.0, (kind & 2) != 0)
@@ -218,6 +218,7 @@ def _category_sets(
     begin = offsets(n_nodes)  # (T + 1,)
     sizes = np.zeros(len(kind), dtype=np.int64)  # (n,) words in the node's set
     sets = [np.empty(0, dtype=np.uint32)]
+    total = 0
     for first, end, tree in zip(begin[:-1], begin[1:], trees, strict=True):
         rows = first + np.flatnonzero(kind[first:end] & 1)  # the tree's categorical nodes
         if rows.size == 0:
@@ -236,11 +237,10 @@ def _category_sets(
             raise ModelError(f"a tree's category sets do not fit its nodes; {_REMEDY}")
         sizes[rows] = np.diff(bounds)[number]
         if sizes[rows].max() * 32 > MAX_CATEGORY:
-            raise ModelError(
-                f"the model has category codes from {MAX_CATEGORY} on; number them less"
-            )
-        if sizes.sum() > MAX_WORDS:
-            raise ModelError(f"the category sets take {sizes.sum() * 4:,} bytes, too many to hold")
+            raise ModelError(f"the model has category codes from {MAX_CATEGORY} on; renumber them")
+        total += int(sizes[rows].sum())
+        if total > MAX_WORDS:
+            raise ModelError(f"the category sets take {total * 4:,} bytes, too many to hold")
         sets += [words[bounds[k] : bounds[k + 1]] for k in number]
     return offsets(sizes), np.concatenate(sets)
 
@@ -275,24 +275,31 @@ def _categories(infos: Sequence[str], tail: str) -> dict[int, tuple[Category, ..
     listed = re.search(r"^\[categorical_feature: ([0-9,]*)\]$", tail, re.MULTILINE)
     categorical = {int(token) for token in listed[1].split(",") if token} if listed else set()
     categorical |= {i for i, info in enumerate(infos) if info[0] not in "[n"}
+    spare = len(values) - len(categorical)  # how many columns were ordered
+    if spare < 0 or spare * len(infos) > _MAX_CHOICES:
+        return {}
     n_codes = [_least_categories(info) for info in infos]  # (n_features,)
+    before = list(accumulate((i in categorical for i in range(len(infos))), initial=0))
 
-    # ways[i][k]: in how many ways (0, 1, or 2 for more) features i.. can have had values k..
-    ways = [[0] * (len(values) + 1) for _ in range(len(infos) + 1)]
-    ways[-1][-1] = 1
+    # ways[i][s]: in how many ways (0, 1, or 2 for more) features i.. can have had the values that
+    # are left, where s of the features before i were ordered.
+    ways = [[0] * (spare + 2) for _ in range(len(infos) + 1)]
+    ways[-1][spare] = 1
     for i in reversed(range(len(infos))):
-        for k in range(len(values) + 1):
+        for s in range(spare + 1):
+            k = before[i] + s
             fits = k < len(values) and n_codes[i] <= len(values[k])
-            taken = ways[i + 1][k + 1] if fits else 0
-            left = 0 if i in categorical else ways[i + 1][k]
-            ways[i][k] = min(2, taken + left)
+            if i in categorical:
+                ways[i][s] = ways[i + 1][s] * fits
+            else:
+                ways[i][s] = min(2, ways[i + 1][s] + ways[i + 1][s + 1] * fits)
     if ways[0][0] != 1:
         return {}
     matched: dict[int, tuple[Category, ...]] = {}
     for i in range(len(infos)):
-        k = len(matched)
-        if i in categorical or ways[i + 1][k] == 0:
-            matched[i] = tuple(values[k])
+        s = len(matched) - before[i]
+        if i in categorical or not ways[i + 1][s]:
+            matched[i] = tuple(values[len(matched)])
     return matched
 
 

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qwyc.ensemble import Ensemble, Inputs, NodeFlag, Source, Summation, Trees
+from qwyc.border import smallest_positive
+from qwyc.ensemble import Ensemble, Inputs, Link, NodeFlag, Source, Summation, Trees
 from qwyc.errors import ModelError
 
 SUPPORTED = (
@@ -104,6 +105,7 @@ def _read_forest(model: Any, name: str) -> Ensemble:
         threshold=float(np.nextafter(0.5, 1.0)),  # a tie goes to the first class
         classes=np.asarray(model.classes_),
         source=_source(name),
+        link=Link("identity"),
     )
 
 
@@ -177,7 +179,7 @@ def _read_hist(model: Any, name: str) -> Ensemble:
         truncates=False,
         base=base,
         divisor=1.0,
-        threshold=_smallest_sum_above_zero(trees.leaf_value, base),  # its predict is score > 0
+        threshold=_hist_threshold(model, trees.leaf_value, base),
         classes=np.asarray(model.classes_),
         source=_source(name),
     )
@@ -214,6 +216,24 @@ def _category(value: Any, j: int) -> Any:
 
 def _is_nan(value: Any) -> bool:
     return isinstance(value, (float, np.floating)) and bool(value != value)
+
+
+def _hist_threshold(model: Any, values: npt.NDArray[np.float64], base: float) -> float:
+    """Its predict is score > 0, or in older versions argmax of the probabilities, which rounding
+    makes equal a little above 0 still: a copy of the model without trees tells."""
+    probe = copy.copy(model)
+    probe._predictors = []
+    probe._preprocessor = None
+    probe.__dict__.pop("feature_names_in_", None)
+    row = np.zeros((1, model.n_features_in_))
+
+    def is_positive(score: float) -> bool:
+        probe._baseline_prediction = np.array([[score]])
+        return bool(probe.predict(row)[0] == model.classes_[1])
+
+    if is_positive(float(np.finfo(np.float64).tiny)):
+        return _smallest_sum_above_zero(values, base)
+    return smallest_positive(is_positive, np.float64)
 
 
 def _smallest_sum_above_zero(values: npt.NDArray[np.float64], base: float) -> float:

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc import _native
-from qwyc.ensemble import Category, Ensemble, Inputs, NodeFlag, Source, Summation
+from qwyc.border import smallest_positive
+from qwyc.ensemble import Category, Ensemble, Inputs, Link, NodeFlag, Source, Summation
 from qwyc.errors import ModelError
 from qwyc.importers import files, live, ubjson
-from qwyc.importers.border import smallest_positive
 from qwyc.importers.flatten import NodeTable, flatten
 
 _SUPPORTED = (
@@ -29,6 +29,7 @@ _SUPPORTED = (
 )
 _REMEDY = "save it again with Booster.save_model('model.ubj')"
 _LOGISTIC = ("binary:logistic", "reg:logistic")
+_LINK = Link("logistic", dtype="float32")
 _EPSILON = np.float32(1e-6)  # base scores are kept this far from 0 and 1
 
 Document = Mapping[str, Any]
@@ -48,17 +49,16 @@ def read_file(path: Path) -> Ensemble:
     """The model in a JSON or UBJSON file."""
     content = files.read_bytes(path)
     with files.reading(str(path), "XGBoost model", _REMEDY):
-        if content.lstrip()[:1] != b"{":
+        head = content[:512].lstrip()
+        if head[:1] != b"{":
             raise ModelError(
                 "expected an XGBoost model in JSON or UBJSON, which starts with '{', but it starts "
                 f"with {content[:8]!r}; load it with the version that wrote it and {_REMEDY}"
             )
-        if content.lstrip()[1:].lstrip()[:1] in (b'"', b"}"):
-            document = json.loads(content)
-        else:
-            document = ubjson.decode(content)
+        is_json = head[1:].lstrip()[:1] in (b'"', b"}")
+        document = json.loads(content) if is_json else ubjson.decode(content)
         # XGBClassifier.save_model leaves this mark, Booster.save_model does not.
-        by_classifier = "scikit_learn" in document["learner"]["attributes"]
+        by_classifier = "scikit_learn" in (document["learner"].get("attributes") or ())
         return _ensemble(document, by_classifier=by_classifier, missing=float("nan"))
 
 
@@ -112,7 +112,7 @@ def _ensemble(document: Document, *, by_classifier: bool, missing: float) -> Ens
 
     base = _base_margin(objective, str(parameters["base_score"]))
     model = booster["gbtree"]["model"] if booster["name"] == "dart" else booster["model"]
-    best = learner["attributes"].get("best_iteration") if by_classifier else None
+    best = (learner.get("attributes") or {}).get("best_iteration") if by_classifier else None
     table = _node_table(model["trees"][: _trees_in_use(model, best)])
     if booster["name"] == "dart":
         weight = np.asarray(booster["weight_drop"], dtype=np.float32)
@@ -126,6 +126,7 @@ def _ensemble(document: Document, *, by_classifier: bool, missing: float) -> Ens
         base=float(base),
         divisor=1.0,
         threshold=_threshold(objective),
+        link=_LINK if objective in _LOGISTIC else Link("none"),
         classes=np.array([0, 1]),
         source=Source("xgboost", ".".join(str(v) for v in document["version"]), objective),
     )
@@ -149,8 +150,7 @@ def _refuse_unsupported(objective: str, booster: Document, parameters: Document)
 
 def _base_margin(objective: str, base_score: str) -> np.float32:
     """The margin before any tree: "[2.4E-1]", or "2.4E-1" in older files."""
-    with np.errstate(over="ignore"):
-        score = np.float32(base_score.strip("[]"))
+    score = np.float32(base_score.strip("[]"))
     if objective not in _LOGISTIC:
         return score
     p = min(max(score, _EPSILON), np.float32(1) - _EPSILON)
@@ -165,11 +165,7 @@ def _threshold(objective: str) -> float:
     if objective == "binary:logitraw":  # the output is the margin
         return smallest_positive(lambda margin: margin > 0.5, np.float32)
 
-    def more_likely(margin: float) -> bool:
-        one = np.float32(1)
-        return bool(one / (one + np.float32(_native.exp_f32(min(-margin, 88.7)))) > 0.5)
-
-    return smallest_positive(more_likely, np.float32)
+    return smallest_positive(lambda margin: _LINK.probability(margin) > 0.5, np.float32)
 
 
 def _trees_in_use(model: Document, best_iteration: str | None) -> int:
@@ -198,8 +194,7 @@ def _node_table(trees: Sequence[Document]) -> NodeTable:
         raise ModelError("the model has no trees; train it for one round at least")
 
     def column(name: str, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        with np.errstate(over="ignore"):
-            pieces = [np.asarray(tree[name], dtype=dtype) for tree in trees]
+        pieces = [np.asarray(tree[name], dtype=dtype) for tree in trees]
         if any(piece.shape != (size,) for piece, size in zip(pieces, sizes, strict=True)):
             raise ModelError(f"a tree's {name} has not one entry per node")
         return np.concatenate(pieces)
@@ -255,13 +250,8 @@ def _category_sets(
         if len(tree.get("categories_nodes", ())) == 0:
             continue
         nodes, starts, counts, values = (
-            np.asarray(tree[name], dtype=np.int64)
-            for name in (
-                "categories_nodes",
-                "categories_segments",
-                "categories_sizes",
-                "categories",
-            )
+            np.asarray(tree["categories" + name], dtype=np.int64)
+            for name in ("_nodes", "_segments", "_sizes", "")
         )
         if (
             not len(nodes) == len(starts) == len(counts)

@@ -1,0 +1,183 @@
+"""The rule of Fan et al. (2002), as the paper's appendix describes it: the rival to compare with.
+
+At each step the running sum g falls into a bin floor(g / bin_width). Over the sample rows in that bin,
+mu and sigma are the mean and deviation of g - f, running minus full score. So f is about g - mu, and
+a row quits positive where g > threshold + mu + gamma sigma, negative where g < threshold + mu - gamma
+sigma. A row whose bin no sample row fell into is evaluated in full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qwyc import _native
+from qwyc.errors import InputError, OptionError
+from qwyc.options import allowed_disagreements, check_number
+from qwyc.policy import Decisions, mean_cost
+from qwyc.scores import ScoreMatrix
+from qwyc.threads import thread_count
+
+
+@dataclass(frozen=True, eq=False)
+class FanPolicy:
+    """An order, and for each step two thresholds per bin of the running sum."""
+
+    order: npt.NDArray[np.int32]  # (T,)
+    bin_begin: npt.NDArray[np.int64]  # (T + 1,) step r owns bins bin_begin[r]:bin_begin[r + 1]
+    bin: npt.NDArray[np.int64]  # (n_bins,) floor(g / bin_width), ascending within a step
+    mean: npt.NDArray[np.float64]  # (n_bins,) mu
+    deviation: npt.NDArray[np.float64]  # (n_bins,) sigma
+    bin_width: float  # the paper's lambda
+    gamma: float
+    quit: str
+    threshold: float
+    costs: npt.NDArray[np.float64]  # (T,)
+
+    @property
+    def n_models(self) -> int:
+        """Number of base models, T."""
+        return len(self.order)
+
+    @property
+    def lower(self) -> npt.NDArray[np.float64]:
+        """A row in the bin quits negative below it, (n_bins,)."""
+        if self.quit == "positive" or np.isinf(self.gamma):
+            return np.full(len(self.bin), -np.inf)
+        return self.threshold + self.mean - self.gamma * self.deviation
+
+    @property
+    def upper(self) -> npt.NDArray[np.float64]:
+        """A row in the bin quits positive above it, (n_bins,)."""
+        if self.quit == "negative" or np.isinf(self.gamma):
+            return np.full(len(self.bin), np.inf)
+        return self.threshold + self.mean + self.gamma * self.deviation
+
+    def apply(self, scores: Any, *, threads: int | None = None) -> Decisions:
+        """Decide rows whose scores are known: a ScoreMatrix or any (N, T) array."""
+        matrix = scores if isinstance(scores, ScoreMatrix) else ScoreMatrix.from_array(scores)
+        if matrix.values.shape[1] != self.n_models:
+            raise InputError(
+                f"scores have {matrix.values.shape[1]} base models; the policy has {self.n_models}"
+            )
+        positive, steps, score = _native.apply_fan(
+            np.ascontiguousarray(matrix.values.T),
+            matrix.base,
+            np.ascontiguousarray(matrix.full),
+            self.order,
+            self.bin_begin,
+            self.bin,
+            self.lower,
+            self.upper,
+            self.bin_width,
+            self.threshold,
+            thread_count(threads),
+        )
+        return Decisions(positive.astype(np.int64), steps, score, steps == self.n_models)
+
+    def outcomes(self, step: int, sums: npt.NDArray[np.float64]) -> npt.NDArray[np.int8]:
+        """What the rule says of running sums after a step: -1 or 1 to quit, 0 to go on, 2 to be
+        evaluated in full because the bin is unknown."""
+        begin, end = self.bin_begin[step], self.bin_begin[step + 1]
+        place = np.floor(sums / self.bin_width)
+        at = np.minimum(begin + np.searchsorted(self.bin[begin:end], place), max(end - 1, 0))
+        if begin == end:
+            return np.full(len(sums), 2, dtype=np.int8)
+        quits = np.where(sums > self.upper[at], 1, np.where(sums < self.lower[at], -1, 0))
+        return np.where(self.bin[at] == place, quits, 2).astype(np.int8)
+
+    def mean_cost(self, steps: npt.NDArray[np.int32]) -> float:
+        """Mean cost of rows that took `steps` base models each; NaN for no rows."""
+        return mean_cost(self.order, self.costs, steps)
+
+    def __repr__(self) -> str:
+        per_step = len(self.bin) / max(1, self.n_models - 1)
+        return (
+            f"FanPolicy({self.n_models} base models, quits {self.quit}, gamma {self.gamma:g}, "
+            f"{per_step:.0f} bins a step)"
+        )
+
+
+def fit_fan(
+    matrix: ScoreMatrix,
+    order: npt.NDArray[np.int32],
+    *,
+    threshold: float,
+    costs: npt.NDArray[np.float64],
+    quit: str,
+    gamma: float,
+    bin_width: float | None,
+) -> FanPolicy:
+    """Means and deviations by step and bin over all rows of the sample. They do not depend on gamma.
+
+    The default bin width is 1% of the full score's deviation: the paper found 0.01 best for scores
+    of order 1."""
+    if bin_width is None:
+        spread = float(np.std(matrix.full))
+        bin_width = 0.01 * spread if spread > 0 else 1.0
+    bin_width = check_number("bin_width", bin_width, above=0)
+    running = np.full(len(matrix.full), matrix.base, dtype=np.float64)
+    bins, means, deviations = [], [], []
+    for t in order[:-1]:  # at the last step the full score decides
+        running += matrix.values[:, t]
+        place = np.floor(running / bin_width)
+        if not (np.abs(place) < 2.0**53).all():
+            raise OptionError(f"bin_width {bin_width:g} is too small for scores of this size")
+        seen, row_bin = np.unique(place.astype(np.int64), return_inverse=True)
+        count = np.bincount(row_bin, minlength=len(seen))
+        gap = running - matrix.full
+        mean = np.bincount(row_bin, weights=gap, minlength=len(seen)) / count
+        square = np.bincount(row_bin, weights=(gap - mean[row_bin]) ** 2, minlength=len(seen))
+        bins.append(seen)
+        means.append(mean)
+        deviations.append(np.sqrt(square / count))
+    sizes = [len(seen) for seen in bins] + [0]
+    return FanPolicy(
+        order=order,
+        bin_begin=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        bin=np.concatenate([*bins, np.empty(0, dtype=np.int64)]),
+        mean=np.concatenate([*means, np.empty(0)]),
+        deviation=np.concatenate([*deviations, np.empty(0)]),
+        bin_width=bin_width,
+        gamma=gamma,
+        quit=quit,
+        threshold=threshold,
+        costs=costs,
+    )
+
+
+def at_gammas(policy: FanPolicy, gammas: Iterable[float]) -> list[FanPolicy]:
+    """The same means and deviations at other gammas."""
+    return [replace(policy, gamma=_check_gamma(gamma)) for gamma in gammas]
+
+
+def at_alpha(
+    policy: FanPolicy, matrix: ScoreMatrix, alpha: float, threads: int | None
+) -> FanPolicy:
+    """The smallest gamma, to 1%, that keeps disagreement with the full ensemble within alpha here."""
+    allowed = allowed_disagreements(alpha, len(matrix.full))
+    positive = matrix.full >= policy.threshold
+
+    def holds(gamma: float) -> bool:
+        label = replace(policy, gamma=gamma).apply(matrix, threads=threads).label
+        return int(np.count_nonzero(label != positive)) <= allowed
+
+    high = 1.0
+    while not holds(high):
+        high *= 2
+        if high > 1e12:  # bins with deviation 0 stay wrong at any gamma: nothing may quit
+            return replace(policy, gamma=float("inf"))
+    low = 0.0
+    while high - low > 0.01 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return replace(policy, gamma=high)
+
+
+def _check_gamma(gamma: Any) -> float:
+    if isinstance(gamma, (int, float, np.number)) and not isinstance(gamma, bool) and gamma >= 0:
+        return float(gamma)
+    raise OptionError(f"gamma must be a number of at least 0; got {gamma!r}")

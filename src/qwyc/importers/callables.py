@@ -1,0 +1,123 @@
+"""Ensembles of anything: lists of callables, and scikit-learn's bagging, voting and AdaBoost of any base
+estimator, taken apart into base models for `qwyc.Cascade`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qwyc.cascade import BaseModels
+from qwyc.errors import ModelError
+from qwyc.importers.live import derives_from, made_by
+
+Shares = npt.NDArray[np.float64]  # (n, 2) of the negative and the positive class
+
+ABOVE_ZERO = float(np.nextafter(0.0, 1.0))  # positive where one share exceeds the other
+
+
+def base_models(model: Any) -> BaseModels | None:
+    """The base models of `model`, or None where it is not an ensemble of this kind."""
+    if isinstance(model, BaseModels):
+        return model
+    if isinstance(model, (list, tuple)) and model and all(callable(m) for m in model):
+        return BaseModels(list(model))
+    if not made_by(model, "sklearn"):
+        return None
+    for name, take_apart in (
+        ("BaggingClassifier", _bagging),
+        ("VotingClassifier", _voting),
+        ("AdaBoostClassifier", _ada_boost),
+    ):
+        if derives_from(model, name):
+            if not hasattr(model, "estimators_"):
+                raise ModelError(f"this {name} is not fitted; call fit first")
+            if len(model.classes_) != 2:
+                raise ModelError(
+                    f"this {name} has {len(model.classes_)} classes; qwyc supports binary classifiers"
+                )
+            return take_apart(model)
+    return None
+
+
+def _bagging(model: Any) -> BaseModels:
+    """Mean of predict_proba, or of votes, each base estimator on its own columns."""
+
+    def shares_of(estimator: Any, features: npt.NDArray[Any]) -> Callable[[Any], Shares]:
+        def shares(X: Any) -> Shares:
+            columns = np.asarray(X)[:, features]
+            if hasattr(estimator, "predict_proba"):
+                return _by_class(estimator.predict_proba(columns), estimator.classes_)
+            return _one_hot(estimator.predict(columns))
+
+        return shares
+
+    pairs = zip(model.estimators_, model.estimators_features_, strict=True)
+    return _shares([shares_of(e, f) for e, f in pairs], len(model.estimators_), model.classes_)
+
+
+def _voting(model: Any) -> BaseModels:
+    """Weighted mean of predict_proba (soft) or weighted votes (hard)."""
+    weights = model._weights_not_none
+    factors = (
+        np.ones(len(model.estimators_)) if weights is None else np.asarray(weights, dtype=float)
+    )
+    soft = model.voting == "soft"
+
+    def shares_of(estimator: Any, weight: float) -> Callable[[Any], Shares]:
+        def shares(X: Any) -> Shares:
+            if soft:
+                return np.asarray(estimator.predict_proba(X)) * weight
+            return _one_hot(estimator.predict(X)) * weight
+
+        return shares
+
+    pairs = zip(model.estimators_, factors, strict=True)
+    divisor = float(factors.sum()) if soft else 1.0
+    return _shares([shares_of(e, w) for e, w in pairs], divisor, model.classes_)
+
+
+def _ada_boost(model: Any) -> BaseModels:
+    """Each base estimator adds its weight to the class it predicts and takes it from the other."""
+    negative, positive = model.classes_
+
+    def shares_of(estimator: Any, weight: float) -> Callable[[Any], Shares]:
+        def shares(X: Any) -> Shares:
+            predicted = np.asarray(estimator.predict(X))
+            matches = np.stack([predicted == negative, predicted == positive], axis=1)
+            return np.where(matches, weight, -1.0 * weight)
+
+        return shares
+
+    weights = model.estimator_weights_[: len(model.estimators_)]
+    pairs = zip(model.estimators_, weights, strict=True)
+    return _shares(
+        [shares_of(e, float(w)) for e, w in pairs],
+        float(model.estimator_weights_.sum()),
+        model.classes_,
+    )
+
+
+def _shares(
+    models: Sequence[Callable[[Any], Shares]], divisor: float, classes: npt.NDArray[Any]
+) -> BaseModels:
+    return BaseModels(
+        models, divisor=float(divisor), threshold=ABOVE_ZERO, classes=np.asarray(classes)
+    )
+
+
+def _by_class(proba: npt.NDArray[Any], encoded: npt.NDArray[Any]) -> Shares:
+    """Columns by encoded class: a base estimator may have seen one class only."""
+    if proba.shape[1] == 2:
+        return proba
+    shares = np.zeros((len(proba), 2))
+    shares[:, np.asarray(encoded, dtype=np.intp)] = proba
+    return shares
+
+
+def _one_hot(predicted: npt.NDArray[Any]) -> Shares:
+    """Votes for encoded classes 0 and 1."""
+    votes = np.asarray(predicted).astype(np.intp)
+    return np.eye(2)[votes]

@@ -1,0 +1,87 @@
+"""Checks of the options that several functions share: each returns a sound value or says what is
+expected, what came and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qwyc.errors import OptionError
+
+
+@dataclass(frozen=True)
+class Probability:
+    """A decision threshold given as a probability instead of a score."""
+
+    value: float
+
+    def __post_init__(self) -> None:
+        if not 0 < check_number("a probability", self.value) < 1:
+            raise OptionError(f"a probability is above 0 and below 1; got {self.value!r}")
+
+
+def check_alpha(alpha: Any) -> float:
+    """`alpha` as a share from 0 to below 1."""
+    if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.number)):
+        raise OptionError(f"alpha must be a number such as 0.005; got {alpha!r}")
+    if not 0 <= alpha < 1:
+        raise OptionError(
+            f"alpha is a share, at least 0 and below 1 (0.005 is 0.5%); got {alpha!r}"
+        )
+    return float(alpha)
+
+
+def check_choice(name: str, value: Any, allowed: Sequence[str]) -> str:
+    """`value`, which must be one of `allowed`."""
+    if not isinstance(value, str) or value not in allowed:
+        choices = ", ".join(repr(a) for a in allowed)
+        raise OptionError(f"{name} must be one of {choices}; got {value!r}")
+    return value
+
+
+def check_number(name: str, value: Any, *, above: float = -np.inf) -> float:
+    """`value` as a finite number greater than `above`."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not (np.isfinite(number) and number > above):
+        bound = "" if above == -np.inf else f" above {above:g}"
+        raise OptionError(f"{name} must be a finite number{bound}; got {value!r}")
+    return number
+
+
+def check_costs(costs: Any, n_models: int) -> npt.NDArray[np.float64]:
+    """`costs` as (T,) positive numbers; None is 1 for every base model."""
+    if costs is None:
+        return np.ones(n_models)
+    if isinstance(costs, str):
+        raise OptionError(
+            f'costs must be {n_models} numbers here; "measured" and "size" need a model to look at: '
+            "pass them to qwyc.optimize, or use ensemble.costs"
+        )
+    try:
+        c = np.array(costs, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise OptionError(f"costs must be {n_models} numbers, one per base model") from None
+    if c.shape != (n_models,):
+        raise OptionError(
+            f"costs must be {n_models} numbers, one per base model; got shape {c.shape}"
+        )
+    if not (np.isfinite(c).all() and (c > 0).all()):
+        raise OptionError("costs must be positive numbers")
+    return c
+
+
+def allowed_disagreements(alpha: float, n_rows: int) -> int:
+    """The largest whole number of rows that is at most a share `alpha` of `n_rows`."""
+    b = int(check_alpha(alpha) * n_rows)
+    while (b + 1) / n_rows <= alpha:  # alpha * n_rows may round either way
+        b += 1
+    while b / n_rows > alpha:
+        b -= 1
+    return b

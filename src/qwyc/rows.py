@@ -1,0 +1,39 @@
+"""Rows of whatever holds them: how many there are, and some of them as the same kind of thing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+import numpy.typing as npt
+
+from qwyc.errors import InputError
+
+
+def row_count(X: Any) -> int:
+    """Number of rows of an array, table, sparse matrix or list."""
+    if hasattr(X, "shape") and len(X.shape) > 0:
+        return int(X.shape[0])
+    try:
+        return len(X)
+    except TypeError:
+        raise InputError(
+            f"rows must be an array, a table or a list; got {type(X).__name__}"
+        ) from None
+
+
+def take(X: Any, rows: npt.NDArray[np.intp]) -> Any:
+    """The rows numbered `rows`, ascending, as the same kind of thing as X."""
+    if isinstance(X, np.ndarray):
+        return X[rows]
+    if hasattr(X, "iloc"):  # pandas
+        return X.iloc[rows]
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        return frame[rows, :].to_native()
+    if hasattr(X, "tocsr"):  # scipy sparse
+        return X.tocsr()[rows]
+    if isinstance(X, (list, tuple)):
+        return [X[i] for i in rows]
+    raise InputError(f"cannot pick rows from {type(X).__name__}; pass an array, a table or a list")
