@@ -24,6 +24,8 @@ from rich.table import Table
 import qwyc
 from qwyc.datasets import load_adult
 
+TRAINING_ROWS = 16_000  # of 32,561; the others are for optimising
+
 
 def medians(contestants, repeats):
     """Median seconds by name; one after the other in every round."""
@@ -45,7 +47,7 @@ def xgboost_case(trees, threads, train, test):
         learning_rate=0.05,
         enable_categorical=True,
         feature_types=train.feature_types,
-    ).fit(X, train.label)
+    ).fit(X[:TRAINING_ROWS], train.label[:TRAINING_ROWS])
     booster = model.get_booster()
     booster.set_param({"nthread": threads})
     margin = booster.inplace_predict(X_test, predict_type="margin")
@@ -58,7 +60,9 @@ def lightgbm_case(trees, threads, train, test):
     X, X_test = train.codes(), test.codes(like=train)
     model = lightgbm.LGBMClassifier(n_estimators=trees, learning_rate=0.05, verbose=-1)
     categorical = [i for i, kind in enumerate(train.feature_types) if kind == "c"]
-    booster = model.fit(X, train.label, categorical_feature=categorical).booster_
+    rows = slice(TRAINING_ROWS)
+    model.fit(X[rows], train.label[rows], categorical_feature=categorical)
+    booster = model.booster_
     raw = booster.predict(X_test, raw_score=True)
     stop = {"pred_early_stop": True, "pred_early_stop_margin": 4.0, "pred_early_stop_freq": 10}
     own = {
@@ -74,7 +78,7 @@ def run(name, case, options, console):
     """One model: check answers, time the contestants, print the table."""
     train, test = load_adult("train"), load_adult("test")
     model, X, X_test, scores, labels, own = case(options.trees, options.threads, train, test)
-    fast = qwyc.optimize(model, X, alpha=options.alpha, progress=False)
+    fast = qwyc.optimize(model, X[TRAINING_ROWS:], alpha=options.alpha, progress=False)
     if not np.array_equal(fast.score_full(X_test), scores):
         raise SystemExit(f"{name}: full scores differ from the library's own")
     decisions = fast.decide(X_test)
@@ -93,7 +97,7 @@ def run(name, case, options, console):
     console.print(
         f"Full scores equal {name}'s bit for bit. Quitting: {decisions.steps.mean():.1f} base models "
         f"per row, {np.mean(decisions.label != labels):.2%} of decisions differ on {len(labels):,} "
-        f"test rows (alpha = {options.alpha:.2%}, in-sample).\n"
+        f"test rows. {fast.certificate}\n"
     )
 
 

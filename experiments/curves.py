@@ -15,6 +15,7 @@ ORDERS = {
     "individual-mse": "individual MSE",
     "greedy-mse": "greedy MSE",
 }
+LEVEL = 0.005  # the share of differences at which the paper compares
 QWYC, SMALLER, FAN_STAR = ("qwyc", "joint"), ("smaller", "natural"), ("fan", "individual-mse")
 
 Key = tuple[str, str]  # method, order
@@ -86,11 +87,12 @@ class Curve:
         by_knob: dict[float, list[Point]] = {}
         for point in points:
             by_knob.setdefault(point.knob, []).append(point)
-        groups = sorted(by_knob.values(), key=lambda g: -_mean(p.test.models for p in g))
         self.key: Key = points[0].key
+        bold_when_large = self.key[0] in ("qwyc", "algorithm-2")  # alpha; not gamma or trees
+        groups = [by_knob[knob] for knob in sorted(by_knob, reverse=not bold_when_large)]
         self.points = groups  # seeds side by side
         self.knob = np.array([group[0].knob for group in groups])  # (K,)
-        self.models = _means(groups, "test", "models")  # (K,) descending
+        self.models = _means(groups, "test", "models")  # (K,) mostly descending
         self.differ = _means(groups, "test", "differ")  # (K,)
         self.accuracy = _means(groups, "test", "accuracy")  # (K,)
         self.fitted_differ = _means(groups, "fitted", "differ")  # (K,)
@@ -102,18 +104,41 @@ class Curve:
 
     def deviation(self, what: str) -> npt.NDArray[np.float64]:
         """Deviation over seeds of a test figure, (K,); 0 for a method without seeds."""
-        return np.array([np.std([getattr(p.test, what) for p in group]) for group in self.points])
+        return np.array(
+            [
+                np.std([getattr(p.test, what) for p in group], ddof=min(1, len(group) - 1))
+                for group in self.points
+            ]
+        )
 
     def models_at(self, level: float) -> float | None:
         """The fewest base models with which the curve stays within `level` test differences; None
         where it never does. Between points it is a line in log base models."""
-        log = np.log(self.models)
-        within = [m for m, d in zip(log, self.differ, strict=True) if d <= level]
+        found = self._within(level)
+        return None if found is None else found[0]
+
+    def fitted_differ_at(self, level: float) -> float | None:
+        """Differences on the fitted rows at the place that `models_at` finds."""
+        found = self._within(level)
+        return None if found is None else found[1]
+
+    def _within(self, level: float) -> tuple[float, float] | None:
+        log, fitted = np.log(self.models), self.fitted_differ
+        within = [(log[i], fitted[i]) for i in np.flatnonzero(self.differ <= level)]
         for i in range(len(log) - 1):
             a, b = self.differ[i], self.differ[i + 1]
             if (a < level < b) or (b < level < a):
-                within.append(log[i] + (level - a) / (b - a) * (log[i + 1] - log[i]))
-        return float(np.exp(min(within))) if within else None
+                part = (level - a) / (b - a)
+                within.append(
+                    (
+                        log[i] + part * (log[i + 1] - log[i]),
+                        fitted[i] + part * (fitted[i + 1] - fitted[i]),
+                    )
+                )
+        if not within:
+            return None
+        models, differ = min(within)
+        return float(np.exp(models)), float(differ)
 
     def at_models(self, what: str, models: float) -> float | None:
         """Test accuracy ("accuracy") or differences ("differ") at a mean number of base models."""

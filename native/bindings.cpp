@@ -1,10 +1,12 @@
 // The only file that knows Python: argument checks, the GIL, and arrays in and out.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
 
 #include <cmath>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -16,6 +18,7 @@
 #include "gram.hpp"
 #include "quit.hpp"
 #include "score.hpp"
+#include "stopping.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -229,21 +232,84 @@ void bind_forest_costs(nb::class_<AnyForest>& cls) {
         "(T,) median seconds that each tree takes for a row here.");
 }
 
+// A StoppingFit, and the arrays that it looks at.
+template <class Score>
+class StoppingHolder {
+  public:
+    StoppingHolder(Matrix<Score> values, double base, Vector<double> full, double threshold,
+                   Vector<int32_t> order, Vector<double> costs, bool quit_negative,
+                   bool quit_positive)
+        : values_(values),
+          full_(full),
+          order_(order),
+          costs_(costs),
+          fit_({static_cast<int64_t>(values.shape(1)), base, threshold, span(order_), span(full_),
+                span(costs_), quit_negative, quit_positive},
+               values_.data()) {}
+
+    std::tuple<OutVector<double>, OutVector<double>> sweep(double price_negative,
+                                                           double price_positive, int threads) {
+        {
+            nb::gil_scoped_release release;
+            fit_.sweep(price_negative, price_positive, threads);
+        }
+        return {to_numpy(fit_.lower()), to_numpy(fit_.upper())};
+    }
+
+  private:
+    Matrix<Score> values_;
+    Vector<double> full_;
+    Vector<int32_t> order_;
+    Vector<double> costs_;
+    StoppingFit<Score> fit_;
+};
+
+template <class Score>
+void bind_stopping(nb::module_& m, const char* name) {
+    nb::class_<StoppingHolder<Score>>(m, name, "Thresholds by optimal stopping; not thread-safe.")
+        .def(
+            "__init__",
+            [](StoppingHolder<Score>* self, Matrix<Score> values, double base, Vector<double> full,
+               double threshold, Vector<int32_t> order, Vector<double> costs, bool quit_negative,
+               bool quit_positive) {
+                const auto n_models = static_cast<int64_t>(values.shape(0));
+                check_order(n_models, order);
+                require(full.shape(0) == values.shape(1), "full must have one entry per row");
+                require(static_cast<int64_t>(costs.shape(0)) == n_models,
+                        "costs must have one entry per base model");
+                require(values.shape(1) < (size_t{1} << 31), "at most 2^31 rows");
+                new (self) StoppingHolder<Score>(values, base, full, threshold, order, costs,
+                                                 quit_negative, quit_positive);
+            },
+            "values"_a.noconvert(), "base"_a, "full"_a, "threshold"_a, "order"_a, "costs"_a,
+            "quit_negative"_a, "quit_positive"_a)
+        .def("sweep", &StoppingHolder<Score>::sweep, "price_negative"_a, "price_positive"_a,
+             "threads"_a, "One pass over all steps; the thresholds (T,) as they then stand.");
+}
+
 template <class Score>
 void bind_matrix_functions(nb::module_& m) {
     m.def(
         "gram",
-        [](Matrix<Score> values, int threads) {
+        [](Matrix<Score> values, std::optional<Vector<double>> centre,
+           std::optional<Vector<double>> scale, int threads) {
+            require(!centre || centre->shape(0) == values.shape(0),
+                    "centre must have one entry per base model");
+            require(!scale || scale->shape(0) == values.shape(1),
+                    "scale must have one entry per row");
             const auto n_models = static_cast<int64_t>(values.shape(0));
             double* data;
             auto out = new_matrix<double>(n_models, n_models, data);
             {
                 nb::gil_scoped_release release;
-                gram(values.data(), n_models, static_cast<int64_t>(values.shape(1)), data, threads);
+                gram(values.data(), n_models, static_cast<int64_t>(values.shape(1)),
+                     centre ? centre->data() : nullptr, scale ? scale->data() : nullptr, data,
+                     threads);
             }
             return out;
         },
-        "values"_a.noconvert(), "threads"_a, "(T, T) inner products of base models (T, N).");
+        "values"_a.noconvert(), "centre"_a, "scale"_a, "threads"_a,
+        "(T, T) inner products of base models (T, N), less centre (T,), times scale (N,) per row.");
     m.def(
         "apply_fan",
         [](Matrix<Score> values, double base, Vector<double> full, Vector<int32_t> order,
@@ -340,6 +406,8 @@ NB_MODULE(_native, m) {
     bind_forest_costs<double>(forest);
     bind_matrix_functions<float>(m);
     bind_matrix_functions<double>(m);
+    bind_stopping<float>(m, "StoppingFit32");
+    bind_stopping<double>(m, "StoppingFit64");
     m.def(
         "exp_f32", [](float x) { return std::exp(x); }, "x"_a,
         "e to the x in float32, as the C library rounds it.");

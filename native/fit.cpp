@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 
+#include "cuts.hpp"
 #include "parallel.hpp"
 
 namespace qwyc {
 
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // What Algorithm 2 finds for one candidate: rows with sum < low quit negative, of the others rows
 // with sum > high quit positive. Both cuts are observed sums; thresholds go between observed sums.
@@ -87,12 +85,6 @@ Cuts optimize_thresholds(double* pos, int64_t n_pos, double* neg, int64_t n_neg,
         cuts.quits += count_above(pos, n_pos, cuts.high) + count_above(neg, n_neg, cuts.high);
     }
     return cuts;
-}
-
-// Halfway between two neighbouring sums; `fallback` (one of them) where no number lies between.
-double between(double a, double b, double fallback) {
-    const double middle = 0.5 * a + 0.5 * b;
-    return a < middle && middle < b ? middle : fallback;
 }
 
 // Thresholds that separate the same rows as `cuts` does, away from every sum seen.

@@ -45,6 +45,8 @@ void Forest<Real>::check(const FlatTrees<Real>& flat) const {
             "leaf_other must hold one share per leaf for a forest, and be empty otherwise");
     require(std::isfinite(rules_.divisor) && rules_.divisor > 0 && std::isfinite(rules_.base),
             "base and divisor must be finite, divisor positive");
+    require(rules_.summation != Summation::kFloat32 || rules_.divisor == 1,
+            "sums in float32 are not divided");
     for (double value : flat.leaf_value)
         require(std::isfinite(value), "a leaf value is not finite");
     for (double value : flat.leaf_other)

@@ -24,14 +24,19 @@ double dot(const double* a, const double* b) {
 }  // namespace
 
 template <class Score>
-void gram(const Score* values, int64_t n_models, int64_t n, double* out, int threads) {
+void gram(const Score* values, int64_t n_models, int64_t n, const double* centre,
+          const double* scale, double* out, int threads) {
     std::fill(out, out + n_models * n_models, 0.0);
     std::vector<double> tile(n_models * kRows);  // by base model; zeros past the last row
     for (int64_t first = 0; first < n; first += kRows) {
         const int64_t rows = std::min(kRows, n - first);
         std::fill(tile.begin(), tile.end(), 0.0);
-        for (int64_t t = 0; t < n_models; ++t)
-            std::copy_n(values + t * n + first, rows, tile.data() + t * kRows);
+        for (int64_t t = 0; t < n_models; ++t) {
+            const double shift = centre ? centre[t] : 0.0;
+            for (int64_t i = 0; i < rows; ++i)
+                tile[t * kRows + i] =
+                    (values[t * n + first + i] - shift) * (scale ? scale[first + i] : 1.0);
+        }
         parallel_for(n_models, 4, threads, [&](int64_t begin, int64_t end) {
             for (int64_t j = 0; j < n_models; ++j)
                 for (int64_t i = begin; i < std::min(end, j + 1); ++i)
@@ -42,7 +47,7 @@ void gram(const Score* values, int64_t n_models, int64_t n, double* out, int thr
         for (int64_t j = 0; j < i; ++j) out[i * n_models + j] = out[j * n_models + i];
 }
 
-template void gram(const float*, int64_t, int64_t, double*, int);
-template void gram(const double*, int64_t, int64_t, double*, int);
+template void gram(const float*, int64_t, int64_t, const double*, const double*, double*, int);
+template void gram(const double*, int64_t, int64_t, const double*, const double*, double*, int);
 
 }  // namespace qwyc

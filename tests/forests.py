@@ -89,6 +89,9 @@ def random_ensemble(seed, *, n_trees=12, n_features=5, depth=5, summation=None, 
         return values["v"]
 
     trees = flatten(roots, leaf_values, lambda n: 1 - values["v"] if shares else [], dtype)
+    divisor = float(rng.choice([1.0, n_trees]))
+    if summation != Summation.FLOAT64:
+        divisor = float(n_trees) if shares else 1.0
     return Ensemble(
         trees=trees,
         inputs=Inputs(n_features=n_features, names=None, dtype=dtype),
@@ -96,7 +99,7 @@ def random_ensemble(seed, *, n_trees=12, n_features=5, depth=5, summation=None, 
         less_equal=bool(rng.integers(2)),
         truncates=bool(rng.integers(2)),
         base=0.0 if shares else float(np.float32(rng.normal())),
-        divisor=float(n_trees) if shares else float(rng.choice([1.0, n_trees])),
+        divisor=divisor,
         threshold=float(np.nextafter(0.5, 1)) if shares else 0.0,
         classes=np.array([0, 1]),
         source=Source("test", "0", "random"),

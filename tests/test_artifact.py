@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import qwyc
 from forests import random_ensemble, random_rows, with_inputs
 from qwyc import artifact
-from qwyc.certify import in_sample
+from qwyc.certify import observed_certificate
 
 
 def make(seed=0, **changes):
@@ -23,12 +23,16 @@ def make(seed=0, **changes):
     rows = random_rows(seed, ensemble)
     scores = ensemble.scores(rows)
     policy = qwyc.fit_policy(scores, alpha=0.05)
-    certificate = in_sample(0.05, policy, policy.apply(scores), scores.positive)
+    certificate = observed_certificate(
+        "in-sample", 0.05, policy, policy.apply(scores), scores.positive
+    )
     return qwyc.Classifier(ensemble, policy, certificate), rows
 
 
 def to_bytes(fast):
-    return artifact.to_bytes((fast.ensemble, fast.policy, fast.certificate))
+    return artifact.to_bytes(
+        (fast.ensemble, fast.policy, fast.certificate, fast.path, fast.evidence)
+    )
 
 
 def from_bytes(content):

@@ -89,7 +89,7 @@ def test_base_moves_the_running_sum(rows):
 
 
 def test_optimising_a_list_of_callables(rows):
-    cascade = qwyc.optimize(column_models(), rows, alpha=0.01)
+    cascade = qwyc.optimize(column_models(), rows, alpha=0.01, method="joint")
     assert isinstance(cascade, qwyc.Classifier)
     assert np.mean(cascade.predict(rows) != (rows.sum(axis=1) >= 0)) <= 0.01
     assert cascade.certificate.observed <= 0.01
@@ -108,7 +108,7 @@ def test_measured_costs_see_the_slow_one(rows):
         return np.asarray(X)[:, 0]
 
     models = [slow, *column_models()[1:]]
-    cascade = qwyc.optimize(models, rows, alpha=0.05, costs="measured")
+    cascade = qwyc.optimize(models, rows, alpha=0.05, costs="measured", method="joint")
     assert cascade.policy.costs.argmax() == 0
     assert cascade.policy.order[0] != 0
     with pytest.raises(qwyc.OptionError, match="costs must be one of 'measured'"):
@@ -146,7 +146,7 @@ def test_scikit_learn_ensembles_of_anything(name, classes, toy):
     X, y = toy
     model = ENSEMBLES[name].fit(X, np.asarray(classes)[y])
     new = np.random.default_rng(1).normal(size=(2000, 6)).astype(np.float32)
-    cascade = qwyc.optimize(model, X, alpha=0.02)
+    cascade = qwyc.optimize(model, X, alpha=0.02, method="joint")
     full = cascade.ensemble.scores(new)
     np.testing.assert_array_equal(
         cascade.ensemble.classes[full.positive.astype(int)], model.predict(new)

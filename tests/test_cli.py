@@ -3,6 +3,9 @@
 import subprocess
 import sys
 
+import lightgbm
+import numpy as np
+import pandas as pd
 import pytest
 
 import qwyc
@@ -38,7 +41,7 @@ def test_the_demo_compares_on_the_test_rows(demo):
         "decisions that differ",
         "accuracy",
         "µs per row",
-        "on new",
+        "With 0.95 confidence",
     ):
         assert words in done.stdout
 
@@ -47,7 +50,8 @@ def test_the_demo_writes_a_classifier_and_a_picture(demo):
     _, folder = demo
     fast = qwyc.load(folder / "demo.qwyc")
     assert fast.policy.n_models == 500
-    assert fast.certificate.observed <= 0.005
+    assert fast.certificate.how == "held-out"
+    assert fast.certificate.upper_bound <= 0.005
     assert (folder / "demo.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -67,3 +71,56 @@ def test_wrong_input_is_one_message_and_exit_code_2(arguments, message, tmp_path
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("verify")
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(9000, 5)), columns=list("abcde"))
+    X["f"] = np.where(rng.random(9000) < 0.1, None, rng.choice(["x", "y"], 9000))
+    frame = X.assign(f=X["f"].astype("category"))
+    y = (X["a"] + X["b"] * X["c"] + (X["f"] == "x") > 0).to_numpy()
+    model = lightgbm.LGBMClassifier(n_estimators=60, verbose=-1).fit(frame[:3000], y[:3000])
+    qwyc.optimize(model, frame[3000:6000], alpha=0.02).save(folder / "m.qwyc")
+    X[6000:].to_csv(folder / "new.csv", index=False)
+    frame[6000:].to_parquet(folder / "new.parquet")
+    frame[6000:].reset_index(drop=True).to_feather(folder / "new.feather")
+    X[6000:].drop(columns="c").to_csv(folder / "short.csv", index=False)
+    (folder / "junk.parquet").write_bytes(b"junk")
+    return folder
+
+
+@pytest.mark.parametrize("name", ["new.csv", "new.parquet", "new.feather"])
+def test_verify_passes_on_fresh_rows(saved, name):
+    done = run("verify", "m.qwyc", name, cwd=saved)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("PASS: ")
+    assert "by base models taken" in done.stdout
+    assert "For comparison" in done.stdout
+
+
+def test_verify_fails_where_it_must(saved):
+    done = run("verify", "m.qwyc", "new.csv", "--alpha", "0.0001", cwd=saved)
+    assert done.returncode == 1
+    assert done.stdout.startswith("FAIL: ")
+    assert "at least 29,956 are needed" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["none.qwyc", "new.csv"], "none.qwyc: No such file"),
+        (["m.qwyc", "none.csv"], "none.csv: no such file"),
+        (["new.csv", "new.csv"], "not a qwyc file"),
+        (["m.qwyc", "m.qwyc"], "must be a .csv"),
+        (["m.qwyc", "junk.parquet"], "cannot read junk.parquet as parquet"),
+        (["m.qwyc", "short.csv"], "'c'"),
+        (["m.qwyc", "new.csv", "--alpha", "3"], "alpha is a share"),
+    ],
+)
+def test_verify_says_what_is_wrong(saved, arguments, message):
+    done = run("verify", *arguments, cwd=saved)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1

@@ -52,16 +52,18 @@ def test_size_equals_a_walk_by_hand(seed):
 
 def test_costs_enter_the_order_and_every_figure(toy):
     booster, X = lopsided(toy)
-    fast = qwyc.optimize(booster, X, alpha=0.02, costs="size")
+    fast = qwyc.optimize(booster, X, alpha=0.02, costs="size", method="joint")
     decisions = fast.decide(X)
     spent = np.concatenate([[0], np.cumsum(fast.policy.costs[fast.policy.order])])
     assert fast.certificate.mean_cost == pytest.approx(spent[decisions.steps].mean())
     assert fast.certificate.full_cost == pytest.approx(fast.policy.costs.sum())
     assert ", cost " in repr(fast)
     dear = np.ones(12)
-    first = qwyc.optimize(booster, X, alpha=0.02).policy.order[0]
+    first = qwyc.optimize(booster, X, alpha=0.02, method="joint").policy.order[0]
     dear[first] = 1000
-    assert qwyc.optimize(booster, X, alpha=0.02, costs=dear).policy.order[0] != first
+    assert (
+        qwyc.optimize(booster, X, alpha=0.02, costs=dear, method="joint").policy.order[0] != first
+    )
 
 
 def test_measured_costs_are_positive_and_see_the_deep_tree(toy):
@@ -90,7 +92,7 @@ MODELS = {
 def test_a_threshold_as_a_probability(name, p, toy):
     X, y = toy
     model = MODELS[name]().fit(X, y)
-    fast = qwyc.optimize(model, X, alpha=0.0, threshold=qwyc.Probability(p))
+    fast = qwyc.optimize(model, X, alpha=0.0, threshold=qwyc.Probability(p), method="joint")
     expected = model.predict_proba(X)[:, 1] >= p
     np.testing.assert_array_equal(fast.predict(X) == 1, expected)
     new = np.random.default_rng(5).normal(size=(3000, 6)).astype(np.float32)
@@ -124,7 +126,9 @@ def test_more_rows_than_fit_are_refused_before_the_work(toy, monkeypatch):
     with pytest.raises(MemoryError) as refused:
         qwyc.optimize(model, X, alpha=0.01)
     fits = int(str(refused.value).split("max_rows=")[1].split()[0])
-    assert qwyc.optimize(model, X, alpha=0.01, max_rows=fits).certificate.rows == fits
+    assert (
+        qwyc.optimize(model, X, alpha=0.1, max_rows=fits, method="joint").certificate.rows == fits
+    )
 
 
 def test_memory_needed_is_stated_for_the_largest_case():
@@ -138,10 +142,11 @@ def test_max_rows_draws_by_seed(toy, as_frame):
     rows = pd.DataFrame(X, columns=list("abcdef")) if as_frame else X
     model = xgboost.XGBClassifier(n_estimators=20).fit(rows, y)
     policies = [
-        qwyc.optimize(model, rows, alpha=0.02, max_rows=200, seed=seed).policy for seed in (0, 0, 1)
+        qwyc.optimize(model, rows, alpha=0.02, max_rows=200, seed=seed, method="joint").policy
+        for seed in (0, 0, 1)
     ]
     np.testing.assert_array_equal(policies[0].lower, policies[1].lower)
     assert not np.array_equal(policies[0].lower, policies[2].lower)
-    assert qwyc.optimize(model, rows, alpha=0.02, max_rows=10_000).certificate.rows == 600
+    assert qwyc.optimize(model, rows, alpha=0.05, max_rows=10_000).certificate.rows == 300
     with pytest.raises(qwyc.OptionError, match="max_rows must be"):
         qwyc.optimize(model, rows, alpha=0.02, max_rows=0)

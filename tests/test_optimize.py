@@ -94,7 +94,7 @@ def data(adult, adult_codes):
 def optimised(request, data):
     model, form = request.param(data)
     X, _, X_test, _ = data[form]
-    fast = qwyc.optimize(model, X[:FIT_ROWS], alpha=0.005)
+    fast = qwyc.optimize(model, X[:FIT_ROWS], alpha=0.01)
     return model, fast, X[:FIT_ROWS], X_test
 
 
@@ -114,18 +114,30 @@ def test_in_full_every_row_is_decided_as_the_source_decides_it(optimised):
     )
 
 
-def test_quitting_keeps_alpha_in_the_sample_and_saves_work(optimised):
-    model, fast, X, X_test = optimised
-    assert np.mean(fast.predict(X) != own_labels(model, X)) <= 0.005
-    assert fast.certificate.observed <= 0.005
-    assert fast.certificate.how == "in-sample"
-    assert fast.certificate.confidence is None
+def test_quitting_is_certified_and_saves_work(optimised):
+    model, fast, _, X_test = optimised
+    certificate = fast.certificate
+    assert (certificate.how, certificate.confidence, certificate.alpha) == ("held-out", 0.95, 0.01)
+    assert certificate.upper_bound <= 0.01
+    assert (certificate.rows, certificate.fit_rows) == (2000, 2000)
     decisions = fast.decide(X_test)
     assert decisions.steps.mean() < 0.8 * fast.policy.n_models
-    assert np.mean(decisions.label != own_labels(model, X_test)) < 0.05
+    assert np.mean(decisions.label != own_labels(model, X_test)) < 0.02
     np.testing.assert_array_equal(decisions.label, fast.predict(X_test))
     full = fast.score_full(X_test)
     np.testing.assert_array_equal(decisions.score[decisions.complete], full[decisions.complete])
+
+
+def test_the_published_procedure_keeps_alpha_in_the_sample(data):
+    model, _ = xgboost_arrays(data)
+    X = data["codes"][0][:FIT_ROWS]
+    for method in ("joint", "natural"):
+        fast = qwyc.optimize(model, X, alpha=0.005, method=method)
+        assert np.mean(fast.predict(X) != model.predict(X)) <= 0.005
+        assert fast.certificate.observed <= 0.005
+        assert (fast.certificate.how, fast.certificate.confidence) == ("in-sample", None)
+        with pytest.raises(qwyc.OptionError, match="one policy only"):
+            fast.at(alpha=0.01)
 
 
 def test_labels_have_the_sources_type(optimised):
@@ -138,6 +150,11 @@ def test_saved_and_loaded_it_decides_the_same(optimised, tmp_path):
     fast.save(tmp_path / "m.qwyc")
     again = qwyc.load(tmp_path / "m.qwyc")
     np.testing.assert_array_equal(again.predict(X_test), fast.predict(X_test))
+    assert again.certificate == fast.certificate
+    bolder, bolder_again = fast.at(alpha=0.05), again.at(alpha=0.05)
+    np.testing.assert_array_equal(bolder.policy.lower, bolder_again.policy.lower)
+    assert bolder.certificate == bolder_again.certificate
+    assert bolder.certificate.mean_models <= fast.certificate.mean_models
     fast.save(tmp_path / "twice.qwyc")
     assert (tmp_path / "twice.qwyc").read_bytes() == (tmp_path / "m.qwyc").read_bytes()
 
@@ -160,7 +177,7 @@ def test_other_tables_and_arrays_give_the_same_decisions(optimised):
 def test_the_filter_gives_accepted_rows_their_full_score(data):
     model, _ = xgboost_arrays(data)
     X, _, X_test, _ = data["codes"]
-    fast = qwyc.optimize(model, X[:FIT_ROWS], alpha=0.005, quit="negative")
+    fast = qwyc.optimize(model, X[:FIT_ROWS], alpha=0.01, quit="negative")
     decisions, full = fast.decide(X_test), fast.score_full(X_test)
     assert fast.policy.quit == "negative"
     assert decisions.complete[decisions.label == 1].all()
@@ -181,7 +198,7 @@ def test_the_same_inputs_give_the_same_bytes_on_any_number_of_threads(data, tmp_
     X = data["codes"][0][:FIT_ROWS]
     contents = set()
     for threads in (1, 2, 3):
-        qwyc.optimize(model, X, alpha=0.005, threads=threads).save(tmp_path / "m.qwyc")
+        qwyc.optimize(model, X, alpha=0.01, threads=threads).save(tmp_path / "m.qwyc")
         contents.add((tmp_path / "m.qwyc").read_bytes())
     assert len(contents) == 1
 
@@ -215,6 +232,16 @@ def test_a_model_that_does_not_decide_as_read_is_refused(toy):
     [
         ({"alpha": 2}, qwyc.OptionError, "alpha is a share"),
         ({"alpha": 0.01, "confidence": 95}, qwyc.OptionError, "confidence is a probability"),
+        ({"alpha": 0.01, "confidence": "high"}, qwyc.OptionError, "confidence must be a number"),
+        ({"alpha": {"negative": 0.1}}, qwyc.OptionError, "needs both"),
+        ({"alpha": {"negative": 0.1, "positive": 0}}, qwyc.OptionError, "above 0 for both"),
+        (
+            {"alpha": {"negative": 0.1, "positive": 0.1}, "method": "joint"},
+            qwyc.OptionError,
+            "goes with method='auto'",
+        ),
+        ({"alpha": 0.1, "groups": [1, 2]}, qwyc.OptionError, "600 values, one per row"),
+        ({"alpha": 0.1, "groups": [1], "method": "joint"}, qwyc.OptionError, "groups go with"),
         ({"alpha": 0.01, "method": "magic"}, qwyc.OptionError, "method must be one of 'auto'"),
         ({"alpha": 0.01, "quit": "late"}, qwyc.OptionError, "quit must be one of"),
         ({"alpha": 0.01, "costs": [1]}, qwyc.OptionError, "one per base model"),
@@ -233,7 +260,7 @@ def test_wrong_rows(toy):
     model = xgboost.XGBClassifier(n_estimators=5).fit(X, y)
     with pytest.raises(qwyc.InputError, match="no rows"):
         qwyc.optimize(model, X[:0], alpha=0.01)
-    fast = qwyc.optimize(model, X, alpha=0.01)
+    fast = qwyc.optimize(model, X, alpha=0.05)
     with pytest.raises(qwyc.InputError, match=r"5 columns.* 6"):
         fast.predict(X[:, :5])
     assert fast.predict(np.full_like(X, np.nan)).shape == (600,)
@@ -255,10 +282,10 @@ def test_wrong_models(tmp_path):
 def test_a_classifier_introduces_itself(toy, tmp_path):
     X, y = toy
     model = xgboost.XGBClassifier(n_estimators=20).fit(X, y)
-    fast = qwyc.optimize(model, X, alpha=0.01)
+    fast = qwyc.optimize(model, X, alpha=0.05)
     text = str(fast)
     assert len(text.splitlines()) == 4
-    for words in ("20 trees", "xgboost", "6 features", "base models per row", "In-sample"):
+    for words in ("20 trees", "xgboost", "6 features", "base models per row", "0.95 confidence"):
         assert words in text
     fast.save(tmp_path / "m.qwyc")
     with pytest.raises(qwyc.ModelError, match=r"qwyc\.load"):

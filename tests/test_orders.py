@@ -24,7 +24,7 @@ def sample(seed=0, N=300, T=7, average=False):
 def test_greedy_mse_takes_the_best_next_base_model(seed, average):
     matrix, y = sample(seed, average=average)
     policy = qwyc.fit_policy(matrix, alpha=0.1, order="greedy-mse", labels=y)
-    target = orders.mse_target(matrix, y, "greedy-mse")
+    target = orders.mse_target(matrix, y, matrix.threshold, "greedy-mse")
     expected = reference.greedy_mse(matrix.values, target, average)
     np.testing.assert_array_equal(policy.order, expected)
 
@@ -68,7 +68,7 @@ def test_labels_that_do_not_work(order, labels, message):
 @pytest.mark.parametrize("n", [1, 7, 512, 1300])
 def test_the_gram_matrix(n, dtype):
     values = np.random.default_rng(n).normal(size=(9, n)).astype(dtype)
-    one, three = _native.gram(values, 1), _native.gram(values, 3)
+    one, three = (_native.gram(values, None, None, threads) for threads in (1, 3))
     np.testing.assert_array_equal(one, three)  # to the last bit
     np.testing.assert_array_equal(one, one.T)
     np.testing.assert_allclose(

@@ -7,6 +7,7 @@ from qwyc.ensemble import Ensemble
 from qwyc.errors import (
     ArtifactError,
     CapacityError,
+    InfeasibleError,
     InputError,
     MissingDependencyError,
     ModelError,
@@ -21,6 +22,8 @@ from qwyc.optimize import optimize
 from qwyc.options import Probability
 from qwyc.policy import Decisions, Policy
 from qwyc.scores import ScoreMatrix
+from qwyc.stopping import Path
+from qwyc.verify import Diagnosis, Verification, diagnose, verify
 
 __version__ = "0.1.0.dev0"
 
@@ -32,20 +35,26 @@ __all__ = [
     "Certificate",
     "Classifier",
     "Decisions",
+    "Diagnosis",
     "Ensemble",
     "FanPolicy",
+    "InfeasibleError",
     "InputError",
     "MissingDependencyError",
     "ModelError",
     "OptionError",
     "ParityError",
+    "Path",
     "Policy",
     "Probability",
     "QwycError",
     "ScoreMatrix",
+    "Verification",
+    "diagnose",
     "fit_fan_path",
     "fit_policy",
     "load",
     "optimize",
     "read_model",
+    "verify",
 ]

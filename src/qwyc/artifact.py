@@ -11,7 +11,7 @@ import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, fields
-from pathlib import Path
+from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,11 @@ import numpy.typing as npt
 import safetensors
 import safetensors.numpy
 
-from qwyc.certify import Certificate
+from qwyc.certify import Certificate, Evidence, check_budget
 from qwyc.ensemble import Ensemble, Inputs, Link, Source, Summation, Trees
 from qwyc.errors import ArtifactError, QwycError
 from qwyc.policy import Policy
+from qwyc.stopping import Path
 
 FORMAT = 1
 KEY = "qwyc"  # the only metadata entry: safetensors writes several in random order
@@ -46,18 +47,30 @@ POLICY_DTYPES: Mapping[str, tuple[str, ...]] = {
     "upper": ("float64",),
     "costs": ("float64",),
 }
+PATH_DTYPES: Mapping[str, tuple[str, ...]] = {
+    "lower": ("float64",),  # (K, T)
+    "upper": ("float64",),  # (K, T)
+    "price": ("float64",),
+    "flips": ("int64",),  # (K, 2)
+    "fit_flips": ("int64",),  # (K, 2)
+    "mean_models": ("float64",),
+    "mean_cost": ("float64",),
+}
 TENSORS = {f"trees.{k}": v for k, v in TREE_DTYPES.items()} | {
     f"policy.{k}": v for k, v in POLICY_DTYPES.items()
 }
+PATH_TENSORS = {f"path.{k}": v for k, v in PATH_DTYPES.items()}
+FLAT = {*TENSORS, "path.price", "path.mean_models", "path.mean_cost"}  # the others have two axes
 
 
-Parts = tuple[Ensemble, Policy, Certificate]  # what a classifier is made of
+# What a classifier is made of.
+Parts = tuple[Ensemble, Policy, Certificate, Path | None, Evidence | None]
 
 
 def write(path: str | os.PathLike[str], parts: Parts) -> None:
     """Write a file; the same parts give the same bytes."""
     content = to_bytes(parts)
-    target = Path(path)
+    target = FilePath(path)
     # Written beside the target, made durable, then renamed over it: never a half-written file.
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
@@ -77,7 +90,7 @@ def write(path: str | os.PathLike[str], parts: Parts) -> None:
 def read(path: str | os.PathLike[str]) -> Parts:
     """Read a file."""
     try:
-        content = Path(path).read_bytes()
+        content = FilePath(path).read_bytes()
     except OSError as error:
         raise ArtifactError(f"cannot read {path}: {error.strerror or error}") from None
     try:
@@ -88,9 +101,19 @@ def read(path: str | os.PathLike[str]) -> Parts:
 
 def to_bytes(parts: Parts) -> bytes:
     """The content of a `.qwyc` file."""
-    ensemble, policy, certificate = parts
+    ensemble, policy, certificate, path, evidence = parts
     tensors = {f"trees.{k}": getattr(ensemble.trees, k) for k in TREE_DTYPES}
     tensors |= {f"policy.{k}": getattr(policy, k) for k in POLICY_DTYPES}
+    if path is not None and evidence is not None:
+        tensors |= {
+            "path.lower": path.lower,
+            "path.upper": path.upper,
+            "path.price": path.price,
+            "path.flips": evidence.flips,
+            "path.fit_flips": evidence.fit_flips,
+            "path.mean_models": evidence.mean_models,
+            "path.mean_cost": evidence.mean_cost,
+        }
     tensors = {k: np.ascontiguousarray(v) for k, v in tensors.items()}
     body = {
         "source": asdict(ensemble.source),
@@ -106,6 +129,9 @@ def to_bytes(parts: Parts) -> bytes:
         "link": asdict(ensemble.link),
         "policy": {"threshold": policy.threshold},
         "certificate": asdict(certificate),
+        "evidence": None
+        if evidence is None
+        else {k: getattr(evidence, k) for k in ("rows", "fit_rows", "seed", "sample")},
     }
     header = {"format": FORMAT, "sha256": _digest(body, tensors), "body": body}
     return safetensors.numpy.save(tensors, metadata={KEY: _canonical(header)})
@@ -151,13 +177,14 @@ def _read_header(content: bytes) -> dict[str, Any]:
 
 
 def _checked(tensors: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
-    if set(tensors) != set(TENSORS):
+    expected = TENSORS | PATH_TENSORS if "path.lower" in tensors else TENSORS
+    if set(tensors) != set(expected):
         raise ArtifactError(
-            f"tensors are missing or unknown: {sorted(set(tensors) ^ set(TENSORS))}"
+            f"tensors are missing or unknown: {sorted(set(tensors) ^ set(expected))}"
         )
-    for name, dtypes in TENSORS.items():
+    for name, dtypes in expected.items():
         array = tensors[name]
-        if array.ndim != 1 or array.dtype.name not in dtypes:
+        if array.ndim != (1 if name in FLAT else 2) or array.dtype.name not in dtypes:
             raise ArtifactError(f"tensor {name} is {array.dtype}{array.shape}, expected {dtypes}")
     return dict(tensors)
 
@@ -191,21 +218,61 @@ def _build(body: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> Parts:
         **{k: tensors[f"policy.{k}"] for k in POLICY_DTYPES},
         threshold=_number(body["policy"]["threshold"]),
     )
-    facts = body["certificate"]
-    certificate = Certificate(
-        alpha=_number(facts["alpha"]),
-        confidence=None if facts["confidence"] is None else _number(facts["confidence"]),
+    certificate = _certificate_from_json(body["certificate"])
+    if policy.n_models != ensemble.n_models:
+        raise ArtifactError("the policy is for another number of base models")
+    if body["evidence"] is None:
+        return ensemble, policy, certificate, None, None
+    return ensemble, policy, certificate, *_path(body["evidence"], tensors, policy)
+
+
+def _path(
+    facts: dict[str, Any], tensors: dict[str, npt.NDArray[Any]], policy: Policy
+) -> tuple[Path, Evidence]:
+    t = {k: tensors[f"path.{k}"] for k in PATH_DTYPES}
+    path = Path(policy.order, t["lower"], t["upper"], t["price"], policy.threshold, policy.costs)
+    K, T = len(path), policy.n_models
+    shapes: dict[str, tuple[int, ...]] = {"lower": (K, T), "upper": (K, T), "flips": (K, 2)}
+    shapes |= {"fit_flips": (K, 2), "mean_models": (K,), "mean_cost": (K,)}
+    if K == 0 or any(t[name].shape != shape for name, shape in shapes.items()):
+        raise ArtifactError("the path's tensors differ in length")
+    for k in range(K):
+        _ = path[k]  # checks its thresholds
+    evidence = Evidence(
         rows=_count(facts["rows"]),
-        disagreements=_count(facts["disagreements"]),
-        upper_bound=None if facts["upper_bound"] is None else _number(facts["upper_bound"]),
+        flips=t["flips"],
+        mean_models=t["mean_models"],
+        mean_cost=t["mean_cost"],
+        fit_rows=_count(facts["fit_rows"]),
+        fit_flips=t["fit_flips"],
+        seed=_whole(facts["seed"]),
+        sample=_text(facts["sample"]),
+    )
+    if (t["flips"] < 0).any() or t["flips"].sum(axis=1).max() > evidence.rows:
+        raise ArtifactError("the path has more flips than rows")
+    return path, evidence
+
+
+def _certificate_from_json(facts: dict[str, Any]) -> Certificate:
+    how = _text(facts["how"])
+    if how not in ("held-out", "in-sample", "proven"):
+        raise ArtifactError(f"unknown kind of certificate: {how!r}")
+    confidence, bound = facts["confidence"], facts["upper_bound"]
+    return Certificate(
+        alpha=check_budget(facts["alpha"]),
+        confidence=None if confidence is None and how != "held-out" else _number(confidence),
+        rows=_count(facts["rows"]),
+        negative=_count(facts["negative"]),
+        positive=_count(facts["positive"]),
+        upper_bound=None if bound is None and how != "held-out" else _number(bound),
         mean_models=_number(facts["mean_models"]),
         mean_cost=_number(facts["mean_cost"]),
         full_cost=_number(facts["full_cost"]),
-        how=_text(facts["how"]),
+        how=how,
+        fit_rows=_count(facts["fit_rows"]),
+        seed=_whole(facts["seed"]),
+        sample=_text(facts["sample"]),
     )
-    if policy.n_models != ensemble.n_models:
-        raise ArtifactError("the policy is for another number of base models")
-    return ensemble, policy, certificate
 
 
 def _inputs_to_json(inputs: Inputs) -> dict[str, Any]:
@@ -288,6 +355,12 @@ def _number(value: Any, *, finite: bool = True) -> float:
 def _count(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise ArtifactError(f"expected a count, got {value!r}")
+    return value
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ArtifactError(f"expected a whole number, got {value!r}")
     return value
 
 

@@ -1,53 +1,247 @@
-"""Certificate: what is known about how often a classifier differs from the full ensemble."""
+"""Certificates: what is known about how often a classifier differs from the full ensemble.
+
+The policy is fitted on one part of the sample. On the other part, which had no say in it, the family of
+policies is tested from the cautious end by an exact binomial test, stopping at the first failure; the
+boldest that passed is taken. Then P(disagreement on new rows <= alpha) >= confidence, whatever the
+family, as long as new rows are drawn like the certifying ones."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from qwyc.binomial import rows_needed, tail, upper_bound
+from qwyc.errors import InfeasibleError, OptionError
+from qwyc.options import check_alpha
 from qwyc.policy import Decisions, Policy
+from qwyc.stopping import Path
+
+ENOUGH_TO_FIT = 20_000  # more rows hardly help the fit; they are worth more for certifying
+FEWEST_TO_FIT = 200
+
+Alpha = float | Mapping[str, float]
 
 
 @dataclass(frozen=True)
 class Certificate:
     """How often decisions differ from the full ensemble's, and on what that statement rests."""
 
-    alpha: float  # the share that was asked for
+    alpha: float | dict[str, float]  # what was asked for, in all or by kind of flip
     confidence: float | None  # with which the bound holds on new rows; None: no such promise
     rows: int  # how many rows it rests on
-    disagreements: int  # how many of them were decided differently
-    upper_bound: float | None  # on the share among new rows, at `confidence`
+    negative: int  # of them full-positive, called negative
+    positive: int  # of them full-negative, called positive
+    upper_bound: float | None  # on the share that differs among new rows, at `confidence`
     mean_models: float  # base models evaluated per row, on the same rows
     mean_cost: float  # what they cost, by the policy's costs
     full_cost: float  # what all base models cost
-    how: str  # "in-sample": measured on the very rows that the policy was fitted on
+    how: str  # "held-out", "in-sample" (the rows it was fitted on) or "proven"
+    fit_rows: int  # rows that order and thresholds were fitted on
+    seed: int
+    sample: str  # digest of the sample, "" where there was none
+
+    @property
+    def disagreements(self) -> int:
+        """How many of the rows were decided differently."""
+        return self.negative + self.positive
 
     @property
     def observed(self) -> float:
-        """The share of the rows that was decided differently."""
-        return self.disagreements / self.rows
+        """The share of the rows that was decided differently; 0 for no rows."""
+        return self.disagreements / self.rows if self.rows else 0.0
 
     def __str__(self) -> str:
+        if self.how == "proven":
+            return "Proven: no input whatsoever is decided differently from the full ensemble."
+        asked = shown(self.alpha)
+        if self.how == "in-sample":
+            return (
+                f"In-sample, not a promise for new rows: {self.observed:.2%} of the {self.rows:,} rows "
+                f"it was fitted on are decided differently (asked: {asked})."
+            )
         return (
-            f"In-sample, not a promise for new rows: {self.observed:.2%} of the {self.rows:,} rows it "
-            f"was fitted on are decided differently (asked: at most {self.alpha:.2%})."
+            f"With {self.confidence:.4g} confidence, new rows are decided differently in {asked} of cases "
+            f"(held out: {self.disagreements:,} of {self.rows:,} rows, bound {self.upper_bound:.3%}; "
+            f"fitted on {self.fit_rows:,} others, seed {self.seed}, sample {self.sample[:8]})."
         )
 
 
-def in_sample(
-    alpha: float, policy: Policy, decisions: Decisions, positive: npt.NDArray[np.bool_]
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What a path's members did on rows that had no part in fitting them."""
+
+    rows: int
+    flips: npt.NDArray[
+        np.int64
+    ]  # (K, 2) full-positive called negative, full-negative called positive
+    mean_models: npt.NDArray[np.float64]  # (K,) base models per row
+    mean_cost: npt.NDArray[np.float64]  # (K,)
+    fit_rows: int
+    fit_flips: npt.NDArray[np.int64]  # (K, 2) the same on the fitting rows: how optimistic they are
+    seed: int
+    sample: str  # digest of the sample
+
+
+def check_budget(alpha: Any) -> float | dict[str, float]:
+    """`alpha` as a share, or as shares by kind of flip, each above 0."""
+    if not isinstance(alpha, Mapping):
+        return check_alpha(alpha)
+    if set(alpha) != {"negative", "positive"}:
+        raise OptionError(
+            "alpha by kind needs both 'negative' (full-positive rows called negative) and 'positive' "
+            f"(the reverse); got {sorted(map(str, alpha))}"
+        )
+    budget = {kind: check_alpha(alpha[kind]) for kind in ("negative", "positive")}
+    if min(budget.values()) <= 0:
+        raise OptionError("alpha by kind must be above 0 for both kinds; alpha=0 proves both")
+    return budget
+
+
+def check_confidence(confidence: Any) -> float:
+    """`confidence` as a probability."""
+    if isinstance(confidence, bool) or not isinstance(confidence, (int, float, np.number)):
+        raise OptionError(f"confidence must be a number such as 0.95; got {confidence!r}")
+    if not 0 < confidence < 1:
+        raise OptionError(f"confidence is a probability between 0 and 1; got {confidence!r}")
+    return float(confidence)
+
+
+def split_sample(
+    n_rows: int, alpha: Alpha, confidence: float, groups: Any, seed: int
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Rows to fit on and rows to certify on, each ascending: half and half, but no more than 20,000 to
+    fit on, and enough to certify. A group stays on one side."""
+    certify_at_least = rows_to_certify(alpha, confidence)
+    if n_rows < certify_at_least + FEWEST_TO_FIT:
+        raise InfeasibleError(
+            f"alpha = {shown(alpha)} at confidence {confidence:g} needs at least "
+            f"{certify_at_least + FEWEST_TO_FIT:,} rows ({certify_at_least:,} to certify, "
+            f"{FEWEST_TO_FIT} to fit on); X has {n_rows:,}. Pass more rows, or ask for a larger alpha."
+        )
+    n_fit = max(FEWEST_TO_FIT, min(ENOUGH_TO_FIT, n_rows // 2, n_rows - certify_at_least))
+    shuffled = np.random.default_rng(seed)
+    if groups is None:
+        chosen = np.zeros(n_rows, dtype=bool)
+        chosen[shuffled.permutation(n_rows)[:n_fit]] = True
+        return np.flatnonzero(chosen), np.flatnonzero(~chosen)
+    labels = np.asarray(groups)
+    if labels.shape != (n_rows,):
+        raise OptionError(f"groups must be {n_rows} values, one per row; got shape {labels.shape}")
+    _, group = np.unique(labels, return_inverse=True)
+    n_groups = int(group.max()) + 1
+    size = np.bincount(group)
+    order = shuffled.permutation(n_groups)
+    before = np.concatenate([[0], np.cumsum(size[order])[:-1]])
+    fits = np.zeros(n_groups, dtype=bool)
+    fits[order[before + size[order] <= n_fit]] = True
+    chosen = fits[group]
+    n_certify = int(np.count_nonzero(~chosen))
+    if n_certify < certify_at_least or np.count_nonzero(chosen) < FEWEST_TO_FIT:
+        raise InfeasibleError(
+            f"with these {n_groups:,} groups, {n_certify:,} rows are left to certify and "
+            f"{np.count_nonzero(chosen):,} to fit on; alpha = {shown(alpha)} at confidence "
+            f"{confidence:g} needs {certify_at_least:,} and {FEWEST_TO_FIT}. Pass more or smaller groups."
+        )
+    return np.flatnonzero(chosen), np.flatnonzero(~chosen)
+
+
+def boldest_that_passes(evidence: Evidence, alpha: Alpha, confidence: float) -> int:
+    """Fixed-sequence testing from the cautious end: the member before the first that fails."""
+    passed = [passes(flips, evidence.rows, alpha, confidence) for flips in evidence.flips]
+    if not passed[0]:
+        raise InfeasibleError(
+            f"alpha = {shown(alpha)} at confidence {confidence:g} needs at least "
+            f"{rows_to_certify(alpha, confidence):,} certifying rows; there are {evidence.rows:,}"
+        )
+    return passed.index(False) - 1 if False in passed else len(passed) - 1
+
+
+def certificate_for(
+    path: Path, evidence: Evidence, k: int, alpha: float | dict[str, float], confidence: float
 ) -> Certificate:
-    """What `decisions` on the fitting rows show, against their full decisions (N,)."""
+    """The certificate of the path's k-th policy."""
+    negative, positive = (int(v) for v in evidence.flips[k])
+    return Certificate(
+        alpha=alpha,
+        confidence=confidence,
+        rows=evidence.rows,
+        negative=negative,
+        positive=positive,
+        upper_bound=upper_bound(negative + positive, evidence.rows, confidence),
+        mean_models=float(evidence.mean_models[k]),
+        mean_cost=float(evidence.mean_cost[k]),
+        full_cost=float(path.costs.sum()),
+        how="held-out",
+        fit_rows=evidence.fit_rows,
+        seed=evidence.seed,
+        sample=evidence.sample,
+    )
+
+
+def observed_certificate(
+    how: str,
+    alpha: float | dict[str, float],
+    policy: Policy,
+    decisions: Decisions | None,
+    positive: npt.NDArray[np.bool_] | None,
+    *,
+    seed: int = 0,
+    sample: str = "",
+) -> Certificate:
+    """What decisions on a sample show, without a promise ("in-sample") or beside a proof ("proven")."""
+    rows, flips, mean_models, mean_cost = (
+        0,
+        (0, 0),
+        float(policy.n_models),
+        float(policy.costs.sum()),
+    )
+    if decisions is not None and positive is not None and len(decisions):
+        label = decisions.label.astype(bool)
+        rows = len(decisions)
+        flips = (int(np.count_nonzero(~label & positive)), int(np.count_nonzero(label & ~positive)))
+        mean_models = float(decisions.steps.mean())
+        mean_cost = policy.mean_cost(decisions.steps)
     return Certificate(
         alpha=alpha,
         confidence=None,
-        rows=len(decisions),
-        disagreements=int(np.count_nonzero(decisions.label.astype(bool) != positive)),
-        upper_bound=None,
-        mean_models=float(decisions.steps.mean()),
-        mean_cost=policy.mean_cost(decisions.steps),
+        rows=rows,
+        negative=flips[0],
+        positive=flips[1],
+        upper_bound=0.0 if how == "proven" else None,
+        mean_models=mean_models,
+        mean_cost=mean_cost,
         full_cost=float(policy.costs.sum()),
-        how="in-sample",
+        how=how,
+        fit_rows=0 if how == "proven" else rows,
+        seed=seed,
+        sample=sample,
     )
+
+
+def passes(flips: npt.NDArray[np.int64], rows: int, alpha: Alpha, confidence: float) -> bool:
+    """Whether so few flips would be rare if the true share were alpha or more."""
+    if not isinstance(alpha, Mapping):
+        return tail(int(flips.sum()), rows, alpha) <= 1 - confidence
+    # Two statements, both to hold with `confidence`: each gets half of what may go wrong.
+    rest = (1 - confidence) / 2
+    kinds = zip(("negative", "positive"), flips, strict=True)
+    return all(tail(int(count), rows, alpha[kind]) <= rest for kind, count in kinds)
+
+
+def rows_to_certify(alpha: Alpha, confidence: float) -> int:
+    """The fewest rows, without a single flip, that certify alpha."""
+    if not isinstance(alpha, Mapping):
+        return rows_needed(alpha, confidence)
+    return max(rows_needed(share, (1 + confidence) / 2) for share in alpha.values())
+
+
+def shown(alpha: Alpha) -> str:
+    """What was asked for, in words."""
+    if not isinstance(alpha, Mapping):
+        return f"at most {alpha:.4g}" if alpha < 1e-4 else f"at most {100 * alpha:.4g}%"
+    shares = [f"{100 * alpha[kind]:.4g}% {kind}" for kind in ("negative", "positive")]
+    return f"at most {' and '.join(shares)} flips"

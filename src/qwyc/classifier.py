@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,18 @@ import numpy.typing as npt
 
 from qwyc import artifact
 from qwyc.cascade import BaseModels
-from qwyc.certify import Certificate
+from qwyc.certify import (
+    Certificate,
+    Evidence,
+    boldest_that_passes,
+    certificate_for,
+    check_budget,
+    check_confidence,
+)
 from qwyc.ensemble import Ensemble
 from qwyc.errors import ArtifactError, OptionError
 from qwyc.policy import Decisions, Policy
+from qwyc.stopping import Path
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,6 +36,8 @@ class Classifier:
     ensemble: Ensemble | BaseModels
     policy: Policy
     certificate: Certificate
+    path: Path | None = None  # the family that the policy was taken from, where there is one
+    evidence: Evidence | None = None  # what its members did on rows held out
 
     def __post_init__(self) -> None:
         if self.policy.n_models != self.ensemble.n_models:
@@ -49,6 +60,24 @@ class Classifier:
         """The full score of every row, (N,), from every base model."""
         return self.ensemble.score_full(X, threads=threads)
 
+    def at(
+        self, *, alpha: float | Mapping[str, float], confidence: float | None = None
+    ) -> Classifier:
+        """The same classifier for another alpha (and confidence), without fitting anything again.
+
+        The policy is taken from the path by the rows that were held out; each such choice is valid by
+        itself, so do not try many and keep the one you like best."""
+        if self.path is None or self.evidence is None:
+            raise OptionError(
+                "this classifier has one policy only; optimise with method='auto' to be able to "
+                "change alpha later"
+            )
+        budget = check_budget(alpha)
+        level = check_confidence(self.certificate.confidence if confidence is None else confidence)
+        k = boldest_that_passes(self.evidence, budget, level)
+        certificate = certificate_for(self.path, self.evidence, k, budget, level)
+        return replace(self, policy=self.path[k], certificate=certificate)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a `.qwyc` file; an existing one is replaced in one step or not at all."""
         if not isinstance(self.ensemble, Ensemble):
@@ -56,7 +85,9 @@ class Classifier:
                 "a classifier over Python callables cannot be saved, since files hold no code; keep "
                 "its policy (order, lower, upper, threshold, costs) and build a qwyc.Cascade from it"
             )
-        artifact.write(path, (self.ensemble, self.policy, self.certificate))
+        artifact.write(
+            path, (self.ensemble, self.policy, self.certificate, self.path, self.evidence)
+        )
 
     def __repr__(self) -> str:
         policy = self.policy
@@ -68,13 +99,21 @@ class Classifier:
             "never": "never quits early",
         }[policy.quit]
         seen = self.certificate
-        costs = "" if (policy.costs == 1).all() else f", cost {seen.mean_cost / seen.full_cost:.1%}"
+        rows = {"held-out": "rows held out", "in-sample": "the fitting rows"}.get(
+            seen.how, "the sample"
+        )
+        work = f"{seen.mean_models:.1f} of {policy.n_models} base models per row on {rows}"
+        if not (policy.costs == 1).all():
+            work += f", cost {seen.mean_cost / seen.full_cost:.1%}"
+        if not seen.rows:
+            work = (
+                f"at most {policy.n_models} base models per row; not measured, no sample was given"
+            )
         return (
             f"qwyc.Classifier: {self.ensemble.description}\n"
             f"  decision   {positive} where score >= {policy.threshold:g}, otherwise {negative}; "
             f"{quits}\n"
-            f"  work       {self.certificate.mean_models:.1f} of {policy.n_models} base models per row "
-            f"on the sample{costs}\n"
+            f"  work       {work}\n"
             f"  agreement  {self.certificate}"
         )
 

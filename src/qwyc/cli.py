@@ -4,6 +4,7 @@ Ctrl-C; a traceback is a bug."""
 from __future__ import annotations
 
 import sys
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ import typer
 from rich.console import Console
 
 import qwyc
+from qwyc.datafiles import read_table
 from qwyc.errors import QwycError
 
 app = typer.Typer(
@@ -40,8 +42,9 @@ def _root(
 @app.command()
 def demo(
     alpha: Annotated[
-        float, typer.Option(help="Share of decisions that may differ, in the sample.")
+        float, typer.Option(help="Share of decisions on new rows that may differ.")
     ] = 0.005,
+    confidence: Annotated[float, typer.Option(help="With which alpha holds on new rows.")] = 0.95,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Where to write the classifier.")
     ] = Path("demo.qwyc"),
@@ -50,7 +53,59 @@ def demo(
     """Train XGBoost on UCI Adult, make it quit early, and compare the two on the test rows."""
     from qwyc import demo as demonstration
 
-    demonstration.run(Console(), alpha, output, picture)
+    demonstration.run(Console(), alpha, confidence, output, picture)
+
+
+@app.command()
+def verify(
+    classifier: Annotated[Path, typer.Argument(help="A .qwyc file.", show_default=False)],
+    data: Annotated[
+        Path, typer.Argument(help="Fresh rows: CSV, Parquet or Arrow IPC.", show_default=False)
+    ],
+    alpha: Annotated[
+        float | None, typer.Option(help="Share that may differ [what the file promises].")
+    ] = None,
+    confidence: Annotated[
+        float | None, typer.Option(help="With which it must be shown [what the file promises].")
+    ] = None,
+) -> None:
+    """Certify a saved classifier again on rows that it has never seen.
+
+    Prints PASS or FAIL and where decisions differ. Exit code 0: pass; 1: fail; 2: wrong input.
+    """
+    fast = qwyc.load(classifier)
+    rows = read_table(data)
+    verification = qwyc.verify(fast, rows, alpha=alpha, confidence=confidence)
+    print(verification)
+    print(qwyc.diagnose(fast, rows))
+    raise typer.Exit(0 if verification.passed else 1)
+
+
+class Experiment(str, Enum):
+    """The paper's experiments on public data."""
+
+    adult = "adult"
+    nomao = "nomao"
+
+
+@app.command()
+def reproduce(
+    experiment: Annotated[Experiment, typer.Argument(help="Experiment 1 (adult) or 2 (nomao).")],
+    folder: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder to write to [reproduce-NAME].")
+    ] = None,
+    reduced: Annotated[
+        bool, typer.Option(help="A small version, to see that it runs: its figures mean nothing.")
+    ] = False,
+) -> None:
+    """Run one of the paper's experiments again: every method, every figure, every claim.
+
+    Nomao is read from the folder that QWYC_DATA names, or fetched from OpenML.
+    """
+    from qwyc.experiments import reproduce as reproduction
+
+    target = folder or Path(f"reproduce-{experiment.value}")
+    reproduction.run(experiment.value, target, reduced=reduced, console=Console())
 
 
 def main() -> None:

@@ -24,6 +24,10 @@ class OptionError(QwycError, ValueError):
     """An option has a value outside what is allowed."""
 
 
+class InfeasibleError(QwycError, ValueError):
+    """What was asked for cannot be promised from so few rows; the message says how many it takes."""
+
+
 class CapacityError(QwycError, MemoryError):
     """The work does not fit into memory; the message says how much it needs and what would fit."""
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qwyc import _native
+from qwyc import _native, stopping
 from qwyc.errors import InputError, OptionError
 from qwyc.fan import FanPolicy, at_alpha, at_gammas, fit_fan
 from qwyc.options import allowed_disagreements, check_alpha, check_choice, check_costs, check_number
@@ -20,7 +20,7 @@ from qwyc.scores import ScoreMatrix
 from qwyc.threads import thread_count
 
 ORDERS = ("joint", *FIXED)
-RULES = ("threshold", "fan")
+RULES = ("threshold", "fan", "stopping")
 QUITS = ("both", "negative", "positive")
 BUDGETS = ("paper", "split")
 
@@ -53,9 +53,11 @@ def fit_policy(
     ----------
     scores : a ScoreMatrix, or any array (N, T) of per-model scores; the full score is their sum.
     alpha : share of the sample that may be decided differently, from 0 to below 1.
-    order : "joint" (the paper's Algorithm 1), "natural", "random" (by `seed`), "individual-mse" and
-        "greedy-mse" (both need `labels`), or a permutation.
-    rule : "threshold" (Algorithm 2), or "fan" (Fan et al. 2002), which gives a FanPolicy.
+    order : "joint" (the paper's Algorithm 1), "correlation" (with the full score; the best where
+        rows are new), "natural", "random" (by `seed`), "individual-mse" and "greedy-mse" (both need
+        `labels`), or a permutation.
+    rule : "threshold" (Algorithm 2), "stopping" (optimal stopping, all steps together; the best where
+        rows are new) or "fan" (Fan et al. 2002), which gives a FanPolicy.
     quit : "both", "negative" (a filter: what is not rejected gets its full score) or "positive".
     threshold : the full decision is score >= threshold; None is the matrix's own, 0 for an array.
     costs : cost of each base model, (T,); None is 1 for all.
@@ -74,14 +76,20 @@ def fit_policy(
     joint = isinstance(order, str) and order == "joint"
     if alpha is not None:
         check_alpha(alpha)
-    elif rule == "threshold" or joint or gamma is None:
+    elif rule != "fan" or joint or gamma is None:
         raise OptionError("alpha is needed: the share of decisions that may differ, such as 0.005")
-    if rule == "threshold" and (gamma is not None or bin_width is not None):
+    if rule != "fan" and (gamma is not None or bin_width is not None):
         raise OptionError('gamma and bin_width belong to rule="fan"')
 
-    fixed = None if joint else fixed_order(order, matrix, labels, seed, threads)
+    fixed = None
+    if not joint:
+        fixed = fixed_order(
+            order, matrix, threshold=beta, costs=c, labels=labels, seed=seed, threads=threads
+        )
     if rule == "fan" and fixed is not None:
         return _fit_fan(matrix, fixed, beta, c, quit, alpha, gamma, bin_width, threads)
+    if rule == "stopping" and fixed is not None:
+        return _fit_stopping(matrix, fixed, beta, c, quit, alpha, threads, progress)
     T = matrix.values.shape[1]
     with progress_reporter(progress, "Fitting order and thresholds", T) as report:
         found, lower, upper = _native.fit_thresholds(
@@ -99,6 +107,8 @@ def fit_policy(
         )
     if rule == "fan":  # Algorithm 1's order, Fan's thresholds
         return _fit_fan(matrix, found, beta, c, quit, alpha, gamma, bin_width, threads)
+    if rule == "stopping":  # Algorithm 1's order, thresholds by optimal stopping
+        return _fit_stopping(matrix, found, beta, c, quit, alpha, threads, progress)
     return Policy(order=found, lower=lower, upper=upper, threshold=beta, costs=c)
 
 
@@ -122,7 +132,9 @@ def fit_fan_path(
     check_choice("quit", quit, QUITS)
     if isinstance(order, str):
         check_choice("order", order, FIXED)
-    fixed = fixed_order(order, matrix, labels, seed, threads)
+    fixed = fixed_order(
+        order, matrix, threshold=beta, costs=c, labels=labels, seed=seed, threads=threads
+    )
     fitted = fit_fan(
         matrix, fixed, threshold=beta, costs=c, quit=quit, gamma=1.0, bin_width=bin_width
     )
@@ -158,3 +170,23 @@ def _fit_fan(
         return at_gammas(fitted, [gamma])[0]
     assert alpha is not None  # fit_policy asks for one of the two
     return at_alpha(fitted, matrix, alpha, threads)
+
+
+def _fit_stopping(
+    matrix: ScoreMatrix,
+    order: npt.NDArray[np.int32],
+    beta: float,
+    costs: npt.NDArray[np.float64],
+    quit: str,
+    alpha: float | None,
+    threads: int | None,
+    progress: ProgressOption,
+) -> Policy:
+    assert alpha is not None  # fit_policy asks for it
+    with progress_reporter(progress, "Fitting thresholds", stopping.MOST_MEMBERS) as report:
+        path = stopping.fit_path(
+            matrix, order, threshold=beta, costs=costs, quit=quit, threads=threads, report=report
+        )
+        report(stopping.MOST_MEMBERS)
+    allowed = allowed_disagreements(alpha, len(matrix.full))
+    return stopping.at_alpha(path, matrix, allowed, threads=threads)

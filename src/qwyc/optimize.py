@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,30 +11,44 @@ import numpy.typing as npt
 from qwyc import importers
 from qwyc.capacity import check_capacity
 from qwyc.cascade import BaseModels
-from qwyc.certify import in_sample
+from qwyc.certify import (
+    Certificate,
+    Evidence,
+    boldest_that_passes,
+    certificate_for,
+    check_budget,
+    check_confidence,
+    observed_certificate,
+    split_sample,
+)
 from qwyc.classifier import Classifier
 from qwyc.ensemble import Ensemble
 from qwyc.errors import InputError, OptionError, ParityError
-from qwyc.fit import fit_policy
-from qwyc.options import Probability, check_alpha, check_choice, check_number
+from qwyc.fit import QUITS, fit_policy
+from qwyc.options import Probability, check_choice, check_costs, check_number
+from qwyc.orders import correlation
 from qwyc.policy import Policy
-from qwyc.progress import ProgressOption
+from qwyc.progress import ProgressOption, progress_reporter
+from qwyc.provable import provable_policy
 from qwyc.rows import row_count, take
 from qwyc.scores import ScoreMatrix
+from qwyc.stopping import MOST_MEMBERS, fit_path
+from qwyc.threads import thread_count
 
 METHODS = ("auto", "joint", "natural")
 
 
 def optimize(
     model: Any,
-    X: Any,
+    X: Any = None,
     *,
-    alpha: float,
+    alpha: float | Mapping[str, float],
     confidence: float = 0.95,
     quit: str = "both",
-    threshold: float | None = None,
+    threshold: float | Probability | None = None,
     costs: Any = None,
     method: str = "auto",
+    groups: Any = None,
     seed: int = 0,
     max_rows: int | None = None,
     threads: int | None = None,
@@ -41,22 +56,28 @@ def optimize(
 ) -> Classifier:
     """Make a classifier that decides like `model` from a fraction of its base models.
 
+    With `confidence`, at most a share `alpha` of decisions on new rows differs from the full
+    ensemble's. Order and thresholds are fitted on one part of X and the operating point is chosen on
+    the other part by an exact binomial test, so X must be like the rows to come. Rows that the model
+    was trained on are not: on them it is surer than on others, and the promise would be void.
+
     Parameters
     ----------
     model : a path, or a live XGBoost, LightGBM or scikit-learn model (see `read_model`); or a list of
         callables, or a scikit-learn bagging, voting or AdaBoost ensemble of anything.
-    X : a sample of rows like those to come, without labels. Rows that the model was not trained on
-        are better: on its training rows a model is surer than on others.
-    alpha : the share of decisions that may differ from the full ensemble's.
-    confidence : with which alpha should hold on new rows. Not used yet: `certificate` says
-        "in-sample" and promises nothing for new rows.
+    X : rows like those to come, without labels, and not those that the model was trained on.
+    alpha : the share of decisions that may differ from the full ensemble's; or both kinds apart,
+        `dict(negative=..., positive=...)`: full-positive rows called negative, and the reverse. 0 is
+        proven for every input by bounds on what the remaining trees can add, and needs no X.
+    confidence : with which alpha holds on new rows.
     quit : "both", "negative" (a filter: what is not rejected gets its full score) or "positive".
     threshold : decide positive where score >= threshold; None is the model's own decision.
         `Probability(0.3)` puts it where the model's predicted probability is 0.3.
     costs : cost of evaluating each base model, (T,); None is 1 for all, "size" the nodes that rows
         visit, "measured" the time that each takes on this machine.
-    method : "joint", the paper's Algorithm 1; "natural", Algorithm 2 along the model's own order;
-        "auto" is "joint" for now.
+    method : "auto" as above. "joint" and "natural" are the published procedure, Algorithm 1, and
+        Algorithm 2 along the model's own order: fitted on all of X, and alpha holds on X only.
+    groups : a label per row; rows of one group are never on both sides of the split.
     seed : of everything random; the same inputs and seed give the same classifier.
     max_rows : draw this many rows of X at random where it has more. Optimising holds 6 bytes of memory
         for each row and base model; it says so, and stops, before it starts what does not fit.
@@ -64,35 +85,127 @@ def optimize(
     progress : None shows a bar on a terminal, True always, False never, or a callable
         (what, done, total).
     """
-    alpha = check_alpha(alpha)
+    budget, confidence = check_budget(alpha), check_confidence(confidence)
     check_choice("method", method, METHODS)
-    if not 0 < confidence < 1:
-        raise OptionError(f"confidence is a probability between 0 and 1; got {confidence!r}")
+    check_choice("quit", quit, QUITS)
     ensemble: Ensemble | BaseModels = importers.base_models(model) or importers.read_model(model)
     beta = _threshold(threshold, ensemble)
+    if X is None and not (method == "auto" and budget == 0):
+        raise InputError("X is needed: rows like those to come; only alpha=0 does without")
+    if groups is not None and (method != "auto" or max_rows is not None):
+        raise OptionError("groups go with method='auto', and not with max_rows")
     X = _sample(X, max_rows, seed)
+    scores = _score(model, X, ensemble, threads)
+    weights = check_costs(_costs(costs, X, ensemble, threads), ensemble.n_models)
+    if method != "auto":
+        if isinstance(budget, dict):
+            raise OptionError("alpha by kind of flip goes with method='auto'")
+        assert scores is not None
+        policy = fit_policy(
+            scores,
+            alpha=budget,
+            order=method,
+            quit=quit,
+            threshold=beta,
+            costs=weights,
+            threads=threads,
+            progress=progress,
+        )
+        assert isinstance(policy, Policy)  # rule="threshold" gives no other
+        return Classifier(ensemble, policy, _observed("in-sample", budget, policy, scores, seed))
+    if budget == 0:
+        if isinstance(ensemble, BaseModels):
+            raise OptionError(
+                "alpha=0 rests on the leaves' ranges, and callables have none: ask for a small alpha"
+            )
+        policy = provable_policy(ensemble, threshold=beta, costs=weights, quit=quit)
+        return Classifier(ensemble, policy, _observed("proven", budget, policy, scores, seed))
+    assert scores is not None
+    return _certified(
+        ensemble, scores, budget, confidence, beta, weights, quit, groups, seed, threads, progress
+    )
+
+
+def _certified(
+    ensemble: Ensemble | BaseModels,
+    scores: ScoreMatrix,
+    alpha: float | dict[str, float],
+    confidence: float,
+    beta: float,
+    costs: npt.NDArray[np.float64],
+    quit: str,
+    groups: Any,
+    seed: int,
+    threads: int | None,
+    progress: ProgressOption,
+) -> Classifier:
+    """Fit a path on one part of the sample, take the boldest policy that the other part certifies."""
+    fit_rows, held_out = split_sample(len(scores.full), alpha, confidence, groups, seed)
+    fitting, certifying = scores.take(fit_rows), scores.take(held_out)
+    weights = (1.0, 1.0)
+    if isinstance(alpha, dict):  # what is allowed less often costs more
+        mean = 2 / (1 / alpha["negative"] + 1 / alpha["positive"])
+        weights = (mean / alpha["negative"], mean / alpha["positive"])
+    with progress_reporter(progress, "Fitting order and thresholds", MOST_MEMBERS) as report:
+        order = correlation(fitting, beta, costs, thread_count(threads))
+        path = fit_path(
+            fitting,
+            order,
+            threshold=beta,
+            costs=costs,
+            quit=quit,
+            weights=weights,
+            threads=threads,
+            report=report,
+        )
+        report(MOST_MEMBERS)
+    flips, mean_models, mean_cost = path.flips(certifying, threads=threads)
+    evidence = Evidence(
+        rows=len(held_out),
+        flips=flips,
+        mean_models=mean_models,
+        mean_cost=mean_cost,
+        fit_rows=len(fit_rows),
+        fit_flips=path.flips(fitting, threads=threads)[0],
+        seed=seed,
+        sample=scores.digest,
+    )
+    k = boldest_that_passes(evidence, alpha, confidence)
+    certificate = certificate_for(path, evidence, k, alpha, confidence)
+    return Classifier(ensemble, path[k], certificate, path, evidence)
+
+
+def _score(
+    model: Any, X: Any, ensemble: Ensemble | BaseModels, threads: int | None
+) -> ScoreMatrix | None:
+    """Every base model on every row, once memory and the model's own decisions have been checked."""
+    if X is None:
+        return None
     check_capacity(row_count(X), ensemble.n_models)
     scores = ensemble.scores(X, threads=threads)
     if not len(scores.full):
         raise InputError("X has no rows; optimising needs a sample of rows like those to come")
     prove_parity(model, X, ensemble, scores)
-    if isinstance(costs, str):
-        costs = ensemble.costs(X, costs, threads=threads)
-    policy = fit_policy(
-        scores,
-        alpha=alpha,
-        order="joint" if method == "auto" else method,
-        quit=quit,
-        threshold=beta,
-        costs=costs,
-        seed=seed,
-        threads=threads,
-        progress=progress,
+    return scores
+
+
+def _costs(costs: Any, X: Any, ensemble: Ensemble | BaseModels, threads: int | None) -> Any:
+    if not isinstance(costs, str):
+        return costs
+    if X is None:
+        raise InputError(f"costs={costs!r} are measured on rows: pass X")
+    return ensemble.costs(X, costs, threads=threads)
+
+
+def _observed(
+    how: str, alpha: float | dict[str, float], policy: Policy, scores: ScoreMatrix | None, seed: int
+) -> Certificate:
+    if scores is None:
+        return observed_certificate(how, alpha, policy, None, None, seed=seed)
+    positive = scores.full >= policy.threshold
+    return observed_certificate(
+        how, alpha, policy, policy.apply(scores), positive, seed=seed, sample=scores.digest
     )
-    assert isinstance(policy, Policy)  # rule="threshold" gives no other
-    decisions = policy.apply(scores, threads=threads)
-    certificate = in_sample(alpha, policy, decisions, scores.full >= policy.threshold)
-    return Classifier(ensemble, policy, certificate)
 
 
 def prove_parity(model: Any, X: Any, ensemble: Ensemble | BaseModels, scores: ScoreMatrix) -> None:
@@ -112,9 +225,9 @@ def prove_parity(model: Any, X: Any, ensemble: Ensemble | BaseModels, scores: Sc
         )
 
 
-def _threshold(threshold: Any, ensemble: Ensemble | BaseModels) -> float | None:
+def _threshold(threshold: Any, ensemble: Ensemble | BaseModels) -> float:
     if threshold is None:
-        return None
+        return ensemble.threshold
     if isinstance(threshold, Probability):
         if isinstance(ensemble, BaseModels):
             raise OptionError("callables give scores, not probabilities; pass threshold as a score")
@@ -124,7 +237,7 @@ def _threshold(threshold: Any, ensemble: Ensemble | BaseModels) -> float | None:
 
 def _sample(X: Any, max_rows: int | None, seed: int) -> Any:
     """X, or `max_rows` rows of it drawn at random without repetition, in their order."""
-    if max_rows is None:
+    if max_rows is None or X is None:
         return X
     if isinstance(max_rows, bool) or not isinstance(max_rows, int) or max_rows < 1:
         raise OptionError(

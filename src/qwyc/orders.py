@@ -1,4 +1,4 @@
-"""Orders of the base models that are fixed before any threshold is fitted: the paper's baselines."""
+"""Orders of the base models that are fixed before any threshold is fitted."""
 
 from __future__ import annotations
 
@@ -12,11 +12,20 @@ from qwyc.errors import OptionError
 from qwyc.scores import ScoreMatrix
 from qwyc.threads import thread_count
 
-FIXED = ("natural", "random", "individual-mse", "greedy-mse")
+FIXED = ("natural", "random", "individual-mse", "greedy-mse", "correlation")
+WEIGHT_WIDTH = 0.4  # of the full score's deviation: how fast weights fall off from the threshold
+RIDGE = 0.3
 
 
 def fixed_order(
-    order: Any, matrix: ScoreMatrix, labels: Any, seed: int, threads: int | None
+    order: Any,
+    matrix: ScoreMatrix,
+    *,
+    threshold: float,
+    costs: npt.NDArray[np.float64],
+    labels: Any,
+    seed: int,
+    threads: int | None,
 ) -> npt.NDArray[np.int32]:
     """The order that `order` names, or the permutation that it is, (T,)."""
     T = matrix.values.shape[1]
@@ -26,13 +35,17 @@ def fixed_order(
         return np.arange(T, dtype=np.int32)
     if order == "random":
         return np.random.default_rng(seed).permutation(T).astype(np.int32)
-    target = mse_target(matrix, labels, order)
+    if order == "correlation":
+        return correlation(matrix, threshold, costs, thread_count(threads))
+    target = mse_target(matrix, labels, threshold, order)
     if order == "individual-mse":
         return individual_mse(matrix, target)
     return greedy_mse(matrix, target, thread_count(threads))
 
 
-def mse_target(matrix: ScoreMatrix, labels: Any, order: str) -> npt.NDArray[np.float64]:
+def mse_target(
+    matrix: ScoreMatrix, labels: Any, threshold: float, order: str
+) -> npt.NDArray[np.float64]:
     """What the base models should add up to, (N,): the label as 0 or 1 for an average of votes, and
     as threshold - 1 or threshold + 1 for a sum; less the base."""
     if labels is None:
@@ -53,7 +66,7 @@ def mse_target(matrix: ScoreMatrix, labels: Any, order: str) -> npt.NDArray[np.f
     positive = y > 0
     if matrix.average:
         return positive.astype(np.float64) - matrix.base
-    return np.where(positive, 1.0, -1.0) + (matrix.threshold - matrix.base)
+    return np.where(positive, 1.0, -1.0) + (threshold - matrix.base)
 
 
 def individual_mse(matrix: ScoreMatrix, target: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
@@ -74,7 +87,7 @@ def greedy_mse(
     With S the sum so far and a = T / r for an average (1 for a sum), the error of taking k is
     |a (S + f_k) - target|^2, so only inner products are needed: O(T^2) after one Gram matrix."""
     T = matrix.values.shape[1]
-    gram = _native.gram(np.ascontiguousarray(matrix.values.T), threads)  # (T, T)
+    gram = _native.gram(np.ascontiguousarray(matrix.values.T), None, None, threads)  # (T, T)
     with_target = np.array([np.sum(matrix.values[:, t] * target) for t in range(T)])
     own = np.diag(gram)
     with_sum = np.zeros(T)  # f_k . S
@@ -102,3 +115,45 @@ def _permutation(order: Any, n_models: int) -> npt.NDArray[np.int32]:
             f"order must be one of {names}, or a permutation of 0 to {n_models - 1}; got {order!r}"
         )
     return permutation.astype(np.int32)
+
+
+def correlation(
+    matrix: ScoreMatrix, threshold: float, costs: npt.NDArray[np.float64], threads: int
+) -> npt.NDArray[np.int32]:
+    """Each time the base model that makes the partial sum correlate most with the full score.
+
+    Thresholds absorb shift and scale, so correlation matters rather than squared error; rows near
+    the threshold matter most, so they weigh more. A ridge on each base model's own variance keeps
+    the order from chasing the sample. With costs, what counts is the gain per cost."""
+    T = matrix.values.shape[1]
+    spread = float(np.std(matrix.full)) or 1.0
+    weight = np.exp(-np.abs(matrix.full - threshold) / (WEIGHT_WIDTH * spread))
+    weight /= weight.sum()
+    centre = np.array([np.sum(weight * matrix.values[:, t]) for t in range(T)])
+    values = np.ascontiguousarray(matrix.values.T)
+    C = _native.gram(values, centre, np.sqrt(weight), threads)  # (T, T) weighted covariances
+    with_full = C.sum(axis=1)
+    own = (1 + RIDGE) * np.diag(C)
+    unused = np.ones(T, dtype=bool)
+    order = np.empty(T, dtype=np.int32)
+    with_partial = np.zeros(T)  # covariance of each base model with the partial sum
+    partial_full = partial = 0.0  # covariance of the partial sum with the full score; its variance
+    for r in range(T):
+        covariance = partial_full + with_full
+        variance = partial + 2 * with_partial + own
+        usable = unused & (covariance > 0) & (variance > 0)
+        before = partial_full**2 / partial if partial > 0 else 0.0
+        gain = np.where(usable, covariance**2 / np.where(usable, variance, 1.0) - before, -np.inf)
+        # A gain is divided by its cost, a loss multiplied: either way cheap is better.
+        worth = np.where(gain > 0, gain / costs, gain * costs)
+        k = (
+            int(np.argmax(np.where(usable, worth, -np.inf)))
+            if usable.any()
+            else int(unused.argmax())
+        )
+        order[r] = k
+        unused[k] = False
+        partial_full += with_full[k]
+        partial += 2 * with_partial[k] + own[k]
+        with_partial += C[k]
+    return order

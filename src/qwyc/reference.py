@@ -6,6 +6,8 @@ Shapes: F is (N, T) scores, `positive` (N,) full decisions, `order` (T,), thresh
 
 from __future__ import annotations
 
+import itertools
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -147,6 +149,128 @@ def apply_policy(
         score[undecided[quits]] = s[quits]
         undecided = undecided[~quits]
     return positive, steps, score
+
+
+def correlation_order(F: Array, full: Array, threshold: float, costs: Array) -> Array:
+    """Greedy weighted correlation with the full score, from its definition: each time the base model
+    whose addition lets cov(sum, full)^2 / var(sum) grow most per cost."""
+    T = F.shape[1]
+    w = np.exp(-np.abs(full - threshold) / (0.4 * np.std(full)))
+    w /= w.sum()
+    D = np.sqrt(w)[:, None] * (F - w @ F)  # weighted and centred
+    total = D.sum(axis=1)
+    ridge = 0.3 * (D**2).sum(axis=0)
+    order: list[int] = []
+
+    def score(chosen: list[int]) -> float:
+        part = D[:, chosen].sum(axis=1)
+        covariance = part @ total
+        return float(covariance**2 / (part @ part + ridge[chosen].sum())) if covariance > 0 else -1
+
+    for _ in range(T):
+        now = score(order) if order else 0.0
+        unused = [k for k in range(T) if k not in order]
+        gains = {
+            k: score([*order, k]) - now for k in unused if D[:, [*order, k]].sum(axis=1) @ total > 0
+        }
+        worth = {k: g / costs[k] if g > 0 else g * costs[k] for k, g in gains.items()}
+        order.append(max(worth, key=lambda k: worth[k]) if worth else unused[0])
+    return np.array(order)
+
+
+def sweep(
+    F: Array,
+    base: float,
+    full: Array,
+    threshold: float,
+    order: Array,
+    costs: Array,
+    quit: str,
+    prices: tuple[float, float],
+    lower: Array,
+    upper: Array,
+    outlooks: dict[int, tuple[Array, Array, Array]],
+) -> None:
+    """One sweep of optimal stopping, backward from the last step but one; lower, upper (T,) and the
+    outlook at each step are updated in place. Prices: of a negative and of a positive flip."""
+    N, T = F.shape
+    G = np.cumsum(np.concatenate([np.full((N, 1), base), F[:, order]], axis=1), axis=1)[:, 1:]
+    quits = (lower > G) | (upper < G)
+    quits[:, -1] = True
+    ends = quits.argmax(axis=1)  # the step at which each row ends under the present thresholds
+    negative = full < threshold
+    V = np.zeros(N)  # what going on costs a row
+    for r in range(T - 2, -1, -1):
+        g = G[:, r]
+        V += costs[order[r + 1]]
+        R = np.flatnonzero(ends >= r)
+        if len(R) >= 40:
+            R = R[np.argsort(g[R], kind="stable")]
+            outlooks[r] = _outlook(g[R], full[R])
+            p = 0.5 * _below(outlooks[r], g[R], threshold) + 0.5 * negative[R]
+            lower[r], upper[r] = _best_cuts(
+                g[R], V[R] - prices[0] * (1 - p), V[R] - prices[1] * p, quit
+            )
+        if r in outlooks:
+            p = 0.5 * _below(outlooks[r], g, threshold) + 0.5 * negative
+            V = np.where(
+                g < lower[r], prices[0] * (1 - p), np.where(g > upper[r], prices[1] * p, V)
+            )
+
+
+def _outlook(g: Array, f: Array) -> tuple[Array, Array, Array]:
+    """Mean and deviation of the full score f given the running sum g (sorted), in equal-count bins."""
+    n = len(g)
+    bins = max(1, min(48, n // 75))
+    edges = [b * n // bins for b in range(bins + 1)]
+    parts = [slice(a, b) for a, b in itertools.pairwise(edges)]
+    centre, mean = (np.array([v[part].mean() for part in parts]) for v in (g, f))
+    square = np.array([((f[part] - m) ** 2).sum() for part, m in zip(parts, mean, strict=True)])
+    count = np.diff(edges)
+    return centre, mean, np.sqrt((square + 50 * square.sum() / n) / (count + 50))
+
+
+def _below(outlook: tuple[Array, Array, Array], g: Array, threshold: float) -> Array:
+    """The probability that a row with running sum g ends below the threshold."""
+    centre, mean, deviation = outlook
+    m = np.interp(g, centre, mean)
+    nearest = np.searchsorted((centre[1:] + centre[:-1]) / 2, g, side="right")
+    z = (threshold - m) / np.maximum(deviation[nearest], 1e-300)
+    grid = np.linspace(-8, 8, 1025)
+    phi = np.array([0.5 * (1 + math.erf(x / math.sqrt(2))) for x in grid])
+    below: Array = np.interp(z, grid, phi, left=0.0, right=1.0)
+    return below
+
+
+def _best_cuts(g: Array, low_gain: Array, high_gain: Array, quit: str) -> tuple[float, float]:
+    """The prefix that quits negative and the suffix that quits positive, chosen together."""
+    n = len(g)
+    prefix = np.concatenate([[0.0], np.cumsum(low_gain)])
+    suffix = np.concatenate([np.cumsum(high_gain[::-1])[::-1], [0.0]])
+    cuttable = np.concatenate([[True], g[1:] != g[:-1], [True]])  # no cut inside ties
+    best, low_end, high_begin = 0.0, 0, n
+    for i in range(n + 1):
+        if not cuttable[i] or (quit == "positive" and i > 0):
+            continue
+        for k in range(i, n + 1):
+            if not cuttable[k] or (quit == "negative" and k < n):
+                continue
+            if prefix[i] + suffix[k] > best + 1e-9 * abs(best):
+                best, low_end, high_begin = prefix[i] + suffix[k], i, k
+    lower, upper = -np.inf, np.inf
+    if low_end:
+        lower = (
+            np.nextafter(g[-1], np.inf)
+            if low_end == n
+            else _between(g[low_end - 1], g[low_end], g[low_end])
+        )
+    if high_begin < n:
+        upper = (
+            np.nextafter(g[0], -np.inf)
+            if high_begin == 0
+            else _between(g[high_begin - 1], g[high_begin], g[high_begin - 1])
+        )
+    return lower, max(lower, upper)
 
 
 def greedy_mse(F: Array, target: Array, average: bool) -> Array:

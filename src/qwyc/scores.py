@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,15 @@ class ScoreMatrix:
     def positive(self) -> npt.NDArray[np.bool_]:
         """The full decisions, (N,)."""
         return self.full >= self.threshold
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over the full scores: which rows, seen through the model, these are."""
+        return hashlib.sha256(np.ascontiguousarray(self.full).tobytes()).hexdigest()
+
+    def take(self, rows: npt.NDArray[np.intp]) -> ScoreMatrix:
+        """Some of the rows."""
+        return replace(self, values=np.asfortranarray(self.values[rows]), full=self.full[rows])
 
     @classmethod
     def from_array(

@@ -1,0 +1,157 @@
+"""The two public data sets of the paper, as number matrices."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qwyc import InputError, MissingDependencyError
+from qwyc.datasets import load_adult
+
+BESIDE = Path(__file__).parents[2] / "shared" / "data"  # next to a checkout
+NOMAO = ("nomao_train.parquet", "nomao_test.parquet")
+HOW_TO_GET = (
+    "Put nomao_train.parquet and nomao_test.parquet (118 feature columns and `label`, 0 or 1) into a "
+    "folder and name it in the environment variable QWYC_DATA, or run where openml.org can be reached."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """Rows to train, validate and fit on, and rows that nothing has seen."""
+
+    X: npt.NDArray[np.float32]  # (N, D) text as codes, missing as NaN
+    y: npt.NDArray[np.int64]  # (N,) 0 or 1
+    X_test: npt.NDArray[np.float32]  # (N_test, D)
+    y_test: npt.NDArray[np.int64]  # (N_test,)
+    types: tuple[str, ...]  # (D,) "c" for codes, "q" for numbers, as XGBoost writes it
+    names: tuple[str, ...]  # (D,)
+    validation: npt.NDArray[np.bool_]  # (N,) a fifth of the training rows, to choose settings on
+
+    def features(self, kept: list[int]) -> Data:
+        """The same rows with some of the columns."""
+        return replace(
+            self,
+            X=np.ascontiguousarray(self.X[:, kept]),
+            X_test=np.ascontiguousarray(self.X_test[:, kept]),
+            types=tuple(self.types[k] for k in kept),
+            names=tuple(self.names[k] for k in kept),
+        )
+
+
+def load(name: str, rows: int | None) -> Data:
+    """ "adult" or "nomao"; with `rows`, a random part of that size of the training and test rows."""
+    X, y, X_test, y_test, types, names = adult() if name == "adult" else nomao()
+    rng = np.random.default_rng(0)
+    if rows is not None:
+        some = rng.permutation(len(X))[:rows]
+        some_test = rng.permutation(len(X_test))[:rows]
+        X, y, X_test, y_test = X[some], y[some], X_test[some_test], y_test[some_test]
+    validation = np.zeros(len(X), dtype=bool)
+    validation[rng.permutation(len(X))[: len(X) // 5]] = True
+    return Data(X, y, X_test, y_test, tuple(types), tuple(names), validation)
+
+
+def adult() -> tuple[Any, ...]:
+    """UCI Adult with its predefined split."""
+    train, test = load_adult("train"), load_adult("test")
+    return (
+        train.codes(),
+        train.label,
+        test.codes(like=train),
+        test.label,
+        train.feature_types,
+        list(train.columns),
+    )
+
+
+def nomao() -> tuple[Any, ...]:
+    """UCI Nomao: from the folder in QWYC_DATA, else beside the checkout, else from OpenML."""
+    named = os.environ.get("QWYC_DATA")
+    if named:
+        missing = [name for name in NOMAO if not (Path(named) / name).is_file()]
+        if missing:
+            raise InputError(
+                f"QWYC_DATA names {named}, where there is no {' and no '.join(missing)}. {HOW_TO_GET}"
+            )
+        return _nomao_files(Path(named))
+    if all((BESIDE / name).is_file() for name in NOMAO):
+        return _nomao_files(BESIDE)
+    return _nomao_openml()
+
+
+def _nomao_files(folder: Path) -> tuple[Any, ...]:
+    parquet = need("pyarrow.parquet", "pyarrow")
+    train, test = (_columns(parquet, folder / name) for name in NOMAO)
+    if set(train) != set(test) or "label" not in train:
+        raise InputError(
+            f"the Nomao files in {folder} must have the same columns, `label` among them"
+        )
+    names = [name for name in train if name != "label"]
+    known = {
+        name: sorted({v for v in train[name] if v is not None})
+        for name in names
+        if train[name].dtype == object
+    }
+
+    def codes(columns: dict[str, npt.NDArray[Any]]) -> npt.NDArray[np.float32]:  # (N, D)
+        encoded = []
+        for name in names:
+            column = columns[name]
+            if name in known:
+                position = {value: float(code) for code, value in enumerate(known[name])}
+                column = np.array([position.get(v, np.nan) for v in column])
+            encoded.append(column.astype(np.float32))
+        return np.stack(encoded, axis=1)
+
+    types = ["c" if name in known else "q" for name in names]
+    y, y_test = (columns["label"].astype(np.int64) for columns in (train, test))
+    return codes(train), y, codes(test), y_test, types, names
+
+
+def _columns(parquet: Any, path: Path) -> dict[str, npt.NDArray[Any]]:
+    """Columns by name: numbers with NaN where missing, text as objects with None."""
+    try:
+        table = parquet.read_table(path)
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read {path}: {error}") from None
+    return {
+        name: column.to_numpy() if "string" not in str(column.type) else _objects(column)
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    }
+
+
+def _objects(column: Any) -> npt.NDArray[np.object_]:
+    return np.array(column.to_pylist(), dtype=object)
+
+
+def _nomao_openml() -> tuple[Any, ...]:
+    fetch = need("sklearn.datasets", "scikit-learn").fetch_openml
+    try:
+        bunch = fetch(name="nomao", version=1, as_frame=False, parser="liac-arff")
+    except Exception as error:  # of many kinds: no network, no such page, a damaged download
+        raise InputError(f"cannot fetch Nomao from OpenML ({error}). {HOW_TO_GET}") from None
+    X = np.asarray(bunch.data, dtype=np.float32)
+    target = np.asarray(bunch.target).astype(str)
+    y = (target == max(set(target.tolist()))).astype(np.int64)  # "1" and "2": the same place is "2"
+    shuffled = np.random.default_rng(0).permutation(len(X))
+    n_test = round(0.2 * len(X))
+    train, test = shuffled[n_test:], shuffled[:n_test]
+    names = [str(name) for name in bunch.feature_names]
+    return X[train], y[train], X[test], y[test], ["q"] * X.shape[1], names
+
+
+def need(module: str, package: str) -> Any:
+    """A library that only some experiments use."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise MissingDependencyError(
+            f"the experiments need {package}; install it with: pip install {package}"
+        ) from None

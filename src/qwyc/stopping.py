@@ -1,0 +1,162 @@
+"""Thresholds by optimal stopping: a nested family of policies along one order, cautious to bold.
+
+Each member weighs what going on costs a row against a price per disagreement (native/stopping.cpp; as
+plain NumPy in `reference.sweep`). The price falls along the family, each member starting from the one
+before, so thresholds only ever close in a little: the family is a path from "never quit" to "quit at
+once"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qwyc import _native
+from qwyc.errors import OptionError
+from qwyc.policy import Policy
+from qwyc.progress import Report
+from qwyc.scores import ScoreMatrix
+from qwyc.threads import thread_count
+
+FIRST_PRICE = 2e5  # in mean costs of a base model: next to nothing is risked at this price
+FIRST_SWEEPS, SWEEPS = (
+    4,
+    1,
+)  # until the first member settles; for each that starts from the one before
+# Factor to the next price while the price is above a number: coarse where nobody will stop, fine between.
+SCHEDULE = ((2e4, 0.7), (300.0, 0.85), (0.0, 0.6))
+WIDER = (
+    2.0,
+    1.0,
+    0.5,
+    0.25,
+    0.1,
+)  # by how much the thresholds of more cautious members are moved out
+MOST_MEMBERS = 56
+BOLDEST = 0.08  # the path ends where this share of the fitting rows is decided differently
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """K policies along one order, from the most cautious, which never quits, to the boldest."""
+
+    order: npt.NDArray[np.int32]  # (T,)
+    lower: npt.NDArray[np.float64]  # (K, T)
+    upper: npt.NDArray[np.float64]  # (K, T)
+    price: npt.NDArray[np.float64]  # (K,) of a disagreement, in mean costs of a base model
+    threshold: float
+    costs: npt.NDArray[np.float64]  # (T,)
+
+    def __len__(self) -> int:
+        return len(self.price)
+
+    def __getitem__(self, k: int) -> Policy:
+        """The k-th policy."""
+        return Policy(self.order, self.lower[k], self.upper[k], self.threshold, self.costs)
+
+    def index_of(self, policy: Policy) -> int:
+        """Which member a policy is."""
+        for k in range(len(self)):
+            same_lower = np.array_equal(self.lower[k], policy.lower)
+            if same_lower and np.array_equal(self.upper[k], policy.upper):
+                return k
+        raise OptionError("the policy is not on this path")
+
+    def flips(
+        self, matrix: ScoreMatrix, *, threads: int | None = None
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """On known scores: disagreements (K, 2), full-positive rows called negative and the reverse;
+        mean base models (K,) and mean cost (K,) per row."""
+        positive = matrix.full >= self.threshold
+        counts = np.zeros((len(self), 2), dtype=np.int64)
+        models, cost = np.zeros(len(self)), np.zeros(len(self))
+        for k in range(len(self)):
+            decisions = self[k].apply(matrix, threads=threads)
+            counts[k, 0] = np.count_nonzero((decisions.label == 0) & positive)
+            counts[k, 1] = np.count_nonzero((decisions.label == 1) & ~positive)
+            models[k] = decisions.steps.mean()
+            cost[k] = self[k].mean_cost(decisions.steps)
+        return counts, models, cost
+
+
+def fit_path(
+    matrix: ScoreMatrix,
+    order: npt.NDArray[np.int32],
+    *,
+    threshold: float,
+    costs: npt.NDArray[np.float64],
+    quit: str,
+    weights: tuple[float, float] = (1.0, 1.0),
+    threads: int | None = None,
+    report: Report = lambda done: None,
+) -> Path:
+    """The whole path on a sample. `weights` multiply the price of calling a full-positive row negative,
+    and of the reverse. `report` is called with the number of members done."""
+    fit = _stopping_fit(matrix, order, threshold, costs, quit)
+    cores, unit = thread_count(threads), float(costs.mean())
+    positive, T = matrix.full >= threshold, len(order)
+    lowers, uppers, prices = [np.full(T, -np.inf)], [np.full(T, np.inf)], [np.inf]
+    price, sweeps = FIRST_PRICE, FIRST_SWEEPS
+    while len(prices) < MOST_MEMBERS:
+        for _ in range(sweeps):
+            lower, upper = fit.sweep(price * unit * weights[0], price * unit * weights[1], cores)
+        if (
+            len(prices) == 1
+        ):  # between "never quit" and this one, for alphas far below what it risks
+            for by in WIDER:
+                wide = _widened(lower, upper, by, float(np.std(matrix.full)))
+                lowers.append(wide[0])
+                uppers.append(wide[1])
+                prices.append(np.inf)
+        lowers.append(lower)
+        uppers.append(upper)
+        prices.append(price)
+        report(len(prices))
+        decisions = Policy(order, lower, upper, threshold, costs).apply(matrix, threads=threads)
+        if np.mean(decisions.label != positive) > BOLDEST or decisions.steps.mean() <= 1:
+            break
+        price *= next(factor for above, factor in SCHEDULE if price > above)
+        sweeps = SWEEPS
+    return Path(order, np.array(lowers), np.array(uppers), np.array(prices), threshold, costs)
+
+
+def _widened(
+    lower: npt.NDArray[np.float64], upper: npt.NDArray[np.float64], by: float, spread: float
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Thresholds moved out by a share of half their distance, or of the full score's deviation where
+    there is only one of them."""
+    both = np.isfinite(lower) & np.isfinite(upper)
+    room = np.full(len(lower), spread)
+    room[both] = (upper[both] - lower[both]) / 2
+    return lower - by * room, upper + by * room
+
+
+def at_alpha(
+    path: Path, matrix: ScoreMatrix, allowed: int, *, threads: int | None = None
+) -> Policy:
+    """The boldest policy up to the first with more than `allowed` disagreements on these rows."""
+    counts, _, _ = path.flips(matrix, threads=threads)
+    over = np.flatnonzero(counts.sum(axis=1) > allowed)
+    return path[int(over[0]) - 1 if len(over) else len(path) - 1]
+
+
+def _stopping_fit(
+    matrix: ScoreMatrix,
+    order: npt.NDArray[np.int32],
+    threshold: float,
+    costs: npt.NDArray[np.float64],
+    quit: str,
+) -> Any:
+    native = _native.StoppingFit32 if matrix.values.dtype == np.float32 else _native.StoppingFit64
+    return native(
+        np.ascontiguousarray(matrix.values.T),
+        matrix.base,
+        np.ascontiguousarray(matrix.full),
+        threshold,
+        order,
+        costs,
+        quit in ("both", "negative"),
+        quit in ("both", "positive"),
+    )

@@ -1,0 +1,205 @@
+"""Verifying and diagnosing a classifier on rows that had no part in making it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qwyc.binomial import lower_bound, upper_bound
+from qwyc.certify import check_budget, check_confidence, passes, rows_to_certify, shown
+from qwyc.classifier import Classifier
+from qwyc.errors import InputError, OptionError
+from qwyc.policy import Decisions
+
+DEFAULT_CONFIDENCE = 0.95
+STEP_GROUPS = 8
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Whether rows that the classifier has never seen bear its promise out."""
+
+    passed: bool
+    alpha: float | dict[str, float]
+    confidence: float
+    rows: int
+    negative: int  # full-positive rows called negative
+    positive: int  # full-negative rows called positive
+    upper_bound: float  # on the share that differs among new rows
+    mean_models: float
+    full_models: int
+    rows_needed: int  # the fewest rows that could have shown it
+
+    def __str__(self) -> str:
+        differ = self.negative + self.positive
+        head = (
+            f"{'PASS' if self.passed else 'FAIL'}: {differ:,} of {self.rows:,} rows are decided "
+            f"differently from the full ensemble ({differ / self.rows:.3%}; with {self.confidence:.4g} "
+            f"confidence at most {self.upper_bound:.3%}), asked: {shown(self.alpha)}; "
+            f"{self.mean_models:.1f} of {self.full_models} base models per row."
+        )
+        if not self.passed and self.rows < self.rows_needed:
+            head += f" So few rows cannot show it: at least {self.rows_needed:,} are needed."
+        return head
+
+
+def verify(
+    classifier: Classifier,
+    X: Any,
+    *,
+    alpha: float | Mapping[str, float] | None = None,
+    confidence: float | None = None,
+    threads: int | None = None,
+) -> Verification:
+    """Certify a classifier again, on fresh rows like those to come.
+
+    It passes where the exact binomial bound on the share that differs is within alpha, by default
+    what the certificate promises; a proven classifier passes where no decision differs at all."""
+    certificate = classifier.certificate
+    budget = certificate.alpha if alpha is None else check_budget(alpha)
+    level = certificate.confidence if confidence is None else check_confidence(confidence)
+    level = DEFAULT_CONFIDENCE if level is None else level
+    decided, against = _compare(classifier, X, threads)
+    negative_flips = int(np.count_nonzero(~decided & against.full))
+    positive_flips = int(np.count_nonzero(decided & ~against.full))
+    rows = len(decided)
+    if budget == 0:
+        passed = negative_flips + positive_flips == 0
+    else:
+        flips = np.array([negative_flips, positive_flips])
+        passed = passes(flips, rows, budget, level)
+    return Verification(
+        passed=passed,
+        alpha=budget,
+        confidence=level,
+        rows=rows,
+        negative=negative_flips,
+        positive=positive_flips,
+        upper_bound=upper_bound(negative_flips + positive_flips, rows, level),
+        mean_models=float(against.steps.mean()),
+        full_models=classifier.policy.n_models,
+        rows_needed=1 if budget == 0 else rows_to_certify(budget, level),
+    )
+
+
+@dataclass(frozen=True)
+class Share:
+    """Disagreement among some of the rows, with an exact interval."""
+
+    name: str
+    rows: int
+    disagreements: int
+    low: float
+    high: float
+    mean_models: float
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Where decisions differ from the full ensemble's."""
+
+    confidence: float
+    overall: Share
+    by_step: list[Share]  # by the number of base models that a row took
+    by_slice: list[Share]
+    fit_share: float | None  # on the rows the policy was fitted on, where that is known
+    held_out_share: float | None  # on the rows it was certified on
+
+    def __str__(self) -> str:
+        lines = [f"{'':28}{'rows':>10}{'differ':>9}{'share':>9}   {self.confidence:.0%} interval"]
+        groups = [("all rows", [self.overall]), ("by base models taken", self.by_step)]
+        for title, shares in [*groups, ("by slice", self.by_slice)]:
+            lines += [title] if shares and shares[0] is not self.overall else []
+            for s in shares:
+                observed = s.disagreements / s.rows if s.rows else 0.0
+                name = s.name if s is self.overall else f"  {s.name}"
+                lines.append(
+                    f"{name[:27]:28}{s.rows:>10,}{s.disagreements:>9,}{observed:>9.3%}   "
+                    f"{s.low:.3%} to {s.high:.3%}"
+                )
+        if self.fit_share is not None and self.held_out_share is not None:
+            lines.append(
+                f"For comparison: {self.fit_share:.3%} on the fitting rows, "
+                f"{self.held_out_share:.3%} on the certifying rows."
+            )
+        return "\n".join(lines)
+
+
+def diagnose(
+    classifier: Classifier,
+    X: Any,
+    *,
+    slices: Mapping[str, Any] | None = None,
+    confidence: float = DEFAULT_CONFIDENCE,
+    threads: int | None = None,
+) -> Diagnosis:
+    """Disagreement on rows X by how far they were evaluated, and by `slices`: names to values, one per
+    row; every value is a slice. Intervals are exact, each by itself."""
+    level = check_confidence(confidence)
+    decided, against = _compare(classifier, X, threads)
+    differs = decided != against.full
+
+    def share(name: str, rows: npt.NDArray[np.bool_]) -> Share:
+        n, count = int(rows.sum()), int((differs & rows).sum())
+        side = (1 + level) / 2  # half of what may go wrong on either side
+        return Share(
+            name=name,
+            rows=n,
+            disagreements=count,
+            low=lower_bound(count, n, side) if n else 0.0,
+            high=upper_bound(count, n, side) if n else 1.0,
+            mean_models=float(against.steps[rows].mean()) if n else float("nan"),
+        )
+
+    edges = np.unique(
+        np.quantile(against.steps, np.linspace(0, 1, STEP_GROUPS + 1), method="nearest")
+    )
+    by_step = []
+    for i, last in enumerate(edges):
+        first = int(edges[i - 1]) + 1 if i else int(last)
+        name = f"{first}" if first == last else f"{first} to {last}"
+        by_step.append(share(name, (against.steps >= first) & (against.steps <= last)))
+    by_slice = []
+    for name, values in (slices or {}).items():
+        labels = np.asarray(values)
+        if labels.shape != differs.shape:
+            raise OptionError(
+                f"slice {name!r} must have {len(differs)} values; got shape {labels.shape}"
+            )
+        for value in np.unique(labels.astype(str)):
+            by_slice.append(share(f"{name} = {value}", labels.astype(str) == value))
+    fit_share = held_out_share = None
+    evidence, path = classifier.evidence, classifier.path
+    if evidence is not None and path is not None:
+        k = path.index_of(classifier.policy)
+        fit_share = float(evidence.fit_flips[k].sum() / evidence.fit_rows)
+        held_out_share = float(evidence.flips[k].sum() / evidence.rows)
+    return Diagnosis(
+        level,
+        share("all rows", np.ones(len(differs), dtype=bool)),
+        by_step,
+        by_slice,
+        fit_share,
+        held_out_share,
+    )
+
+
+@dataclass(frozen=True)
+class _Against:
+    full: npt.NDArray[np.bool_]  # (N,) full decisions
+    steps: npt.NDArray[np.int32]  # (N,)
+
+
+def _compare(
+    classifier: Classifier, X: Any, threads: int | None
+) -> tuple[npt.NDArray[np.bool_], _Against]:
+    """Early decisions (N,), and what they are compared with."""
+    decisions: Decisions = classifier.decide(X, threads=threads)
+    if not len(decisions):
+        raise InputError("X has no rows; verifying needs rows like those to come")
+    full = classifier.score_full(X, threads=threads) >= classifier.policy.threshold
+    return decisions.label == classifier.ensemble.classes[1], _Against(full, decisions.steps)
