@@ -87,7 +87,8 @@ Cuts optimize_thresholds(double* pos, int64_t n_pos, double* neg, int64_t n_neg,
     return cuts;
 }
 
-// Thresholds that separate the same rows as `cuts` does, away from every sum seen.
+// Thresholds that separate the same rows as `cuts` does, away from every sum seen (where floats
+// leave room between two sums; otherwise a row on the cut goes on).
 void place_thresholds(const Cuts& cuts, const std::vector<double>& sums, double& lower,
                       double& upper) {
     double below_low = -kInf, above_high = kInf, smallest = kInf, largest = -kInf;

@@ -48,7 +48,8 @@ void Forest<Real>::check(const FlatTrees<Real>& flat) const {
     require(rules_.summation != Summation::kFloat32 || rules_.divisor == 1,
             "sums in float32 are not divided");
     for (double value : flat.leaf_value)
-        require(std::isfinite(value), "a leaf value is not finite");
+        require(std::abs(value / rules_.divisor) <= std::numeric_limits<float>::max(),
+                "a leaf value is not finite, or too large for float32");
     for (double value : flat.leaf_other)
         require(std::isfinite(value), "a leaf value is not finite");
 

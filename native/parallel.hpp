@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -33,7 +34,11 @@ void parallel_for(int64_t n, int64_t chunk, int threads, const Body& body) {
         }
     };
     std::vector<std::thread> pool;
-    for (int64_t i = 1; i < workers; ++i) pool.emplace_back(work);
+    try {
+        for (int64_t i = 1; i < workers; ++i) pool.emplace_back(work);
+    } catch (const std::system_error&) {
+        // No more threads to be had: those that started, and the caller's, do all of the work.
+    }
     if (workers > 0) work();
     for (auto& thread : pool) thread.join();
     if (error) std::rethrow_exception(error);

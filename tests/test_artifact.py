@@ -166,11 +166,11 @@ def test_noise_is_refused(content):
         from_bytes(content)
 
 
-def resealed(change):
+def resealed(change, content=CONTENT):
     """A file with valid checksums whose contents were changed: a hostile writer can do that."""
-    size = int.from_bytes(CONTENT[:8], "little")
-    header = json.loads(json.loads(CONTENT[8 : 8 + size])["__metadata__"]["qwyc"])
-    tensors = safetensors.numpy.load(CONTENT)
+    size = int.from_bytes(content[:8], "little")
+    header = json.loads(json.loads(content[8 : 8 + size])["__metadata__"]["qwyc"])
+    tensors = safetensors.numpy.load(content)
     body = change(header["body"], tensors) or header["body"]
     header |= {"body": body, "sha256": artifact._digest(body, tensors)}
     return safetensors.numpy.save(tensors, metadata={"qwyc": json.dumps(header)})
@@ -265,3 +265,42 @@ def test_another_safetensors_file_is_not_one_of_ours(tmp_path):
     safetensors.numpy.save_file({"a": np.zeros(3)}, tmp_path / "x.safetensors")
     with pytest.raises(qwyc.ArtifactError, match="not a qwyc file"):
         qwyc.load(tmp_path / "x.safetensors")
+
+
+@pytest.fixture(scope="module")
+def with_path():
+    ensemble = random_ensemble(2, n_trees=8)
+    rows = random_rows(2, ensemble, n=1500)
+    return qwyc.optimize(ensemble, rows, alpha=0.05), rows
+
+
+def test_the_path_and_its_evidence_survive(with_path):
+    fast, rows = with_path
+    again = from_bytes(to_bytes(fast))
+    np.testing.assert_array_equal(again.path.lower, fast.path.lower)
+    np.testing.assert_array_equal(again.evidence.flips, fast.evidence.flips)
+    assert again.certificate == fast.certificate
+    assert again.at(alpha=0.1).certificate == fast.at(alpha=0.1).certificate
+    np.testing.assert_array_equal(again.predict(rows), fast.predict(rows))
+    assert to_bytes(again) == to_bytes(fast)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        set_tensor("path.lower", lambda a: a[:-1]),
+        set_tensor("path.lower", lambda a: np.full_like(a, np.nan)),
+        set_tensor("path.price", lambda a: a[:0]),
+        set_tensor("path.flips", lambda a: a + 10**6),
+        set_tensor("path.flips", lambda a: -a - 1),
+        set_in("evidence", to=None),
+        set_in("evidence", "rows", to=-1),
+        set_in("evidence", "seed", to="0"),
+        set_in("certificate", "how", to="trust me"),
+        set_in("certificate", "confidence", to=None),
+        set_in("certificate", "alpha", to=2),
+    ],
+)
+def test_hostile_paths_are_refused(change, with_path):
+    with pytest.raises(qwyc.ArtifactError):
+        from_bytes(resealed(change, to_bytes(with_path[0])))

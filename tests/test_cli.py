@@ -61,6 +61,7 @@ def test_the_demo_writes_a_classifier_and_a_picture(demo):
         (["demo", "--alpha", "7"], "alpha is a share"),
         (["demo", "--output", "missing/folder/demo.qwyc"], "missing/folder"),
         (["demo", "--picture", "missing/folder/demo.png"], "missing/folder"),
+        (["demo", "--picture", "demo.xyz"], "must be a .png"),
         (["demo", "--alpha", "lots"], "alpha"),
         (["nothing"], "nothing"),
     ],

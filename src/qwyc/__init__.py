@@ -16,7 +16,7 @@ from qwyc.errors import (
     QwycError,
 )
 from qwyc.fan import FanPolicy
-from qwyc.fit import fit_fan_path, fit_policy
+from qwyc.fit import fit_fan_path, fit_path, fit_policy
 from qwyc.importers import read_model
 from qwyc.optimize import optimize
 from qwyc.options import Probability
@@ -52,6 +52,7 @@ __all__ = [
     "Verification",
     "diagnose",
     "fit_fan_path",
+    "fit_path",
     "fit_policy",
     "load",
     "optimize",

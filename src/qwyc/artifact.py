@@ -70,7 +70,10 @@ Parts = tuple[Ensemble, Policy, Certificate, Path | None, Evidence | None]
 def write(path: str | os.PathLike[str], parts: Parts) -> None:
     """Write a file; the same parts give the same bytes."""
     content = to_bytes(parts)
-    target = FilePath(path)
+    target = _file_path(path)
+    target = target.resolve()  # a link stays a link; what it points to is replaced
+    if target.exists() and not target.is_file():
+        raise ArtifactError(f"cannot write {target}: it is a directory or a device, not a file")
     # Written beside the target, made durable, then renamed over it: never a half-written file.
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
@@ -78,6 +81,8 @@ def write(path: str | os.PathLike[str], parts: Parts) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+        if target.exists():
+            os.chmod(temporary, target.stat().st_mode & 0o7777)
         os.replace(temporary, target)
     except OSError as error:
         temporary.unlink(missing_ok=True)
@@ -90,13 +95,22 @@ def write(path: str | os.PathLike[str], parts: Parts) -> None:
 def read(path: str | os.PathLike[str]) -> Parts:
     """Read a file."""
     try:
-        content = FilePath(path).read_bytes()
+        content = _file_path(path).read_bytes()
     except OSError as error:
         raise ArtifactError(f"cannot read {path}: {error.strerror or error}") from None
     try:
         return from_bytes(content)
     except ArtifactError as error:
         raise ArtifactError(f"{path}: {error}") from None
+
+
+def _file_path(path: Any) -> FilePath:
+    try:
+        if "\0" in os.fspath(path) or not os.fspath(path):
+            raise ValueError
+        return FilePath(path)
+    except (TypeError, ValueError):
+        raise ArtifactError(f"a path was expected; got {path!r}") from None
 
 
 def to_bytes(parts: Parts) -> bytes:
@@ -151,7 +165,15 @@ def from_bytes(content: bytes) -> Parts:
         return _build(body, _checked(tensors))
     except ArtifactError:
         raise
-    except (QwycError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+    except (
+        QwycError,
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        OverflowError,
+        SyntaxError,
+    ) as error:
         reason = str(error) if isinstance(error, QwycError) else f"{type(error).__name__}: {error}"
         raise ArtifactError(f"not a sound qwyc file: {reason}") from None
 
@@ -221,6 +243,8 @@ def _build(body: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> Parts:
     certificate = _certificate_from_json(body["certificate"])
     if policy.n_models != ensemble.n_models:
         raise ArtifactError("the policy is for another number of base models")
+    if (body["evidence"] is None) != ("path.lower" not in tensors):
+        raise ArtifactError("a path needs its evidence, and the evidence its path")
     if body["evidence"] is None:
         return ensemble, policy, certificate, None, None
     return ensemble, policy, certificate, *_path(body["evidence"], tensors, policy)

@@ -8,10 +8,10 @@ from pathlib import Path
 from qwyc.errors import CapacityError
 
 
-def memory_needed(n_rows: int, n_models: int) -> int:
-    """Bytes that scoring and fitting hold at most: the float32 score matrix, a copy of at most half of
-    it once half of the rows have quit, and about 100 bytes a row."""
-    return n_rows * n_models * 4 * 3 // 2 + 100 * n_rows
+def memory_needed(n_rows: int, n_models: int, *, score_bytes: int = 4) -> int:
+    """Bytes that scoring and fitting hold at most: the score matrix (float32 for trees), a copy of at most
+    half of it, and about 100 bytes a row."""
+    return n_rows * n_models * score_bytes * 3 // 2 + 100 * n_rows
 
 
 def memory_available() -> int | None:
@@ -35,9 +35,10 @@ def memory_available() -> int | None:
     return min(limits) if limits else None
 
 
-def check_capacity(n_rows: int, n_models: int) -> None:
+def check_capacity(n_rows: int, n_models: int, *, score_bytes: int = 4) -> None:
     """Raise, before any work is done, where optimising would not fit into memory."""
-    needed, available = memory_needed(n_rows, n_models), memory_available()
+    needed = memory_needed(n_rows, n_models, score_bytes=score_bytes)
+    available = memory_available()
     if available is None or needed <= 0.9 * available:
         return
     fits = int(n_rows * 0.8 * available / needed)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from qwyc.errors import InputError, OptionError
 from qwyc.fan import FanPolicy
-from qwyc.options import check_choice
+from qwyc.options import check_choice, check_number
 from qwyc.policy import Decisions, Policy
 from qwyc.rows import row_count, take
 from qwyc.scores import ScoreMatrix
@@ -34,6 +34,9 @@ class BaseModels:
     divisor: float = 1.0
     threshold: float = 0.0
     classes: npt.NDArray[Any] = field(default_factory=lambda: np.array([0, 1]))
+    prepare: Callable[[Any], Any] = lambda X: (
+        X
+    )  # checks rows, and gives them as base models take them
 
     def __post_init__(self) -> None:
         for t, model in enumerate(self.models):
@@ -41,6 +44,14 @@ class BaseModels:
                 raise OptionError(f"base model {t} cannot be called; it is {model!r}")
         if not len(self.models):
             raise OptionError("there must be at least one base model")
+        check_number("divisor", self.divisor, above=0)
+        check_number("base", self.base)
+        check_number("threshold", self.threshold)
+        if np.shape(self.classes) != (2,):
+            raise OptionError(
+                f"classes must be two labels, negative and positive; got {self.classes!r}"
+            )
+        object.__setattr__(self, "classes", np.asarray(self.classes))
 
     def outputs(self, t: int, X: Any, n: int) -> npt.NDArray[np.float64]:
         """What base model t says of n rows, (n,) or (n, 2), checked."""
@@ -65,6 +76,10 @@ class BaseModels:
 
     def total(self, outputs: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
         """The full score, (n,), from the outputs of all base models in their own order."""
+        if len({out.ndim for out in outputs}) > 1:
+            raise InputError(
+                "some base models give scores and some two shares; all must give the same"
+            )
         total = np.zeros_like(outputs[0])
         if total.ndim == 1:
             total += self.base
@@ -80,7 +95,7 @@ class BaseModels:
 
     def scores(self, X: Any, *, threads: int | None = None) -> ScoreMatrix:
         """Every base model on every row, one after the other: callables run as they are."""
-        n = row_count(X)
+        n, X = row_count(X), self.prepare(X)
         outputs = [self.outputs(t, X, n) for t in range(len(self.models))]
         values = np.asfortranarray(np.stack([self.step(out) for out in outputs], axis=1))
         return ScoreMatrix(values, self.base / self.divisor, self.threshold, self.total(outputs))
@@ -99,6 +114,7 @@ class BaseModels:
     ) -> Decisions:
         """Evaluate rows in the policy's order, each base model only on the rows still undecided."""
         n, T = row_count(X), policy.n_models
+        X = self.prepare(X)
         positive, steps = np.zeros(n, dtype=np.int64), np.full(n, T, dtype=np.int32)
         score = np.zeros(n)
         running = np.full(n, self.base / self.divisor)
@@ -154,13 +170,10 @@ class Cascade:
         base: float = 0.0,
         classes: Any = (0, 1),
     ) -> None:
+        if not isinstance(policy, (Policy, FanPolicy)):
+            raise OptionError(f"a policy was expected, as fit_policy gives it; got {policy!r}")
         if not isinstance(models, BaseModels):
-            labels = np.asarray(classes)
-            if labels.shape != (2,):
-                raise OptionError(
-                    f"classes must be two labels, negative and positive; got {classes!r}"
-                )
-            models = BaseModels(list(models), base=base, classes=labels)
+            models = BaseModels(list(models), base=base, classes=classes)
         if models.n_models != policy.n_models:
             raise OptionError(
                 f"the policy is for {policy.n_models} base models; got {models.n_models}"

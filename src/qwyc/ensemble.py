@@ -130,6 +130,10 @@ class Ensemble:
     source: Source
     link: Link = Link()
 
+    def __getstate__(self) -> dict[str, Any]:
+        # What is cached can be made again, and the native forest cannot be pickled.
+        return {k: v for k, v in self.__dict__.items() if k in self.__dataclass_fields__}
+
     @property
     def n_models(self) -> int:
         """Number of base models, T."""
@@ -204,12 +208,18 @@ class Ensemble:
 
     def score_at(self, probability: float) -> float:
         """The smallest score at which the source gives the positive class this probability or more."""
+        self.link.probability(0.0)  # raises where the model gives no probabilities
         if self.link.kind == "identity":
             return probability
-        return smallest_positive(
-            lambda score: self.link.probability(score) >= probability,
-            np.float32 if self.link.dtype == "float32" else np.float64,
-        )
+        try:
+            return smallest_positive(
+                lambda score: self.link.probability(score) >= probability,
+                np.float32 if self.link.dtype == "float32" else np.float64,
+            )
+        except ValueError:
+            raise OptionError(
+                f"no score has a probability that turns at {probability!r}; pass threshold as a score"
+            ) from None
 
     def costs(self, X: Any, how: str, *, threads: int | None = None) -> npt.NDArray[np.float64]:
         """What each base model costs on rows like X, (T,): "size" counts nodes visited, leaf included;

@@ -165,6 +165,8 @@ def at_alpha(
         label = replace(policy, gamma=gamma).apply(matrix, threads=threads).label
         return int(np.count_nonzero(label != positive)) <= allowed
 
+    if holds(0.0):
+        return replace(policy, gamma=0.0)
     high = 1.0
     while not holds(high):
         high *= 2

@@ -12,7 +12,14 @@ import numpy.typing as npt
 from qwyc import _native, stopping
 from qwyc.errors import InputError, OptionError
 from qwyc.fan import FanPolicy, at_alpha, at_gammas, fit_fan
-from qwyc.options import allowed_disagreements, check_alpha, check_choice, check_costs, check_number
+from qwyc.options import (
+    allowed_disagreements,
+    check_alpha,
+    check_choice,
+    check_costs,
+    check_count,
+    check_number,
+)
 from qwyc.orders import FIXED, fixed_order
 from qwyc.policy import Policy
 from qwyc.progress import ProgressOption, progress_reporter
@@ -81,6 +88,7 @@ def fit_policy(
     if rule != "fan" and (gamma is not None or bin_width is not None):
         raise OptionError('gamma and bin_width belong to rule="fan"')
 
+    seed = check_count("seed", seed, least=0)
     fixed = None
     if not joint:
         fixed = fixed_order(
@@ -141,6 +149,31 @@ def fit_fan_path(
     return at_gammas(fitted, gammas)
 
 
+def fit_path(
+    scores: Any,
+    *,
+    order: Order = "correlation",
+    quit: str = "both",
+    threshold: float | None = None,
+    costs: Any = None,
+    labels: Any = None,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: ProgressOption = None,
+) -> stopping.Path:
+    """Policies by optimal stopping from "never quit" to "quit at once"; options as for `fit_policy`.
+
+    The order may be any but "joint", which needs an alpha."""
+    matrix, beta, c = _check(scores, threshold, costs)
+    check_choice("quit", quit, QUITS)
+    if isinstance(order, str):
+        check_choice("order", order, FIXED)
+    fixed = fixed_order(
+        order, matrix, threshold=beta, costs=c, labels=labels, seed=seed, threads=threads
+    )
+    return _stopping_path(matrix, fixed, beta, c, quit, threads, progress)
+
+
 def _check(
     scores: Any, threshold: Any, costs: Any
 ) -> tuple[ScoreMatrix, float, npt.NDArray[np.float64]]:
@@ -148,6 +181,9 @@ def _check(
     N, T = matrix.values.shape
     if N == 0:
         raise InputError("scores have no rows; fitting needs a sample")
+    for t in range(T):
+        if not np.isfinite(matrix.values[:, t]).all():
+            raise InputError(f"scores must be finite; those of base model {t} are not")
     beta = check_number("threshold", matrix.threshold if threshold is None else threshold)
     return matrix, beta, check_costs(costs, T)
 
@@ -183,10 +219,23 @@ def _fit_stopping(
     progress: ProgressOption,
 ) -> Policy:
     assert alpha is not None  # fit_policy asks for it
+    path = _stopping_path(matrix, order, beta, costs, quit, threads, progress)
+    allowed = allowed_disagreements(alpha, len(matrix.full))
+    return stopping.at_alpha(path, matrix, allowed, threads=threads)
+
+
+def _stopping_path(
+    matrix: ScoreMatrix,
+    order: npt.NDArray[np.int32],
+    beta: float,
+    costs: npt.NDArray[np.float64],
+    quit: str,
+    threads: int | None,
+    progress: ProgressOption,
+) -> stopping.Path:
     with progress_reporter(progress, "Fitting thresholds", stopping.MOST_MEMBERS) as report:
         path = stopping.fit_path(
             matrix, order, threshold=beta, costs=costs, quit=quit, threads=threads, report=report
         )
         report(stopping.MOST_MEMBERS)
-    allowed = allowed_disagreements(alpha, len(matrix.full))
-    return stopping.at_alpha(path, matrix, allowed, threads=threads)
+    return path

@@ -25,7 +25,7 @@ from qwyc.classifier import Classifier
 from qwyc.ensemble import Ensemble
 from qwyc.errors import InputError, OptionError, ParityError
 from qwyc.fit import QUITS, fit_policy
-from qwyc.options import Probability, check_choice, check_costs, check_number
+from qwyc.options import Probability, check_choice, check_costs, check_count, check_number
 from qwyc.orders import correlation
 from qwyc.policy import Policy
 from qwyc.progress import ProgressOption, progress_reporter
@@ -88,6 +88,7 @@ def optimize(
     budget, confidence = check_budget(alpha), check_confidence(confidence)
     check_choice("method", method, METHODS)
     check_choice("quit", quit, QUITS)
+    seed = check_count("seed", seed, least=0)
     ensemble: Ensemble | BaseModels = importers.base_models(model) or importers.read_model(model)
     beta = _threshold(threshold, ensemble)
     if X is None and not (method == "auto" and budget == 0):
@@ -181,7 +182,8 @@ def _score(
     """Every base model on every row, once memory and the model's own decisions have been checked."""
     if X is None:
         return None
-    check_capacity(row_count(X), ensemble.n_models)
+    score_bytes = 8 if isinstance(ensemble, BaseModels) else 4
+    check_capacity(row_count(X), ensemble.n_models, score_bytes=score_bytes)
     scores = ensemble.scores(X, threads=threads)
     if not len(scores.full):
         raise InputError("X has no rows; optimising needs a sample of rows like those to come")
@@ -239,10 +241,7 @@ def _sample(X: Any, max_rows: int | None, seed: int) -> Any:
     """X, or `max_rows` rows of it drawn at random without repetition, in their order."""
     if max_rows is None or X is None:
         return X
-    if isinstance(max_rows, bool) or not isinstance(max_rows, int) or max_rows < 1:
-        raise OptionError(
-            f"max_rows must be a whole number of at least 1, or None; got {max_rows!r}"
-        )
+    max_rows = check_count("max_rows", max_rows)
     n = row_count(X)
     if n <= max_rows:
         return X

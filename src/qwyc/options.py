@@ -3,6 +3,7 @@ expected, what came and what to do."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -43,12 +44,26 @@ def check_choice(name: str, value: Any, allowed: Sequence[str]) -> str:
     return value
 
 
+def check_count(name: str, value: Any, *, least: int = 1, most: int | None = None) -> int:
+    """`value` as a whole number from `least` to `most`."""
+    count = None if isinstance(value, (bool, np.bool_)) else value
+    try:
+        count = operator.index(count)  # type: ignore[arg-type]
+    except TypeError:
+        count = None
+    if count is None or count < least or (most is not None and count > most):
+        upto = "" if most is None else f" and at most {most}"
+        raise OptionError(f"{name} must be a whole number of at least {least}{upto}; got {value!r}")
+    return int(count)
+
+
 def check_number(name: str, value: Any, *, above: float = -np.inf) -> float:
     """`value` as a finite number greater than `above`."""
-    try:
+    number = float("nan")
+    if isinstance(value, (int, float, np.number)) and not isinstance(
+        value, (bool, np.complexfloating)
+    ):
         number = float(value)
-    except (TypeError, ValueError):
-        number = float("nan")
     if not (np.isfinite(number) and number > above):
         bound = "" if above == -np.inf else f" above {above:g}"
         raise OptionError(f"{name} must be a finite number{bound}; got {value!r}")

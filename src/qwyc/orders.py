@@ -58,7 +58,10 @@ def mse_target(
         raise OptionError(
             f"labels must be {len(matrix.full)} values, one per row; got shape {y.shape}"
         )
-    found = set(np.unique(y).tolist())
+    try:
+        found = set(np.unique(y).tolist())
+    except TypeError:
+        raise OptionError("labels must be 0 and 1; some are missing or of another type") from None
     if not (found <= {0, 1} or found <= {-1, 1}):
         raise OptionError(
             f"labels must be 0 and 1 (or -1 and 1, or booleans); got {sorted(found)[:5]}"
@@ -127,7 +130,8 @@ def correlation(
     the order from chasing the sample. With costs, what counts is the gain per cost."""
     T = matrix.values.shape[1]
     spread = float(np.std(matrix.full)) or 1.0
-    weight = np.exp(-np.abs(matrix.full - threshold) / (WEIGHT_WIDTH * spread))
+    distance = np.abs(matrix.full - threshold)
+    weight = np.exp(-(distance - distance.min()) / (WEIGHT_WIDTH * spread))
     weight /= weight.sum()
     centre = np.array([np.sum(weight * matrix.values[:, t]) for t in range(T)])
     values = np.ascontiguousarray(matrix.values.T)

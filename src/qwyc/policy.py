@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from qwyc import _native
 from qwyc.errors import InputError, OptionError
+from qwyc.options import check_number
 from qwyc.scores import ScoreMatrix
 from qwyc.threads import thread_count
 
@@ -47,16 +48,12 @@ class Policy:
     costs: npt.NDArray[np.float64]  # (T,) c_t by base model, not by step
 
     def __post_init__(self) -> None:
-        for name, dtype in (
-            ("order", np.int32),
-            ("lower", float),
-            ("upper", float),
-            ("costs", float),
-        ):
-            array = np.array(getattr(self, name), dtype=dtype)  # a copy: a policy never changes
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
-        n = len(self.order)
+        try:
+            self._own_arrays()
+        except (TypeError, ValueError):
+            raise OptionError("order, lower, upper and costs must be numbers") from None
+        object.__setattr__(self, "threshold", check_number("threshold", self.threshold))
+        n = self.order.size
         if n == 0 or any(a.shape != (n,) for a in (self.order, self.lower, self.upper, self.costs)):
             raise OptionError(
                 "order, lower, upper and costs must each have one entry per base model"
@@ -67,8 +64,22 @@ class Policy:
             raise OptionError("lower must not exceed upper at any step")
         if not (np.isfinite(self.costs).all() and (self.costs > 0).all()):
             raise OptionError("costs must be positive numbers")
-        if np.isnan(self.threshold):
-            raise OptionError("threshold must be a number; got NaN")
+
+    def _own_arrays(self) -> None:
+        """Copies that nobody can write to: a policy never changes."""
+        for name, dtype in (
+            ("order", np.int32),
+            ("lower", float),
+            ("upper", float),
+            ("costs", float),
+        ):
+            array = np.array(getattr(self, name), dtype=dtype)
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._own_arrays()
 
     @property
     def n_models(self) -> int:

@@ -13,6 +13,8 @@ from qwyc.errors import InputError
 
 def row_count(X: Any) -> int:
     """Number of rows of an array, table, sparse matrix or list."""
+    if hasattr(X, "collect") and not hasattr(X, "shape"):
+        raise InputError("the rows are a lazy frame; pass X.collect() instead")
     if hasattr(X, "shape") and len(X.shape) > 0:
         return int(X.shape[0])
     try:

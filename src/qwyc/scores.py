@@ -45,7 +45,10 @@ class ScoreMatrix:
         cls, values: Any, *, base: float = 0.0, threshold: float = 0.0, average: bool = False
     ) -> ScoreMatrix:
         """Wrap a plain (N, T) array of per-model scores, whatever made it."""
-        array = np.asarray(values)
+        try:
+            array = np.asarray(values)
+        except ValueError:
+            raise InputError("scores must be a table: every row of the same length") from None
         if array.ndim != 2 or array.shape[1] == 0:
             raise InputError(
                 "scores must be a table of N rows by T base models, T at least 1; "

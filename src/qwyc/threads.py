@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 
-from qwyc.errors import OptionError
+from qwyc.options import check_count
+
+MOST_THREADS = 4096
 
 
 def thread_count(threads: int | None) -> int:
@@ -13,6 +15,4 @@ def thread_count(threads: int | None) -> int:
         if hasattr(os, "sched_getaffinity"):
             return len(os.sched_getaffinity(0))
         return os.cpu_count() or 1
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise OptionError(f"threads must be a whole number of at least 1, or None; got {threads!r}")
-    return threads
+    return check_count("threads", threads, most=MOST_THREADS)

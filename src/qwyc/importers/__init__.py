@@ -53,7 +53,7 @@ def read_model(model: Any) -> Ensemble:
 def live_labels(model: Any, X: Any, ensemble: Ensemble | BaseModels) -> npt.NDArray[Any] | None:
     """The labels that a live model itself gives to X; None for anything that is not live."""
     if isinstance(ensemble, BaseModels):
-        return np.asarray(model.predict(X)) if hasattr(model, "predict") else None
+        return np.asarray(model.predict(ensemble.prepare(X))) if hasattr(model, "predict") else None
     for importer in LIVE:
         if importer.is_live(model):
             labels: npt.NDArray[Any] = importer.live_labels(model, X, ensemble)

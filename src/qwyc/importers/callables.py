@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.cascade import BaseModels
-from qwyc.errors import ModelError
+from qwyc.errors import InputError, ModelError
 from qwyc.importers.live import derives_from, made_by
 
 Shares = npt.NDArray[np.float64]  # (n, 2) of the negative and the positive class
@@ -47,7 +47,7 @@ def _bagging(model: Any) -> BaseModels:
 
     def shares_of(estimator: Any, features: npt.NDArray[Any]) -> Callable[[Any], Shares]:
         def shares(X: Any) -> Shares:
-            columns = np.asarray(X)[:, features]
+            columns = _plain(X)[:, features]
             if hasattr(estimator, "predict_proba"):
                 return _by_class(estimator.predict_proba(columns), estimator.classes_)
             return _one_hot(estimator.predict(columns))
@@ -55,7 +55,7 @@ def _bagging(model: Any) -> BaseModels:
         return shares
 
     pairs = zip(model.estimators_, model.estimators_features_, strict=True)
-    return _shares([shares_of(e, f) for e, f in pairs], len(model.estimators_), model.classes_)
+    return _shares([shares_of(e, f) for e, f in pairs], len(model.estimators_), model)
 
 
 def _voting(model: Any) -> BaseModels:
@@ -76,7 +76,7 @@ def _voting(model: Any) -> BaseModels:
 
     pairs = zip(model.estimators_, factors, strict=True)
     divisor = float(factors.sum()) if soft else 1.0
-    return _shares([shares_of(e, w) for e, w in pairs], divisor, model.classes_)
+    return _shares([shares_of(e, w) for e, w in pairs], divisor, model)
 
 
 def _ada_boost(model: Any) -> BaseModels:
@@ -85,7 +85,7 @@ def _ada_boost(model: Any) -> BaseModels:
 
     def shares_of(estimator: Any, weight: float) -> Callable[[Any], Shares]:
         def shares(X: Any) -> Shares:
-            predicted = np.asarray(estimator.predict(X))
+            predicted = np.asarray(estimator.predict(_plain(X, finite=True)))
             matches = np.stack([predicted == negative, predicted == positive], axis=1)
             return np.where(matches, weight, -1.0 * weight)
 
@@ -96,16 +96,49 @@ def _ada_boost(model: Any) -> BaseModels:
     return _shares(
         [shares_of(e, float(w)) for e, w in pairs],
         float(model.estimator_weights_.sum()),
-        model.classes_,
+        model,
     )
 
 
-def _shares(
-    models: Sequence[Callable[[Any], Shares]], divisor: float, classes: npt.NDArray[Any]
-) -> BaseModels:
+def _shares(models: Sequence[Callable[[Any], Shares]], divisor: float, source: Any) -> BaseModels:
     return BaseModels(
-        models, divisor=float(divisor), threshold=ABOVE_ZERO, classes=np.asarray(classes)
+        models,
+        divisor=float(divisor),
+        threshold=ABOVE_ZERO,
+        classes=np.asarray(source.classes_),
+        prepare=_columns_of(source),
     )
+
+
+def _columns_of(source: Any) -> Callable[[Any], Any]:
+    """Rows with the columns that the ensemble was fitted on, in its order; an error where they are not
+    there. Base estimators fitted on bare arrays could not tell."""
+    names = getattr(source, "feature_names_in_", None)
+    count = getattr(source, "n_features_in_", None)
+
+    def prepare(X: Any) -> Any:
+        given = getattr(X, "columns", None)
+        if names is not None and given is not None and not callable(given):
+            missing = [name for name in names if name not in set(given)]
+            if missing:
+                raise InputError(f"X has no column {missing[0]!r}, which the model was trained on")
+            return X[list(names)] if list(given) != list(names) else X
+        shape = np.shape(X)
+        if count is not None and (len(shape) != 2 or shape[1] != count):
+            raise InputError(f"X has shape {shape}; the model was trained on {count} columns")
+        return X
+
+    return prepare
+
+
+def _plain(X: Any, *, finite: bool = False) -> Any:
+    """Rows as the ensemble hands them to its base estimators: an array, or a sparse matrix."""
+    if hasattr(X, "tocsr"):
+        return X
+    rows = np.asarray(X)
+    if finite and rows.dtype.kind == "f" and not np.isfinite(rows).all():
+        raise InputError("X has missing or infinite values, which the model refuses")
+    return rows
 
 
 def _by_class(proba: npt.NDArray[Any], encoded: npt.NDArray[Any]) -> Shares:

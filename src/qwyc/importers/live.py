@@ -29,8 +29,13 @@ def ask(predict: Callable[[Any], Any], X: Any, ensemble: Ensemble) -> Any:
         names = ensemble.inputs.names
         if names is not None and list(X.columns) != list(names) and set(names) <= set(X.columns):
             rows = X[list(names)]
-    elif not isinstance(X, np.ndarray):
-        rows = ensemble.matrix(X)
+    elif not (
+        isinstance(X, np.ndarray)
+        and X.dtype.kind in "fiub"
+        and X.dtype.isnative
+        and X.dtype.itemsize <= 8
+    ):
+        rows = ensemble.matrix(X)  # a table, or numbers that not every library reads right
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # such as: X has no feature names
         try:

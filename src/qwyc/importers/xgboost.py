@@ -276,11 +276,17 @@ def _inputs(learner: Document, cats: Document | None, n_features: int, missing: 
     if len(encodings) > max(0, n_features):
         raise ModelError(f"the model has {n_features} features but encodes {len(encodings)}")
     values = {i: _category_values(encoding) for i, encoding in enumerate(encodings)}
+    categories = {i: known for i, known in values.items() if known}
+    if categories and missing >= 0 and missing == int(missing):
+        raise ModelError(
+            f"missing={missing:g} could be a category's code, and XGBoost then goes by how each table "
+            "numbers its categories; train with missing=nan"
+        )
     return Inputs(
         n_features=n_features,
         names=tuple(names) or None,
         dtype="float32",
-        categories={i: known for i, known in values.items() if known},
+        categories=categories,
         unseen="error",  # what XGBoost means to do; 3.1 and 3.2 may take a neighbour instead
         missing=missing,
     )
