@@ -168,6 +168,7 @@ def methods(fit: Any, test: Any, labels: np.ndarray, quit: str, seed: int) -> di
             point(policy) for policy in qwyc.fit_fan_path(fit, GAMMAS, **options)
         ]
     curves["margin rule"] = margin_rule(test, quit)
+    curves["smaller ensemble"] = smaller_ensembles(test)
     return curves
 
 
@@ -187,6 +188,18 @@ def margin_rule(test: Any, quit: str) -> Points:
     return points
 
 
+def smaller_ensembles(test: Any) -> Points:
+    """The first k base models alone, always evaluated in full: what training with k rounds gives."""
+    T = test.values.shape[1]
+    running = np.full(len(test.full), test.base)
+    points = []
+    for k in range(1, T + 1):
+        running += test.values[:, k - 1]
+        score = running * (T / k) if test.average else running
+        points.append((float(np.mean((score >= test.threshold) != test.positive)), float(k)))
+    return points
+
+
 def at_level(points: Points, level: float) -> float:
     """Mean base models with at most `level` disagreement, in a line between neighbouring points in log
     base models; NaN where no point is within the level."""
@@ -201,8 +214,8 @@ def at_level(points: Points, level: float) -> float:
     return float(best)
 
 
-def run_pair(name: str, pair: Pair, seed: int) -> dict[str, list[float]]:
-    """Base models at every level, by method."""
+def run_pair(pair: Pair, seed: int) -> dict[str, Points]:
+    """Every method's curve."""
     load, make, quit, n_train = pair
     X, y = load(seed)
     model = make(seed).fit(X[:n_train], y[:n_train])
@@ -210,8 +223,48 @@ def run_pair(name: str, pair: Pair, seed: int) -> dict[str, list[float]]:
     n_fit = min(FIT_ROWS, (len(X) - n_train) // 2)
     fit = ensemble.scores(X[n_train : n_train + n_fit])
     test = ensemble.scores(X[n_train + n_fit :][:100_000])
-    curves = methods(fit, test, y[n_train : n_train + n_fit], quit, seed)
-    return {method: [at_level(p, level) for level in LEVELS] for method, p in curves.items()}
+    return methods(fit, test, y[n_train : n_train + n_fit], quit, seed)
+
+
+def draw(curves: dict[str, dict[str, Points]], path: Path) -> None:
+    """Mean base models against disagreement, a panel per pair, best published methods in grey."""
+    from matplotlib.figure import Figure
+
+    rows = -(-len(curves) // 3)
+    figure = Figure(figsize=(12, 3.6 * rows), layout="constrained")
+    panels = figure.subplots(rows, 3, squeeze=False).ravel()
+    for axes, (name, by_method) in zip(panels, curves.items(), strict=False):
+        for method, points in by_method.items():
+            share, models = np.array(sorted(points, key=lambda p: p[1])).T
+            shown = (share > 2e-4) & (share < 0.03)
+            style = {"color": "#b8b8b8", "linewidth": 0.9, "zorder": 1}
+            if method == "qwyc":
+                style = {"color": "#1f5fa8", "linewidth": 2.4, "zorder": 3, "label": "qwyc"}
+            elif method == "QWYC*":
+                style = {
+                    "color": "#c4501b",
+                    "linewidth": 1.8,
+                    "zorder": 2,
+                    "label": "QWYC* (the paper)",
+                }
+            elif method == "margin rule":
+                style |= {"linestyle": "--", "color": "#777777", "label": "margin rule"}
+            elif method == "Fan, natural":
+                style |= {"label": "Fan and Algorithm 2, fixed orders"}
+            if method != "smaller ensemble":
+                axes.plot(100 * share[shown], models[shown], **style)
+        axes.set(title=name, xscale="log", yscale="log")
+        axes.set_xticks([0.03, 0.1, 0.25, 0.5, 1, 2], ["0.03", "0.1", "0.25", "0.5", "1", "2"])
+        axes.minorticks_off()
+        axes.spines[["top", "right"]].set_visible(False)
+    for axes in panels[len(curves) :]:
+        axes.set_visible(False)
+    for axes in panels[::3]:
+        axes.set_ylabel("mean base models per row")
+    for axes in panels[: len(curves)][-3:]:
+        axes.set_xlabel("test decisions that differ, %")
+    panels[0].legend(frameon=False, fontsize=8)
+    figure.savefig(path, dpi=110)
 
 
 def main() -> None:
@@ -225,11 +278,20 @@ def main() -> None:
     console = Console(width=110)
     rows: list[list[Any]] = []
     ratios: dict[str, list[float]] = {}
+    curves: dict[str, dict[str, Points]] = {}
     for name, pair in pairs(options.trees).items():
         if options.only is not None and not any(word in name for word in options.only):
             continue
         started = time.perf_counter()
-        runs = [run_pair(name, pair, seed) for seed in range(options.seeds)]
+        found = [run_pair(pair, seed) for seed in range(options.seeds)]
+        curves[name] = found[0]
+        runs = [
+            {
+                method: [at_level(points, level) for level in LEVELS]
+                for method, points in run.items()
+            }
+            for run in found
+        ]
         table = Table(title=name, box=box.SIMPLE_HEAD, title_justify="left")
         table.add_column("mean base models at test disagreement")
         for level in LEVELS:
@@ -256,6 +318,7 @@ def main() -> None:
         )
     with options.output.open("w", newline="") as file:
         csv.writer(file).writerows([["pair", "method", "seed", "level", "base models"], *rows])
+    draw(curves, options.output.with_suffix(".png"))
 
 
 if __name__ == "__main__":

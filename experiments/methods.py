@@ -63,7 +63,9 @@ def joint(bench: Bench, done: Done) -> list[Point]:
     """QWYC*: Algorithm 1, order and thresholds together."""
     points = []
     for alpha in bench.setting.alphas:
-        policy = qwyc.fit_policy(bench.fitting, alpha=alpha, order="joint", progress=False)
+        policy = qwyc.fit_policy(
+            bench.fitting, alpha=alpha, order="joint", rule="threshold", progress=False
+        )
         points.append(bench.point(policy, "qwyc", "joint", alpha))
         done(f"QWYC*, alpha {alpha:.2%}")
     return points
@@ -80,6 +82,7 @@ def fixed_orders(bench: Bench, done: Done) -> tuple[list[Point], dict[tuple[str,
                     bench.fitting,
                     alpha=alpha,
                     order=order,
+                    rule="threshold",
                     labels=bench.data.y,
                     seed=seed or 0,
                     progress=False,

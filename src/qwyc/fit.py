@@ -4,6 +4,7 @@ and, as the paper writes them, in `reference.py`."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -74,12 +75,10 @@ def fit_policy(
     gamma, bin_width : of rule "fan". Without gamma, the smallest that keeps `alpha` in the sample;
         without bin_width, 1% of the full score's deviation.
     """
-    matrix, beta, c = _check(scores, threshold, costs)
     check_choice("rule", rule, RULES)
-    check_choice("quit", quit, QUITS)
     check_choice("budget", budget, BUDGETS)
-    if isinstance(order, str):
-        check_choice("order", order, ORDERS)
+    seed = check_count("seed", seed, least=0)
+    problem = _Problem.of(scores, threshold, costs, quit, threads)
     joint = isinstance(order, str) and order == "joint"
     if alpha is not None:
         check_alpha(alpha)
@@ -88,36 +87,17 @@ def fit_policy(
     if rule != "fan" and (gamma is not None or bin_width is not None):
         raise OptionError('gamma and bin_width belong to rule="fan"')
 
-    seed = check_count("seed", seed, least=0)
-    fixed = None
-    if not joint:
-        fixed = fixed_order(
-            order, matrix, threshold=beta, costs=c, labels=labels, seed=seed, threads=threads
-        )
-    if rule == "fan" and fixed is not None:
-        return _fit_fan(matrix, fixed, beta, c, quit, alpha, gamma, bin_width, threads)
-    if rule == "stopping" and fixed is not None:
-        return _fit_stopping(matrix, fixed, beta, c, quit, alpha, threads, progress)
-    T = matrix.values.shape[1]
-    with progress_reporter(progress, "Fitting order and thresholds", T) as report:
-        found, lower, upper = _native.fit_thresholds(
-            np.ascontiguousarray(matrix.values.T),
-            matrix.base,
-            (matrix.full >= beta).view(np.uint8),
-            c,
-            np.empty(0, dtype=np.int32) if fixed is None else fixed,
-            allowed_disagreements(alpha or 0.0, len(matrix.full)),
-            quit in ("both", "negative"),
-            quit in ("both", "positive"),
-            budget == "split",
-            thread_count(threads),
-            report,
-        )
-    if rule == "fan":  # Algorithm 1's order, Fan's thresholds
-        return _fit_fan(matrix, found, beta, c, quit, alpha, gamma, bin_width, threads)
-    if rule == "stopping":  # Algorithm 1's order, thresholds by optimal stopping
-        return _fit_stopping(matrix, found, beta, c, quit, alpha, threads, progress)
-    return Policy(order=found, lower=lower, upper=upper, threshold=beta, costs=c)
+    fixed = None if joint else problem.order(order, labels, seed)
+    if rule == "threshold" or fixed is None:
+        policy = problem.fit_thresholds(fixed, alpha or 0.0, budget == "split", progress)
+        if rule == "threshold":
+            return policy
+        fixed = policy.order  # Algorithm 1's order, with the thresholds of another rule
+    if rule == "fan":
+        return problem.fit_fan(fixed, alpha, gamma, bin_width)
+    path = problem.fit_path(fixed, progress)
+    allowed = allowed_disagreements(alpha or 0.0, len(problem.matrix.full))
+    return stopping.at_alpha(path, problem.matrix, allowed, threads=threads)
 
 
 def fit_fan_path(
@@ -136,16 +116,9 @@ def fit_fan_path(
     """Fan's rule at every gamma, cautious where gamma is large; options as for `fit_policy`.
 
     The order may be any but "joint", which needs an alpha."""
-    matrix, beta, c = _check(scores, threshold, costs)
-    check_choice("quit", quit, QUITS)
-    if isinstance(order, str):
-        check_choice("order", order, FIXED)
-    fixed = fixed_order(
-        order, matrix, threshold=beta, costs=c, labels=labels, seed=seed, threads=threads
-    )
-    fitted = fit_fan(
-        matrix, fixed, threshold=beta, costs=c, quit=quit, gamma=1.0, bin_width=bin_width
-    )
+    problem = _Problem.of(scores, threshold, costs, quit, threads)
+    check_fixed(order)
+    fitted = problem.fit_fan(problem.order(order, labels, seed), None, 1.0, bin_width)
     return at_gammas(fitted, gammas)
 
 
@@ -164,78 +137,112 @@ def fit_path(
     """Policies by optimal stopping from "never quit" to "quit at once"; options as for `fit_policy`.
 
     The order may be any but "joint", which needs an alpha."""
-    matrix, beta, c = _check(scores, threshold, costs)
-    check_choice("quit", quit, QUITS)
+    problem = _Problem.of(scores, threshold, costs, quit, threads)
+    check_fixed(order)
+    return problem.fit_path(problem.order(order, labels, seed), progress)
+
+
+def check_fixed(order: Order) -> None:
+    """Raise for a name that is not of an order fixed beforehand."""
     if isinstance(order, str):
         check_choice("order", order, FIXED)
-    fixed = fixed_order(
-        order, matrix, threshold=beta, costs=c, labels=labels, seed=seed, threads=threads
-    )
-    return _stopping_path(matrix, fixed, beta, c, quit, threads, progress)
 
 
-def _check(
-    scores: Any, threshold: Any, costs: Any
-) -> tuple[ScoreMatrix, float, npt.NDArray[np.float64]]:
-    matrix = scores if isinstance(scores, ScoreMatrix) else ScoreMatrix.from_array(scores)
-    N, T = matrix.values.shape
-    if N == 0:
-        raise InputError("scores have no rows; fitting needs a sample")
-    for t in range(T):
-        if not np.isfinite(matrix.values[:, t]).all():
-            raise InputError(f"scores must be finite; those of base model {t} are not")
-    beta = check_number("threshold", matrix.threshold if threshold is None else threshold)
-    return matrix, beta, check_costs(costs, T)
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """What every way of fitting needs, checked."""
 
+    matrix: ScoreMatrix
+    threshold: float
+    costs: npt.NDArray[np.float64]
+    quit: str
+    threads: int | None
 
-def _fit_fan(
-    matrix: ScoreMatrix,
-    order: npt.NDArray[np.int32],
-    beta: float,
-    costs: npt.NDArray[np.float64],
-    quit: str,
-    alpha: float | None,
-    gamma: float | None,
-    bin_width: float | None,
-    threads: int | None,
-) -> FanPolicy:
-    fitted = fit_fan(
-        matrix, order, threshold=beta, costs=costs, quit=quit, gamma=1.0, bin_width=bin_width
-    )
-    if gamma is not None:
-        return at_gammas(fitted, [gamma])[0]
-    assert alpha is not None  # fit_policy asks for one of the two
-    return at_alpha(fitted, matrix, alpha, threads)
+    @classmethod
+    def of(
+        cls, scores: Any, threshold: Any, costs: Any, quit: str, threads: int | None
+    ) -> _Problem:
+        check_choice("quit", quit, QUITS)
+        matrix = scores if isinstance(scores, ScoreMatrix) else ScoreMatrix.from_array(scores)
+        N, T = matrix.values.shape
+        if N == 0:
+            raise InputError("scores have no rows; fitting needs a sample")
+        for t in range(T):
+            if not np.isfinite(matrix.values[:, t]).all():
+                raise InputError(f"scores must be finite; those of base model {t} are not")
+        beta = check_number("threshold", matrix.threshold if threshold is None else threshold)
+        return cls(matrix, beta, check_costs(costs, T), quit, threads)
 
-
-def _fit_stopping(
-    matrix: ScoreMatrix,
-    order: npt.NDArray[np.int32],
-    beta: float,
-    costs: npt.NDArray[np.float64],
-    quit: str,
-    alpha: float | None,
-    threads: int | None,
-    progress: ProgressOption,
-) -> Policy:
-    assert alpha is not None  # fit_policy asks for it
-    path = _stopping_path(matrix, order, beta, costs, quit, threads, progress)
-    allowed = allowed_disagreements(alpha, len(matrix.full))
-    return stopping.at_alpha(path, matrix, allowed, threads=threads)
-
-
-def _stopping_path(
-    matrix: ScoreMatrix,
-    order: npt.NDArray[np.int32],
-    beta: float,
-    costs: npt.NDArray[np.float64],
-    quit: str,
-    threads: int | None,
-    progress: ProgressOption,
-) -> stopping.Path:
-    with progress_reporter(progress, "Fitting thresholds", stopping.MOST_MEMBERS) as report:
-        path = stopping.fit_path(
-            matrix, order, threshold=beta, costs=costs, quit=quit, threads=threads, report=report
+    def order(self, order: Order, labels: Any, seed: int) -> npt.NDArray[np.int32]:
+        if isinstance(order, str):
+            check_choice("order", order, ORDERS)
+        return fixed_order(
+            order,
+            self.matrix,
+            threshold=self.threshold,
+            costs=self.costs,
+            labels=labels,
+            seed=check_count("seed", seed, least=0),
+            threads=self.threads,
         )
-        report(stopping.MOST_MEMBERS)
-    return path
+
+    def fit_thresholds(
+        self,
+        order: npt.NDArray[np.int32] | None,
+        alpha: float,
+        split_budget: bool,
+        progress: ProgressOption,
+    ) -> Policy:
+        """Algorithm 2 along an order, or Algorithm 1 where there is none."""
+        matrix, T = self.matrix, self.matrix.values.shape[1]
+        with progress_reporter(progress, "Fitting order and thresholds", T) as report:
+            found, lower, upper = _native.fit_thresholds(
+                np.ascontiguousarray(matrix.values.T),
+                matrix.base,
+                (matrix.full >= self.threshold).view(np.uint8),
+                self.costs,
+                np.empty(0, dtype=np.int32) if order is None else order,
+                allowed_disagreements(alpha, len(matrix.full)),
+                self.quit in ("both", "negative"),
+                self.quit in ("both", "positive"),
+                split_budget,
+                thread_count(self.threads),
+                report,
+            )
+        return Policy(found, lower, upper, self.threshold, self.costs)
+
+    def fit_fan(
+        self,
+        order: npt.NDArray[np.int32],
+        alpha: float | None,
+        gamma: float | None,
+        bin_width: float | None,
+    ) -> FanPolicy:
+        """Fan's rule at gamma, or at the smallest gamma that keeps alpha."""
+        fitted = fit_fan(
+            self.matrix,
+            order,
+            threshold=self.threshold,
+            costs=self.costs,
+            quit=self.quit,
+            gamma=1.0,
+            bin_width=bin_width,
+        )
+        if gamma is not None:
+            return at_gammas(fitted, [gamma])[0]
+        return at_alpha(fitted, self.matrix, alpha or 0.0, self.threads)
+
+    def fit_path(self, order: npt.NDArray[np.int32], progress: ProgressOption) -> stopping.Path:
+        """Optimal stopping along an order."""
+        with progress_reporter(progress, "Fitting thresholds", stopping.MOST_MEMBERS) as report:
+            path = stopping.fit_path(
+                self.matrix,
+                order,
+                threshold=self.threshold,
+                costs=self.costs,
+                quit=self.quit,
+                threads=self.threads,
+                report=report,
+            )
+            report(stopping.MOST_MEMBERS)
+        return path
