@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -14,7 +15,7 @@ import numpy.typing as npt
 from qwyc import InputError, MissingDependencyError
 from qwyc.datasets import load_adult
 
-BESIDE = Path(__file__).parents[2] / "shared" / "data"  # next to a checkout
+BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"  # next to a checkout
 NOMAO = ("nomao_train.parquet", "nomao_test.parquet")
 HOW_TO_GET = (
     "Put nomao_train.parquet and nomao_test.parquet (118 feature columns and `label`, 0 or 1) into a "
@@ -134,7 +135,9 @@ def _objects(column: Any) -> npt.NDArray[np.object_]:
 def _nomao_openml() -> tuple[Any, ...]:
     fetch = need("sklearn.datasets", "scikit-learn").fetch_openml
     try:
-        bunch = fetch(name="nomao", version=1, as_frame=False, parser="liac-arff")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of every retry; the error below says it once
+            bunch = fetch(name="nomao", version=1, as_frame=False, parser="liac-arff")
     except Exception as error:  # of many kinds: no network, no such page, a damaged download
         raise InputError(f"cannot fetch Nomao from OpenML ({error}). {HOW_TO_GET}") from None
     X = np.asarray(bunch.data, dtype=np.float32)

@@ -35,7 +35,9 @@ def test_individual_mse_sorts_by_each_ones_own_error(average):
     policy = qwyc.fit_policy(matrix, alpha=0.1, order="individual-mse", labels=y.astype(int))
     votes = matrix.values * (matrix.values.shape[1] if average else 1)
     partial = votes + matrix.base
-    truth = y.astype(float) if average else np.where(y, 1, -1) + matrix.threshold
+    side = np.where(y, 1, -1)
+    size = np.mean(side * (matrix.full - matrix.threshold))
+    truth = y.astype(float) if average else size * side + matrix.threshold
     errors = ((partial - truth[:, None]) ** 2).mean(axis=0)
     np.testing.assert_array_equal(policy.order, np.argsort(errors))
 

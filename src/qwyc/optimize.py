@@ -142,7 +142,7 @@ def _certified(
 ) -> Classifier:
     """Fit a path on one part of the sample, take the boldest policy that the other part certifies."""
     fit_rows, held_out = split_sample(len(scores.full), alpha, confidence, groups, seed)
-    fitting, certifying = scores.take(fit_rows), scores.take(held_out)
+    fitting = scores.take(fit_rows)
     weights = (1.0, 1.0)
     if isinstance(alpha, dict):  # what is allowed less often costs more
         mean = 2 / (1 / alpha["negative"] + 1 / alpha["positive"])
@@ -160,14 +160,14 @@ def _certified(
             report=report,
         )
         report(MOST_MEMBERS)
-    flips, mean_models, mean_cost = path.flips(certifying, threads=threads)
+    certified = path.flips(scores, rows=held_out, threads=threads)
     evidence = Evidence(
         rows=len(held_out),
-        flips=flips,
-        mean_models=mean_models,
-        mean_cost=mean_cost,
+        flips=certified.counts,
+        mean_models=certified.mean_models,
+        mean_cost=certified.mean_cost,
         fit_rows=len(fit_rows),
-        fit_flips=path.flips(fitting, threads=threads)[0],
+        fit_flips=path.flips(fitting, threads=threads).counts,
         seed=seed,
         sample=scores.digest,
     )

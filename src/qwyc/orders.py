@@ -46,8 +46,9 @@ def fixed_order(
 def mse_target(
     matrix: ScoreMatrix, labels: Any, threshold: float, order: str
 ) -> npt.NDArray[np.float64]:
-    """What the base models should add up to, (N,): the label as 0 or 1 for an average of votes, and
-    as threshold - 1 or threshold + 1 for a sum; less the base."""
+    """What the base models should add up to, (N,), less the base: the label as 0 or 1 for an average
+    of votes; for a sum threshold + c or - c, with c how far the full score is on the label's side on
+    average, so that the target is of the scores' own size."""
     if labels is None:
         raise OptionError(
             f"order={order!r} compares base models with the truth: pass labels, one per row; "
@@ -69,7 +70,9 @@ def mse_target(
     positive = y > 0
     if matrix.average:
         return positive.astype(np.float64) - matrix.base
-    return np.where(positive, 1.0, -1.0) + (threshold - matrix.base)
+    side = np.where(positive, 1.0, -1.0)
+    size = float(np.mean(side * (matrix.full - threshold)))
+    return (size if size > 0 else 1.0) * side + (threshold - matrix.base)
 
 
 def individual_mse(matrix: ScoreMatrix, target: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:

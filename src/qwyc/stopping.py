@@ -65,20 +65,38 @@ class Path:
         raise OptionError("the policy is not on this path")
 
     def flips(
-        self, matrix: ScoreMatrix, *, threads: int | None = None
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """On known scores: disagreements (K, 2), full-positive rows called negative and the reverse;
-        mean base models (K,) and mean cost (K,) per row."""
-        positive = matrix.full >= self.threshold
+        self,
+        matrix: ScoreMatrix,
+        *,
+        rows: npt.NDArray[np.intp] | None = None,
+        threads: int | None = None,
+    ) -> Flips:
+        """What every member does on known scores, or on some rows of them."""
+        chosen = slice(None) if rows is None else rows
+        positive = (matrix.full >= self.threshold)[chosen]
         counts = np.zeros((len(self), 2), dtype=np.int64)
         models, cost = np.zeros(len(self)), np.zeros(len(self))
         for k in range(len(self)):
-            decisions = self[k].apply(matrix, threads=threads)
-            counts[k, 0] = np.count_nonzero((decisions.label == 0) & positive)
-            counts[k, 1] = np.count_nonzero((decisions.label == 1) & ~positive)
-            models[k] = decisions.steps.mean()
-            cost[k] = self[k].mean_cost(decisions.steps)
-        return counts, models, cost
+            policy = self[k]
+            decisions = policy.apply(matrix, threads=threads)  # all rows: no copy of the matrix
+            label, steps = decisions.label[chosen], decisions.steps[chosen]
+            counts[k] = (
+                np.count_nonzero((label == 0) & positive),
+                np.count_nonzero((label == 1) & ~positive),
+            )
+            models[k], cost[k] = steps.mean(), policy.mean_cost(steps)
+        return Flips(counts, models, cost)
+
+
+@dataclass(frozen=True, eq=False)
+class Flips:
+    """What the K members of a path did on some rows."""
+
+    counts: npt.NDArray[
+        np.int64
+    ]  # (K, 2) full-positive called negative, full-negative called positive
+    mean_models: npt.NDArray[np.float64]  # (K,) base models per row
+    mean_cost: npt.NDArray[np.float64]  # (K,)
 
 
 def fit_path(
@@ -137,7 +155,7 @@ def at_alpha(
     path: Path, matrix: ScoreMatrix, allowed: int, *, threads: int | None = None
 ) -> Policy:
     """The boldest policy up to the first with more than `allowed` disagreements on these rows."""
-    counts, _, _ = path.flips(matrix, threads=threads)
+    counts = path.flips(matrix, threads=threads).counts
     over = np.flatnonzero(counts.sum(axis=1) > allowed)
     return path[int(over[0]) - 1 if len(over) else len(path) - 1]
 
