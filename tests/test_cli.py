@@ -125,3 +125,13 @@ def test_verify_says_what_is_wrong(saved, arguments, message):
     assert done.returncode == 2
     assert message in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_reproduce_runs_from_the_command_line(tmp_path):
+    done = run("reproduce", "adult", "--reduced", "-o", "here", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    names = {path.name for path in (tmp_path / "here").iterdir()}
+    assert {"points.csv", "report.md", "accuracy.png", "differences.png"} <= names
+    unknown = run("reproduce", "iris", cwd=tmp_path)
+    assert unknown.returncode == 2
+    assert "iris" in unknown.stderr

@@ -1,28 +1,14 @@
 """The paper's experiments: the small version end to end, and the verdicts on made-up results."""
 
 import csv
-import importlib
 import io
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from qwyc.experiments import claims, curves, data, reproduce
 from rich.console import Console
 
 import qwyc
-
-try:
-    importlib.import_module("qwyc_experiments.reproduce")
-    PACKAGE = "qwyc_experiments"
-except ImportError:  # not installed as a package: from the checkout
-    sys.path.insert(0, str(Path(__file__).parents[1]))
-    PACKAGE = "experiments"
-
-reproduce, claims, curves, data = (
-    importlib.import_module(f"{PACKAGE}.{name}")
-    for name in ("reproduce", "claims", "curves", "data")
-)
 
 FILES = {"points.csv", "accuracy.png", "differences.png", "histograms.png", "report.md"}
 
