@@ -21,6 +21,10 @@ BaseModel = Callable[[Any], Any]
 MEASURED_PASSES = 3
 
 
+def _as_they_are(X: Any) -> Any:
+    return X
+
+
 @dataclass(frozen=True, eq=False)
 class BaseModels:
     """T callables that add up to an ensemble: each takes rows and gives one score per row, (n,), or
@@ -34,9 +38,7 @@ class BaseModels:
     divisor: float = 1.0
     threshold: float = 0.0
     classes: npt.NDArray[Any] = field(default_factory=lambda: np.array([0, 1]))
-    prepare: Callable[[Any], Any] = lambda X: (
-        X
-    )  # checks rows, and gives them as base models take them
+    prepare: Callable[[Any], Any] = _as_they_are  # checks rows, gives them as base models take them
 
     def __post_init__(self) -> None:
         for t, model in enumerate(self.models):
