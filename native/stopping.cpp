@@ -14,8 +14,8 @@ namespace {
 constexpr int64_t kSegment = 16;     // steps between running sums that are kept
 constexpr int64_t kChunk = 8192;     // rows that a thread takes at once
 constexpr int64_t kFewestRows = 40;  // a step that fewer rows reach keeps its thresholds
-constexpr int64_t kMostBins = 48;
-constexpr int64_t kRowsPerBin = 75;
+constexpr int64_t kMostBins = 96;
+constexpr int64_t kRowsPerBin = 20;
 constexpr double kPseudoRows = 50;  // weight of the pooled deviation in a bin's
 
 // The normal distribution's cumulative function on a grid, linear in between (error below 1e-5).

@@ -158,7 +158,7 @@ def draw(decisions: Decisions, n_models: int, path: Path) -> None:
         xlabel="base models used by a row",
         ylabel="rows (log scale)",
         yscale="log",
-        xlim=(0, n_models),
+        xlim=(0, n_models + 10),
     )
     right.set_title("Few rows need them all")
     for axes in (left, right):

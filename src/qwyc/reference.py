@@ -221,7 +221,7 @@ def sweep(
 def _outlook(g: Array, f: Array) -> tuple[Array, Array, Array]:
     """Mean and deviation of the full score f given the running sum g (sorted), in equal-count bins."""
     n = len(g)
-    bins = max(1, min(48, n // 75))
+    bins = max(1, min(96, n // 20))
     edges = [b * n // bins for b in range(bins + 1)]
     parts = [slice(a, b) for a, b in itertools.pairwise(edges)]
     centre, mean = (np.array([v[part].mean() for part in parts]) for v in (g, f))
