@@ -14,7 +14,7 @@ PACKAGE = ROOT / "src" / "qwyc"
 # -> Classifier -> artifact. A module may import only what stands here beside it.
 ALLOWED = {
     "errors": set(),
-    "threads": {"errors"},
+    "threads": {"options"},
     "progress": set(),
     "datasets": set(),
     "reference": set(),
@@ -24,7 +24,7 @@ ALLOWED = {
     "rows": {"errors"},
     "categories": {"errors"},
     "tables": {"categories", "errors"},
-    "policy": {"_native", "errors", "scores", "threads"},
+    "policy": {"_native", "errors", "options", "scores", "threads"},
     "fan": {"_native", "errors", "options", "policy", "scores", "threads"},
     "orders": {"_native", "errors", "scores", "threads"},
     "border": set(),
