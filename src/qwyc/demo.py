@@ -29,6 +29,7 @@ REPEATS = 15
 def run(console: Console, alpha: float, confidence: float, file: Path, picture: Path) -> None:
     """Train, optimise, compare on the test rows, save the classifier and draw the picture."""
     xgboost = _require("xgboost")
+    _require("sklearn")  # XGBClassifier needs it
     _require("matplotlib")
     check_alpha(alpha)
     if picture.suffix.lower() not in (".png", ".pdf", ".svg"):
