@@ -146,7 +146,9 @@ class BaseModels:
     def costs(self, X: Any, how: str, *, threads: int | None = None) -> npt.NDArray[np.float64]:
         """Microseconds a row that each base model takes on X here, (T,); `how` must be "measured"."""
         check_choice("costs", how, ("measured",))
-        n = row_count(X)
+        n, X = row_count(X), self.prepare(X)
+        if n == 0:
+            raise InputError("X has no rows; costs are measured on rows")
         costs = np.empty(len(self.models))
         for t in range(len(self.models)):
             spent = []

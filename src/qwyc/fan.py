@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc import _native
-from qwyc.errors import InputError, OptionError
+from qwyc.errors import OptionError
 from qwyc.options import allowed_disagreements, check_number
 from qwyc.policy import Decisions, mean_cost
 from qwyc.scores import ScoreMatrix
@@ -58,11 +58,7 @@ class FanPolicy:
 
     def apply(self, scores: Any, *, threads: int | None = None) -> Decisions:
         """Decide rows whose scores are known: a ScoreMatrix or any (N, T) array."""
-        matrix = scores if isinstance(scores, ScoreMatrix) else ScoreMatrix.from_array(scores)
-        if matrix.values.shape[1] != self.n_models:
-            raise InputError(
-                f"scores have {matrix.values.shape[1]} base models; the policy has {self.n_models}"
-            )
+        matrix = ScoreMatrix.of(scores, n_models=self.n_models)
         positive, steps, score = _native.apply_fan(
             np.ascontiguousarray(matrix.values.T),
             matrix.base,

@@ -163,7 +163,7 @@ class _Problem:
         cls, scores: Any, threshold: Any, costs: Any, quit: str, threads: int | None
     ) -> _Problem:
         check_choice("quit", quit, QUITS)
-        matrix = scores if isinstance(scores, ScoreMatrix) else ScoreMatrix.from_array(scores)
+        matrix = ScoreMatrix.of(scores)
         N, T = matrix.values.shape
         if N == 0:
             raise InputError("scores have no rows; fitting needs a sample")

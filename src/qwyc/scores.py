@@ -41,6 +41,16 @@ class ScoreMatrix:
         return replace(self, values=np.asfortranarray(self.values[rows]), full=self.full[rows])
 
     @classmethod
+    def of(cls, scores: Any, *, n_models: int | None = None) -> ScoreMatrix:
+        """A ScoreMatrix as it is, or an array wrapped as one; of `n_models` base models where given."""
+        matrix = scores if isinstance(scores, ScoreMatrix) else cls.from_array(scores)
+        if n_models is not None and matrix.values.shape[1] != n_models:
+            raise InputError(
+                f"scores have {matrix.values.shape[1]} base models; the policy has {n_models}"
+            )
+        return matrix
+
+    @classmethod
     def from_array(
         cls, values: Any, *, base: float = 0.0, threshold: float = 0.0, average: bool = False
     ) -> ScoreMatrix:
