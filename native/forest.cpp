@@ -79,6 +79,7 @@ Forest<Real>::Forest(const FlatTrees<Real>& flat, int64_t n_features, const Rule
         return static_cast<int32_t>(child >= 0 ? child + node : ~(~child + leaf));
     };
     nodes_.reserve(flat.feature.size());
+    begin_.assign(flat.node_begin.begin(), flat.node_begin.end());
     for (size_t t = 0; t + 1 < flat.node_begin.size(); ++t) {
         const int64_t node = flat.node_begin[t], leaf = flat.leaf_begin[t];
         const bool single_leaf = flat.node_begin[t + 1] == node;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace qwyc {
@@ -72,17 +73,45 @@ class Forest {
     int64_t n_features() const { return n_features_; }
     const Rules& rules() const { return rules_; }
 
+    // Absolute indices of tree t's nodes, begin and end; its root, a node or the leaf ~root.
+    std::pair<int64_t, int64_t> nodes_of(int64_t t) const { return {begin_[t], begin_[t + 1]}; }
+    int64_t leaves_of(int64_t t) const { return begin_[t + 1] - begin_[t] + 1; }
+    int32_t root(int64_t t) const { return root_[t]; }
+    const Node<Real>& node(int64_t i) const { return nodes_[i]; }
+    std::span<const uint32_t> category_words(int64_t i) const {
+        return {category_words_.data() + category_begin_[i],
+                static_cast<size_t>(category_begin_[i + 1] - category_begin_[i])};
+    }
+    double leaf_value(int32_t i) const { return leaf_value_[i]; }
+    double leaf_other(int32_t i) const { return leaf_other_[i]; }
+
     // The leaf (an absolute index) that `row` (n_features,) reaches in tree t.
-    int32_t leaf(int64_t t, const Real* row) const {
-        return rules_.less_equal ? walk<true>(root_[t], row) : walk<false>(root_[t], row);
+    template <class In>
+    int32_t leaf(int64_t t, const In* row) const {
+        int32_t at = root_[t];
+        while (at >= 0) at = rules_.less_equal ? next<true>(at, row) : next<false>(at, row);
+        return ~at;
     }
 
-    // How many nodes `row` visits in tree t.
-    int32_t path_length(int64_t t, const Real* row) const {
-        int32_t visited = 0;
-        for (int32_t at = root_[t]; at >= 0; ++visited)
-            at = rules_.less_equal ? next<true>(at, row) : next<false>(at, row);
-        return visited;
+    // Several walks at once, so that one's wait for memory is another's work: walk k starts at
+    // node at[k] with row row[k], and at[k] becomes the leaf ~at[k].
+    template <int Walks, class In>
+    void walk(int32_t* at, const In* const* row) const {
+        if (rules_.less_equal)
+            walk_together<true, Walks>(at, row);
+        else
+            walk_together<false, Walks>(at, row);
+    }
+
+    // How many nodes rows (n, n_features) visit in tree t on average.
+    template <class In>
+    double mean_path_length(int64_t t, const In* rows, int64_t n) const {
+        int64_t visited = 0;
+        for (int64_t i = 0; i < n; ++i)
+            for (int32_t at = root_[t]; at >= 0; ++visited)
+                at = rules_.less_equal ? next<true>(at, rows + i * n_features_)
+                                       : next<false>(at, rows + i * n_features_);
+        return static_cast<double>(visited) / static_cast<double>(n);
     }
 
     // What leaf `i` adds to a row's running sum: the source's value as float32, divided by divisor.
@@ -108,25 +137,30 @@ class Forest {
     double finish(const FullSum& sum) const;
 
   private:
-    // The child that `row` goes to from node `at`.
-    template <bool LessEqual>
-    int32_t next(int32_t at, const Real* row) const {
+    // The child that `row` goes to from node `at`. No branch on the value: which way rows go is
+    // what a processor cannot predict.
+    template <bool LessEqual, class In>
+    int32_t next(int32_t at, const In* row) const {
         const Node<Real>& node = nodes_[at];
-        const Real x = row[node.feature];
-        bool left;
+        const Real x = static_cast<Real>(row[node.feature]);
+        bool left = LessEqual ? x <= node.threshold : x < node.threshold;
+        left |= (x != x) & ((node.flags & kDefaultLeft) != 0);
         if (node.flags & kSpecial) [[unlikely]]
             left = special_goes_left(at, x);
-        else if (x != x)
-            left = node.flags & kDefaultLeft;
-        else
-            left = LessEqual ? x <= node.threshold : x < node.threshold;
         return left ? node.left : node.right;
     }
 
-    template <bool LessEqual>
-    int32_t walk(int32_t at, const Real* row) const {
-        while (at >= 0) at = next<LessEqual>(at, row);
-        return ~at;
+    template <bool LessEqual, int Walks, class In>
+    void walk_together(int32_t* at, const In* const* row) const {
+        bool on = true;
+        while (on) {
+            on = false;
+            for (int k = 0; k < Walks; ++k) {
+                if (at[k] < 0) continue;
+                at[k] = next<LessEqual>(at[k], row[k]);
+                on |= at[k] >= 0;
+            }
+        }
     }
 
     bool special_goes_left(int32_t at, Real x) const {
@@ -149,7 +183,8 @@ class Forest {
     void check(const FlatTrees<Real>& flat) const;
 
     std::vector<Node<Real>> nodes_;
-    std::vector<int32_t> root_;  // (T,)
+    std::vector<int64_t> begin_;  // (T + 1,) nodes
+    std::vector<int32_t> root_;   // (T,)
     std::vector<int64_t> category_begin_;
     std::vector<uint32_t> category_words_;
     std::vector<double> leaf_value_, leaf_other_;

@@ -132,32 +132,6 @@ void apply_rule(std::span<const int32_t> order, double threshold, const Rule& ru
 
 }  // namespace
 
-template <class Real>
-void decide(const Forest<Real>& forest, const PolicyView& policy, const Real* rows, int64_t n,
-            const DecisionsOut& out, int threads) {
-    const int64_t width = forest.n_features(), n_trees = forest.n_trees();
-    const double base = forest.rules().base / forest.rules().divisor;
-    std::vector<int32_t> step_of(n_trees);  // (T,) the inverse of the order
-    for (int32_t r = 0; r < n_trees; ++r) step_of[policy.order[r]] = r;
-    std::vector<int32_t> leaves(n_trees * kBlock);  // by step, then row: what a full score needs
-    parallel_for(
-        n, kBlock, threads, [=, &forest, &policy, &step_of](int64_t begin, int64_t end) mutable {
-            const auto step_value = [&](int32_t r, int64_t i) {
-                const int32_t leaf = forest.leaf(policy.order[r], rows + i * width);
-                leaves[r * kBlock + (i - begin)] = leaf;
-                return forest.step_value(leaf);
-            };
-            const auto full_score = [&](int64_t i) {
-                FullSum sum = forest.start();
-                for (int64_t t = 0; t < n_trees; ++t)
-                    forest.add(sum, leaves[step_of[t] * kBlock + (i - begin)]);
-                return forest.finish(sum);
-            };
-            decide_block(static_cast<int32_t>(n_trees), policy.threshold, ThresholdRule{policy},
-                         base, begin, end, step_value, full_score, out);
-        });
-}
-
 template <class Score>
 void apply(const PolicyView& policy, const Score* values, double base, const double* full,
            int64_t n, const DecisionsOut& out, int threads) {
@@ -172,10 +146,6 @@ void apply_fan(const FanView& policy, const Score* values, double base, const do
                threads);
 }
 
-template void decide(const Forest<float>&, const PolicyView&, const float*, int64_t,
-                     const DecisionsOut&, int);
-template void decide(const Forest<double>&, const PolicyView&, const double*, int64_t,
-                     const DecisionsOut&, int);
 template void apply(const PolicyView&, const float*, double, const double*, int64_t,
                     const DecisionsOut&, int);
 template void apply(const PolicyView&, const double*, double, const double*, int64_t,

@@ -1,7 +1,8 @@
 // Quitting: evaluate base models in policy order, stop a row as soon as a threshold is crossed.
 #pragma once
 
-#include "forest.hpp"
+#include <cstdint>
+#include <span>
 
 namespace qwyc {
 
@@ -17,11 +18,6 @@ struct DecisionsOut {
     int32_t* steps;     // base models evaluated; T means complete
     double* score;      // the full score where complete, otherwise the running sum at the quit
 };
-
-// Over trees: rows (n, n_features) in C order.
-template <class Real>
-void decide(const Forest<Real>& forest, const PolicyView& policy, const Real* rows, int64_t n,
-            const DecisionsOut& out, int threads);
 
 // Over scores that are known already: values (T, n) by base model, full (n,).
 template <class Score>

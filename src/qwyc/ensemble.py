@@ -194,16 +194,15 @@ class Ensemble:
         """The full score of every row, (N,), bit for bit the source library's own."""
         return self.native.score_full(self.matrix(X), thread_count(threads))
 
+    def quitter(self, policy: Policy) -> _native.Quitter:
+        """The ensemble laid out for one policy."""
+        return _native.Quitter(
+            self.native, policy.order, policy.lower, policy.upper, policy.threshold
+        )
+
     def decide(self, X: Any, policy: Policy, *, threads: int | None = None) -> Decisions:
         """Evaluate rows in the policy's order, only as far as each needs."""
-        positive, steps, score = self.native.decide(
-            self.matrix(X),
-            policy.order,
-            policy.lower,
-            policy.upper,
-            policy.threshold,
-            thread_count(threads),
-        )
+        positive, steps, score = self.quitter(policy).decide(self.matrix(X), thread_count(threads))
         return Decisions(self.classes[positive], steps, score, steps == self.n_models)
 
     def score_at(self, probability: float) -> float:

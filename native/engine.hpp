@@ -1,0 +1,88 @@
+// Evaluation of rows through a plan: full scores, and decisions that quit early.
+#pragma once
+
+#include <memory>
+
+#include "kernels.hpp"
+#include "plan.hpp"
+#include "quit.hpp"
+
+namespace qwyc {
+
+// Every base model on every row, and full scores. Rows may be float or double, whatever Real is;
+// they are converted as the source library does. Safe to use from many threads at once.
+template <class Real>
+class FullEngine {
+  public:
+    explicit FullEngine(const Forest<Real>& forest);
+
+    // rows: (n, n_features) C order. values: (T, n), tree by tree, what each tree adds to the
+    // running sum; may be null. full: (n,) the source library's own score.
+    template <class In>
+    void score(const In* rows, int64_t n, float* values, double* full, int threads,
+               std::string_view isa = "") const;
+
+    // The rows at the given indices, full scores only.
+    template <class In>
+    void score_some(const In* rows, std::span<const int32_t> row, double* full,
+                    const Kernels& kernels) const;
+
+    // One row, without any allocation.
+    template <class In>
+    double score_one(const In* row) const;
+
+    // Seconds that each tree takes for a row on this machine, one thread, out: (T,): the median of
+    // `repeats` measurements.
+    template <class In>
+    void measure(const In* rows, int64_t n, int repeats, double* out) const;
+
+    const Forest<Real>& forest() const { return *plan_.forest; }
+
+  private:
+    template <class In>
+    class Worker;
+
+    Plan<Real> plan_;
+    std::vector<int32_t> columns_;  // all, by feature
+};
+
+// Decisions under one policy.
+template <class Real>
+class QuitEngine {
+  public:
+    // `full` completes rows that never quit; it must outlive this.
+    QuitEngine(const FullEngine<Real>& full, const PolicyView& policy);
+
+    template <class In>
+    void decide(const In* rows, int64_t n, const DecisionsOut& out, int threads,
+                std::string_view isa = "") const;
+
+    // One row, without any allocation: several trees in flight.
+    template <class In>
+    void decide_one(const In* row, const DecisionsOut& out) const;
+
+  private:
+    template <class In>
+    class Worker;
+
+    // Steps that are run without a pause; then what is left is moved together.
+    struct Segment {
+        int32_t begin, end;
+        std::vector<int32_t> encode;  // columns first needed here, by feature
+        std::vector<int32_t> keep;    // columns that are needed afterwards
+    };
+
+    std::vector<Segment> segments(std::span<const double> survival) const;
+
+    template <class In>
+    void walk_on(int32_t step, double sum, const In* row, const DecisionsOut& out) const;
+
+    const FullEngine<Real>& full_;
+    std::vector<int32_t> order_;
+    std::vector<double> lower_, upper_;
+    PolicyView policy_;
+    Plan<Real> plan_;
+    std::vector<Segment> guess_;  // for a survival curve that is usual
+};
+
+}  // namespace qwyc

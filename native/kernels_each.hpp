@@ -1,0 +1,37 @@
+// What the kernels' files need to be compiled for their own instruction set, function by function:
+// nothing that other files use is compiled for a machine that may not be there.
+#pragma once
+
+#include "kernels.hpp"
+
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+#define QWYC_X86 1
+#else
+#define QWYC_X86 0
+#endif
+
+#define QWYC_PRAGMA(text) _Pragma(#text)
+#if defined(__clang__)
+#define QWYC_TARGET_BEGIN(isa) \
+    QWYC_PRAGMA(clang attribute push(__attribute__((target(isa))), apply_to = function))
+#define QWYC_TARGET_END QWYC_PRAGMA(clang attribute pop)
+#else
+#define QWYC_TARGET_BEGIN(isa) QWYC_PRAGMA(GCC push_options) QWYC_PRAGMA(GCC target(isa))
+#define QWYC_TARGET_END QWYC_PRAGMA(GCC pop_options)
+#endif
+
+namespace qwyc {
+
+namespace portable {
+extern const Kernels table;
+}
+#if QWYC_X86
+namespace avx2 {
+extern const Kernels table;
+}
+namespace avx512 {
+extern const Kernels table;
+}
+#endif
+
+}  // namespace qwyc
