@@ -192,6 +192,71 @@ void bind_forest_methods(nb::class_<AnyForest>& cls) {
         "(T,) median seconds that each tree takes for a row here.");
 }
 
+// One row at a time from Python, with as little in between as can be. Rows that need more than
+// their numbers looked at go to `otherwise`, as does whatever is not a plain row of numbers.
+class OneRow {
+  public:
+    OneRow(const AnyQuitter& quitter, nb::object negative, nb::object positive,
+           nb::object otherwise, bool finite_only)
+        : quitter_(quitter),
+          label_{std::move(negative), std::move(positive)},
+          otherwise_(std::move(otherwise)),
+          finite_only_(finite_only) {}
+
+    nb::object call(nb::handle row) const {
+        Py_buffer view;
+        if (PyObject_CheckBuffer(row.ptr()) &&
+            PyObject_GetBuffer(row.ptr(), &view, PyBUF_FORMAT | PyBUF_ND) == 0) {
+            const bool fits = view.ndim == 1 && view.shape[0] == quitter_.n_features;
+            const char type = fits && view.format && view.format[1] == 0 ? view.format[0] : 0;
+            int positive = -1;
+            if (type == 'f') positive = decide(static_cast<const float*>(view.buf));
+            if (type == 'd') positive = decide(static_cast<const double*>(view.buf));
+            PyBuffer_Release(&view);
+            if (positive >= 0) return label_[positive];
+        }
+        PyErr_Clear();
+        return otherwise_(row);
+    }
+
+    // For Python's collector of cycles: `otherwise` usually knows who owns this.
+    static int traverse(PyObject* self, visitproc visit, void* arg) {
+#if PY_VERSION_HEX >= 0x03090000
+        Py_VISIT(Py_TYPE(self));
+#endif
+        if (!nb::inst_ready(self)) return 0;
+        const OneRow* one = nb::inst_ptr<OneRow>(self);
+        for (const nb::object* held : {&one->label_[0], &one->label_[1], &one->otherwise_})
+            Py_VISIT(held->ptr());
+        return 0;
+    }
+    static int clear(PyObject* self) {
+        OneRow* one = nb::inst_ptr<OneRow>(self);
+        for (nb::object* held : {&one->label_[0], &one->label_[1], &one->otherwise_}) held->reset();
+        return 0;
+    }
+
+  private:
+    // 1 or 0; -1 where the row holds what must be looked at.
+    template <class In>
+    int decide(const In* row) const {
+        if (finite_only_)
+            for (int64_t j = 0; j < quitter_.n_features; ++j)
+                if (!std::isfinite(row[j])) return -1;
+        uint8_t positive = 0;
+        int32_t steps = 0;
+        double score = 0;
+        std::visit(
+            [&](const auto& held) { held->engine.decide_one(row, {&positive, &steps, &score}); },
+            quitter_.held);
+        return positive;
+    }
+
+    AnyQuitter quitter_;
+    nb::object label_[2], otherwise_;
+    bool finite_only_;
+};
+
 template <class In>
 void bind_quitter_methods(nb::class_<AnyQuitter>& cls) {
     cls.def(
@@ -232,6 +297,14 @@ void bind_forest(nb::module_& m) {
         "forest"_a, "order"_a, "lower"_a, "upper"_a, "threshold"_a);
     bind_quitter_methods<float>(quitter);
     bind_quitter_methods<double>(quitter);
+
+    static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(OneRow::traverse)},
+                                  {Py_tp_clear, reinterpret_cast<void*>(OneRow::clear)},
+                                  {0, nullptr}};
+    nb::class_<OneRow>(m, "OneRow", nb::type_slots(slots), "Decides one row at a time.")
+        .def(nb::init<const AnyQuitter&, nb::object, nb::object, nb::object, bool>(), "quitter"_a,
+             "negative"_a, "positive"_a, "otherwise"_a, "finite_only"_a)
+        .def("__call__", &OneRow::call, "row"_a, "The class of one row, (n_features,).");
 }
 
 }  // namespace qwyc

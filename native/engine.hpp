@@ -82,6 +82,7 @@ class QuitEngine {
     std::vector<double> lower_, upper_;
     PolicyView policy_;
     Plan<Real> plan_;
+    int32_t last_ = 0;            // no row quits at this step or later
     std::vector<Segment> guess_;  // for a survival curve that is usual
 };
 

@@ -80,7 +80,8 @@ class FullEngine<Real>::Worker {
 
     void start(const int32_t* row, int64_t begin, int32_t n) {
         const In* first = row ? rows_ : rows_ + begin * width();
-        encode(kernels_, plan_, columns_, first, width(), row, n, codes_.data(), kChunk);
+        kernels_.template reading<In, Real>().encode(plan_, columns_, first, width(), row, n,
+                                                     codes_.data(), kChunk);
         const FullSum nothing = plan_.forest->start();
         std::fill_n(single_, kChunk, nothing.single);
         std::fill_n(value_, kChunk, nothing.value);
@@ -91,7 +92,8 @@ class FullEngine<Real>::Worker {
         const Forest<Real>& forest = *plan_.forest;
         const SmallTree& tree = plan_.small[t];
         if (tree.n_leaves == 0) {
-            walk_rows(forest, t, rows, width(), row, n, leaf_);
+            kernels_.template reading<In, Real>().walk(forest, forest.root(t), rows, width(), row,
+                                                       n, leaf_);
             for (int32_t i = 0; i < n; ++i) {
                 FullSum sum{single_[i], value_[i], other_[i]};
                 forest.add(sum, leaf_[i]);
@@ -155,7 +157,8 @@ void FullEngine<Real>::score(const In* rows, int64_t n, float* values, double* f
                              std::string_view isa) const {
     const Kernels& chosen = kernels(isa);
     Worker<In> worker(*this, chosen, rows);
-    parallel_for(n, kChunk, threads, [=](int64_t begin, int64_t end) mutable {
+    const int64_t chunk = std::min<int64_t>(kChunk, most_rows(forest().n_features()));
+    parallel_for(n, chunk, threads, [=](int64_t begin, int64_t end) mutable {
         worker.run(nullptr, begin, static_cast<int32_t>(end - begin),
                    values ? values + begin : nullptr, n, full + begin);
     });

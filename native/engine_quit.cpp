@@ -2,6 +2,7 @@
 #include <bit>
 #include <limits>
 
+#include "cuts.hpp"
 #include "engine.hpp"
 #include "parallel.hpp"
 #include "worker.hpp"
@@ -11,7 +12,8 @@ namespace qwyc {
 namespace {
 
 constexpr int64_t kBlockBytes = 1 << 18;  // of codes: a block stays in the second cache
-constexpr int32_t kMostBlock = 4096;      // rows
+constexpr int32_t kMostBlock = 16384;     // rows
+constexpr int32_t kShown = 2048;          // rows that show the survival curve
 constexpr int32_t kLongestSegment = 128;  // steps
 
 // Costs for one row, in nanoseconds, measured on a 2023 Xeon with AVX-512. Only their ratios
@@ -29,6 +31,8 @@ QuitEngine<Real>::QuitEngine(const FullEngine<Real>& full, const PolicyView& pol
       upper_(policy.upper.begin(), policy.upper.end()),
       policy_{order_, lower_, upper_, policy.threshold},
       plan_(full.forest(), order_) {
+    for (int32_t r = 0; r + 1 < plan_.n_steps(); ++r)
+        if (lower_[r] > -kInf || upper_[r] < kInf) last_ = r + 1;
     std::vector<double> usual(order_.size());
     for (size_t r = 0; r < usual.size(); ++r) usual[r] = 1.0 / (1.0 + static_cast<double>(r) / 6);
     guess_ = segments(usual);
@@ -38,7 +42,7 @@ QuitEngine<Real>::QuitEngine(const FullEngine<Real>& full, const PolicyView& pol
 // long segment evaluates rows that have quit, a short one moves rows more often.
 template <class Real>
 auto QuitEngine<Real>::segments(std::span<const double> survival) const -> std::vector<Segment> {
-    const int32_t last = plan_.n_steps() - 1;  // the last step needs no evaluation here
+    const int32_t last = last_;
     std::vector<double> tree_cost(last + 1, 0.0), encode_cost(last + 1, 0.0);  // prefix sums
     std::vector<double> live(last + 1, 0.0);  // columns in use both before and from a step on
     for (int32_t r = 0; r < last; ++r) {
@@ -120,8 +124,9 @@ class QuitEngine<Real>::Worker {
             const int32_t words = words_of(left);
             std::fill_n(alive_.begin(), words, ~uint64_t{0});
             if (left % 64 != 0) alive_[words - 1] = (uint64_t{1} << left % 64) - 1;
-            encode(*kernels_, plan, segment.encode, rows, width,
-                   segment.begin == 0 ? nullptr : row_.data(), left, codes_.data(), stride_);
+            kernels_->template reading<In, Real>().encode(
+                plan, segment.encode, rows, width, segment.begin == 0 ? nullptr : row_.data(), left,
+                codes_.data(), stride_);
             for (int32_t w = 0; w < words; w += kChunk / 64)
                 run_chunk(segment, w, words, rows, out);
             left = kernels_->compact(alive_.data(), words, codes_.data(), stride_, segment.keep,
@@ -161,7 +166,8 @@ class QuitEngine<Real>::Worker {
                 walked_[n] = chunk.row[at_[n]];
                 ++n;
             }
-        walk_rows(forest, engine_->order_[step], rows, forest.n_features(), walked_, n, leaf_);
+        kernels_->template reading<In, Real>().walk(forest, forest.root(engine_->order_[step]),
+                                                    rows, forest.n_features(), walked_, n, leaf_);
         for (int32_t i = 0; i < n; ++i) values_[at_[i]] = forest.step_value(leaf_[i]);
     }
 
@@ -201,10 +207,9 @@ template <class In>
 void QuitEngine<Real>::walk_on(int32_t step, double sum, const In* row,
                                const DecisionsOut& out) const {
     const Forest<Real>& forest = *plan_.forest;
-    const int32_t last = plan_.n_steps() - 1;
     int32_t leaf[kWalks];
-    for (; step < last; step += kWalks) {
-        const int32_t end = std::min(step + kWalks, last);
+    for (; step < last_; step += kWalks) {
+        const int32_t end = std::min(step + kWalks, last_);
         walk_trees(forest, order_.data(), step, end, row, leaf);
         for (int32_t r = step; r < end; ++r) {
             sum += forest.step_value(leaf[r - step]);
@@ -236,10 +241,12 @@ void QuitEngine<Real>::decide(const In* rows, int64_t n, const DecisionsOut& out
     const Kernels& chosen = kernels(isa);
     const auto n_columns = static_cast<int64_t>(plan_.columns.size());
     const int64_t fits = kBlockBytes / std::max<int64_t>(n_columns, 1) / kChunk * kChunk;
-    const int64_t block = std::min(n, std::clamp<int64_t>(fits, kChunk, kMostBlock));
+    const int64_t share = (n / std::max(threads, 1) / kChunk + 1) * kChunk;  // work for all
+    const int64_t block = std::min({n, share, most_rows(plan_.forest->n_features()),
+                                    std::clamp<int64_t>(fits, kChunk, kMostBlock)});
     Worker<In> worker(*this, chosen, rows, static_cast<int32_t>(block), out);
     // The first blocks show how many rows reach each step; the rest is cut accordingly.
-    const int64_t shown = n >= 16 * block ? block : 0;
+    const int64_t shown = n >= 8 * kShown ? std::min<int64_t>(block, kShown) : 0;
     std::vector<Segment> fitted;
     if (shown > 0) {
         worker.run(guess_, 0, static_cast<int32_t>(shown));

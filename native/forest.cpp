@@ -28,8 +28,8 @@ void require_offsets(std::span<const int64_t> begin, size_t total, const std::st
 template <class Real>
 void Forest<Real>::check(const FlatTrees<Real>& flat) const {
     const size_t n_nodes = flat.feature.size(), n_leaves = flat.leaf_value.size();
-    constexpr size_t most = std::numeric_limits<int32_t>::max();
-    require(n_nodes < most && n_leaves < most, "more than 2^31 nodes or leaves");
+    constexpr size_t most = size_t{1} << 28;  // kernels count their 32-bit words in 32 bits
+    require(n_nodes < most && n_leaves < most, "more than 2^28 nodes or leaves");
     require(n_features_ >= 0 && n_features_ < (1 << 27), "more than 2^27 features");
     require(flat.node_begin.size() == flat.leaf_begin.size() && flat.node_begin.size() >= 2,
             "node_begin and leaf_begin must both have one entry more than there are trees");
@@ -85,10 +85,13 @@ Forest<Real>::Forest(const FlatTrees<Real>& flat, int64_t n_features, const Rule
         const bool single_leaf = flat.node_begin[t + 1] == node;
         root_.push_back(absolute(single_leaf ? ~0 : 0, node, leaf));
         for (int64_t i = node; i < flat.node_begin[t + 1]; ++i)
-            nodes_.push_back({flat.threshold[i], static_cast<uint32_t>(flat.feature[i]),
-                              flat.flags[i], absolute(flat.left[i], node, leaf),
-                              absolute(flat.right[i], node, leaf)});
+            nodes_.push_back(
+                {flat.threshold[i],
+                 static_cast<uint32_t>(flat.feature[i]),
+                 flat.flags[i],
+                 {absolute(flat.left[i], node, leaf), absolute(flat.right[i], node, leaf)}});
     }
+    for (uint8_t flags : flat.flags) special_ |= (flags & kSpecial) != 0;
     category_begin_.assign(flat.category_begin.begin(), flat.category_begin.end());
     category_words_.assign(flat.category_words.begin(), flat.category_words.end());
     leaf_value_.assign(flat.leaf_value.begin(), flat.leaf_value.end());

@@ -47,12 +47,16 @@ struct FlatTrees {
     std::span<const double> leaf_other;               // (n_leaves,) for kShares, otherwise empty
 };
 
+inline constexpr int kFeatureBits = 27;
+
+// Kernels look into nodes as arrays of numbers: the threshold, feature and flags in one word (the
+// feature in its lower bits), the children.
 template <class Real>
 struct Node {
     Real threshold;
-    uint32_t feature : 27;
-    uint32_t flags : 5;
-    int32_t left, right;  // absolute: >= 0 a node, < 0 the leaf ~child
+    uint32_t feature : kFeatureBits;
+    uint32_t flags : 32 - kFeatureBits;
+    int32_t child[2];  // left, right; absolute: >= 0 a node, < 0 the leaf ~child
 };
 
 // A full score in the making; each summation uses what it needs.
@@ -93,14 +97,31 @@ class Forest {
         return ~at;
     }
 
-    // Several walks at once, so that one's wait for memory is another's work: walk k starts at
-    // node at[k] with row row[k], and at[k] becomes the leaf ~at[k].
+    // One row through several trees at once, so that one walk's wait for memory is another's work:
+    // walk k starts at root[k], which becomes the leaf ~root[k].
     template <int Walks, class In>
-    void walk(int32_t* at, const In* const* row) const {
+    void walk(int32_t* root, const In* row) const {
+        if (nodes_.empty()) return;
         if (rules_.less_equal)
-            walk_together<true, Walks>(at, row);
+            special_ ? walk_together<true, true, Walks>(root, row)
+                     : walk_together<true, false, Walks>(root, row);
         else
-            walk_together<false, Walks>(at, row);
+            special_ ? walk_together<false, true, Walks>(root, row)
+                     : walk_together<false, false, Walks>(root, row);
+    }
+
+    // Whether some split is not a plain comparison.
+    bool special() const { return special_; }
+    const Node<Real>* nodes() const { return nodes_.data(); }
+
+    // Where x goes from a node that has one of the flags kSpecial.
+    bool special_goes_left(int32_t at, Real x) const {
+        const Node<Real>& node = nodes_[at];
+        constexpr Real zero = static_cast<Real>(1e-35f);
+        if (x != x || ((node.flags & kZeroIsMissing) && x >= -zero && x <= zero))
+            return node.flags & kDefaultLeft;
+        if (node.flags & kCategorical) return in_set(at, x) == ((node.flags & kInSetLeft) != 0);
+        return rules_.less_equal ? x <= node.threshold : x < node.threshold;
     }
 
     // How many nodes rows (n, n_features) visit in tree t on average.
@@ -139,37 +160,33 @@ class Forest {
   private:
     // The child that `row` goes to from node `at`. No branch on the value: which way rows go is
     // what a processor cannot predict.
-    template <bool LessEqual, class In>
+    template <bool LessEqual, bool Special = true, class In>
     int32_t next(int32_t at, const In* row) const {
         const Node<Real>& node = nodes_[at];
         const Real x = static_cast<Real>(row[node.feature]);
         bool left = LessEqual ? x <= node.threshold : x < node.threshold;
         left |= (x != x) & ((node.flags & kDefaultLeft) != 0);
-        if (node.flags & kSpecial) [[unlikely]]
+        if (Special && (node.flags & kSpecial)) [[unlikely]]
             left = special_goes_left(at, x);
-        return left ? node.left : node.right;
+        return node.child[!left];
     }
 
-    template <bool LessEqual, int Walks, class In>
-    void walk_together(int32_t* at, const In* const* row) const {
-        bool on = true;
-        while (on) {
-            on = false;
+    template <bool LessEqual, bool Special, int Walks, class In>
+    void walk_together(int32_t* root, const In* row) const {
+        int32_t at[Walks];
+        for (int k = 0; k < Walks; ++k) at[k] = root[k];
+        int32_t on;  // negative once every walk is over
+        do {
+            on = -1;
+#pragma GCC unroll 8
             for (int k = 0; k < Walks; ++k) {
-                if (at[k] < 0) continue;
-                at[k] = next<LessEqual>(at[k], row[k]);
-                on |= at[k] >= 0;
+                const int32_t here = at[k], node = here < 0 ? 0 : here;  // any node will do
+                const int32_t there = next<LessEqual, Special>(node, row);
+                at[k] = here < 0 ? here : there;
+                on &= at[k];
             }
-        }
-    }
-
-    bool special_goes_left(int32_t at, Real x) const {
-        const Node<Real>& node = nodes_[at];
-        constexpr Real zero = static_cast<Real>(1e-35f);
-        if (x != x || ((node.flags & kZeroIsMissing) && x >= -zero && x <= zero))
-            return node.flags & kDefaultLeft;
-        if (node.flags & kCategorical) return in_set(at, x) == ((node.flags & kInSetLeft) != 0);
-        return rules_.less_equal ? x <= node.threshold : x < node.threshold;
+        } while (on >= 0);
+        for (int k = 0; k < Walks; ++k) root[k] = at[k];
     }
 
     bool in_set(int32_t at, Real x) const {
@@ -190,6 +207,7 @@ class Forest {
     std::vector<double> leaf_value_, leaf_other_;
     std::vector<float> step_value_;
     int64_t n_features_;
+    bool special_ = false;
     Rules rules_;
 };
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "plan.hpp"
@@ -25,16 +26,37 @@ struct Chunk {
 struct Kernels {
     std::string_view isa;
 
-    // Codes of some columns (ordered by feature) for n rows: row i is rows + row[i] * width, or
-    // rows + i * width without `row`. Fills whole words.
+    // What reads rows of type In as Real. Row i is rows + row[i] * width, or rows + i * width
+    // without `row`; all of them are within 2^31 values of `rows`.
     template <class In, class Real>
-    using Encode = void (*)(const Plan<Real>& plan, std::span<const int32_t> columns,
-                            const In* rows, int64_t width, const int32_t* row, int32_t n,
-                            uint8_t* codes, int64_t stride);
-    Encode<float, float> encode_ff;
-    Encode<double, float> encode_df;
-    Encode<float, double> encode_fd;
-    Encode<double, double> encode_dd;
+    struct Reading {
+        // Codes of some columns (ordered by feature) for n rows. Fills whole words.
+        void (*encode)(const Plan<Real>& plan, std::span<const int32_t> columns, const In* rows,
+                       int64_t width, const int32_t* row, int32_t n, uint8_t* codes,
+                       int64_t stride);
+        // The leaves (absolute indices) that n rows reach from a root.
+        void (*walk)(const Forest<Real>& forest, int32_t root, const In* rows, int64_t width,
+                     const int32_t* row, int32_t n, int32_t* leaf);
+    };
+    Reading<float, float> float_as_float;
+    Reading<double, float> double_as_float;
+    Reading<float, double> float_as_double;
+    Reading<double, double> double_as_double;
+
+    template <class In, class Real>
+    const Reading<In, Real>& reading() const {
+        if constexpr (std::is_same_v<Real, float>) {
+            if constexpr (std::is_same_v<In, float>)
+                return float_as_float;
+            else
+                return double_as_float;
+        } else {
+            if constexpr (std::is_same_v<In, float>)
+                return float_as_double;
+            else
+                return double_as_double;
+        }
+    }
 
     // The leaf number of each row in a small tree.
     void (*leaves)(const SmallTrees& trees, const SmallTree& tree, const Chunk& chunk,

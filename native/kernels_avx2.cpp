@@ -62,6 +62,35 @@ inline void look_up_word(const float* table, int32_t, const uint8_t* number, flo
     }
 }
 
+inline void add_word(const double* table, const uint8_t* number, double* sums) {
+    for (int i = 0; i < 64; i += 4) {
+        int32_t four;
+        std::memcpy(&four, number + i, 4);
+        const __m128i index = _mm_cvtepu8_epi32(_mm_cvtsi32_si128(four));
+        _mm256_storeu_pd(sums + i, _mm256_add_pd(_mm256_loadu_pd(sums + i),
+                                                 _mm256_i32gather_pd(table, index, 8)));
+    }
+}
+
+inline __m256i load_ints(const int32_t* from) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+}
+inline void take(const float* table, const int32_t* index, float* out) {
+    for (int i = 0; i < kTile; i += 8)
+        _mm256_storeu_ps(out + i, _mm256_i32gather_ps(table, load_ints(index + i), 4));
+}
+inline void take(const double* table, const int32_t* index, double* out) {
+    for (int i = 0; i < kTile; i += 4) {
+        const __m128i four = _mm_loadu_si128(reinterpret_cast<const __m128i*>(index + i));
+        _mm256_storeu_pd(out + i, _mm256_i32gather_pd(table, four, 8));
+    }
+}
+inline void take(const int32_t* table, const int32_t* index, int32_t* out) {
+    for (int i = 0; i < kTile; i += 8)
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i),
+                            _mm256_i32gather_epi32(table, load_ints(index + i), 4));
+}
+
 inline uint64_t quits(double* sums, const float* values, double lower, double upper) {
     const __m256d low = _mm256_set1_pd(lower), high = _mm256_set1_pd(upper);
     uint64_t mask = 0;

@@ -75,6 +75,30 @@ inline void look_up_word(const float* table, int32_t n_leaves, const uint8_t* nu
         _mm512_storeu_ps(out + i, _mm512_i32gather_ps(numbers(i), table, 4));
 }
 
+inline void add_word(const double* table, const uint8_t* number, double* sums) {
+    for (int i = 0; i < 64; i += 8) {
+        const __m128i eight = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(number + i));
+        const __m512d values = _mm512_i32gather_pd(_mm256_cvtepu8_epi32(eight), table, 8);
+        _mm512_storeu_pd(sums + i, _mm512_add_pd(_mm512_loadu_pd(sums + i), values));
+    }
+}
+
+inline void take(const float* table, const int32_t* index, float* out) {
+    for (int i = 0; i < kTile; i += 16)
+        _mm512_storeu_ps(out + i, _mm512_i32gather_ps(_mm512_loadu_si512(index + i), table, 4));
+}
+inline void take(const double* table, const int32_t* index, double* out) {
+    for (int i = 0; i < kTile; i += 8) {
+        const __m256i eight = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(index + i));
+        _mm512_storeu_pd(out + i, _mm512_i32gather_pd(eight, table, 8));
+    }
+}
+inline void take(const int32_t* table, const int32_t* index, int32_t* out) {
+    for (int i = 0; i < kTile; i += 16)
+        _mm512_storeu_si512(out + i,
+                            _mm512_i32gather_epi32(_mm512_loadu_si512(index + i), table, 4));
+}
+
 inline uint64_t quits(double* sums, const float* values, double lower, double upper) {
     const __m512d low = _mm512_set1_pd(lower), high = _mm512_set1_pd(upper);
     uint64_t mask = 0;

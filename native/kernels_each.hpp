@@ -22,6 +22,9 @@
 
 namespace qwyc {
 
+inline constexpr int32_t kWord = 64;
+inline constexpr int32_t kTile = 64;  // rows that are encoded together
+
 namespace portable {
 extern const Kernels table;
 }

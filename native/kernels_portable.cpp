@@ -49,6 +49,15 @@ inline void look_up_word(const float* table, int32_t, const uint8_t* number, flo
     for (int i = 0; i < 64; ++i) out[i] = table[number[i]];
 }
 
+inline void add_word(const double* table, const uint8_t* number, double* sums) {
+    for (int i = 0; i < 64; ++i) sums[i] += table[number[i]];
+}
+
+template <class T>
+inline void take(const T* table, const int32_t* index, T* out) {
+    for (int i = 0; i < kTile; ++i) out[i] = table[index[i]];
+}
+
 inline uint64_t quits(double* sums, const float* values, double lower, double upper) {
     uint64_t mask = 0;
     for (int i = 0; i < 64; ++i) {

@@ -248,8 +248,8 @@ struct Builder {
         }
         const size_t here = plan.splits.size();
         plan.splits.push_back(split(child, step));
-        const int32_t left = place(forest.node(child).left, step, first);
-        const int32_t right = place(forest.node(child).right, step, first + left);
+        const int32_t left = place(forest.node(child).child[0], step, first);
+        const int32_t right = place(forest.node(child).child[1], step, first + left);
         plan.splits[here].first = static_cast<uint8_t>(first);
         plan.splits[here].left = static_cast<uint8_t>(left);
         return left + right;

@@ -64,6 +64,14 @@ class Quitter:
         (N,) positive, steps and score of rows (N, n_features), quitting early.
         """
 
+class OneRow:
+    """Decides one row at a time."""
+
+    def __init__(self, quitter: Quitter, negative: object, positive: object, otherwise: object, finite_only: bool) -> None: ...
+
+    def __call__(self, row: object) -> object:
+        """The class of one row, (n_features,)."""
+
 @overload
 def gram(values: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
 

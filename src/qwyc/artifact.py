@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import mmap
 import os
 import secrets
 from collections.abc import Mapping
@@ -16,12 +18,23 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import safetensors
 import safetensors.numpy
 
-from qwyc.certify import Certificate, Evidence, check_budget
-from qwyc.ensemble import Ensemble, Inputs, Link, Source, Summation, Trees
+from qwyc.certify import Certificate, Evidence
+from qwyc.ensemble import Ensemble, Link, Source, Summation, Trees
 from qwyc.errors import ArtifactError, QwycError
+from qwyc.header import (
+    certificate_from_json,
+    classes_from_json,
+    classes_to_json,
+    count,
+    flag,
+    inputs_from_json,
+    inputs_to_json,
+    number,
+    text,
+    whole,
+)
 from qwyc.policy import Policy
 from qwyc.stopping import Path
 
@@ -47,6 +60,7 @@ POLICY_DTYPES: Mapping[str, tuple[str, ...]] = {
     "upper": ("float64",),
     "costs": ("float64",),
 }
+DTYPES = {"U8": "u1", "U32": "<u4", "I32": "<i4", "I64": "<i8", "F32": "<f4", "F64": "<f8"}
 PATH_DTYPES: Mapping[str, tuple[str, ...]] = {
     "lower": ("float64",),  # (K, T)
     "upper": ("float64",),  # (K, T)
@@ -93,11 +107,15 @@ def write(path: str | os.PathLike[str], parts: Parts) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> Parts:
-    """Read a file."""
+    """Read a file. It is mapped into memory, not copied; a mapping outlives the file's replacement."""
     try:
-        content = _file_path(path).read_bytes()
-    except OSError as error:
-        raise ArtifactError(f"cannot read {path}: {error.strerror or error}") from None
+        with open(_file_path(path), "rb") as file:
+            if os.fstat(file.fileno()).st_size == 0:
+                raise ArtifactError(f"{path}: not a qwyc file, or a truncated one")
+            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError) as error:  # ValueError: what cannot be mapped, such as a pipe
+        reason = getattr(error, "strerror", None) or error
+        raise ArtifactError(f"cannot read {path}: {reason}") from None
     try:
         return from_bytes(content)
     except ArtifactError as error:
@@ -132,14 +150,14 @@ def to_bytes(parts: Parts) -> bytes:
     body = {
         "source": asdict(ensemble.source),
         "model_digest": ensemble.digest,
-        "inputs": _inputs_to_json(ensemble.inputs),
+        "inputs": inputs_to_json(ensemble.inputs),
         "summation": ensemble.summation.name.lower(),
         "less_equal": ensemble.less_equal,
         "truncates": ensemble.truncates,
         "base": ensemble.base,
         "divisor": ensemble.divisor,
         "threshold": ensemble.threshold,
-        "classes": _classes_to_json(ensemble.classes),
+        "classes": classes_to_json(ensemble.classes),
         "link": asdict(ensemble.link),
         "policy": {"threshold": policy.threshold},
         "certificate": asdict(certificate),
@@ -151,13 +169,10 @@ def to_bytes(parts: Parts) -> bytes:
     return safetensors.numpy.save(tensors, metadata={KEY: _canonical(header)})
 
 
-def from_bytes(content: bytes) -> Parts:
+def from_bytes(content: bytes | mmap.mmap) -> Parts:
     """What the content of a `.qwyc` file says, once all of it has been checked."""
     header = _read_header(content)
-    try:
-        tensors = safetensors.numpy.load(content)
-    except Exception as error:  # safetensors raises its own and several built-in types
-        raise ArtifactError(f"the file is damaged: {error}") from None
+    tensors = _tensors(content)
     try:
         body = header["body"]
         if _digest(body, tensors) != header["sha256"]:
@@ -178,7 +193,26 @@ def from_bytes(content: bytes) -> Parts:
         raise ArtifactError(f"not a sound qwyc file: {reason}") from None
 
 
-def _read_header(content: bytes) -> dict[str, Any]:
+def _tensors(content: bytes | mmap.mmap) -> dict[str, npt.NDArray[Any]]:
+    """The file's tensors as views of its content, which is kept open as long as one of them is."""
+    size = int.from_bytes(content[:8], "little")
+    view = memoryview(content)[8 + size :]
+    tensors = {}
+    try:
+        for name, facts in json.loads(content[8 : 8 + size]).items():
+            if name == "__metadata__":
+                continue
+            dtype, shape = np.dtype(DTYPES[facts["dtype"]]), [count(n) for n in facts["shape"]]
+            begin, end = (count(at) for at in facts["data_offsets"])
+            if end > len(view) or end - begin != math.prod(shape) * dtype.itemsize:
+                raise ValueError(f"tensor {name} does not fit the file")
+            tensors[name] = np.frombuffer(view[begin:end], dtype).reshape(shape)
+    except (ValueError, KeyError, TypeError, AttributeError, ArtifactError) as error:
+        raise ArtifactError(f"the file is damaged: {error}") from None
+    return tensors
+
+
+def _read_header(content: bytes | mmap.mmap) -> dict[str, Any]:
     """The JSON header, of a format that this version reads."""
     try:
         size = int.from_bytes(content[:8], "little")
@@ -213,34 +247,34 @@ def _checked(tensors: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[A
 
 def _build(body: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> Parts:
     trees = Trees(**{k: tensors[f"trees.{k}"] for k in TREE_DTYPES})
-    inputs = _inputs_from_json(body["inputs"])
+    inputs = inputs_from_json(body["inputs"])
     if inputs.dtype != trees.threshold.dtype.name:
         raise ArtifactError("inputs.dtype is not the dtype of the thresholds")
     ensemble = Ensemble(
         trees=trees,
         inputs=inputs,
-        summation=Summation[_text(body["summation"]).upper()],
-        less_equal=_flag(body["less_equal"]),
-        truncates=_flag(body["truncates"]),
-        base=_number(body["base"]),
-        divisor=_number(body["divisor"]),
-        threshold=_number(body["threshold"]),
-        classes=_classes_from_json(body["classes"]),
+        summation=Summation[text(body["summation"]).upper()],
+        less_equal=flag(body["less_equal"]),
+        truncates=flag(body["truncates"]),
+        base=number(body["base"]),
+        divisor=number(body["divisor"]),
+        threshold=number(body["threshold"]),
+        classes=classes_from_json(body["classes"]),
         link=Link(
-            kind=_text(body["link"]["kind"]),
-            scale=_number(body["link"]["scale"]),
-            dtype=_text(body["link"]["dtype"]),
+            kind=text(body["link"]["kind"]),
+            scale=number(body["link"]["scale"]),
+            dtype=text(body["link"]["dtype"]),
         ),
-        source=Source(**{f.name: _text(body["source"][f.name]) for f in fields(Source)}),
+        source=Source(**{f.name: text(body["source"][f.name]) for f in fields(Source)}),
     )
     _ = ensemble.native  # checks every index in the trees
     if ensemble.digest != body["model_digest"]:
         raise ArtifactError("the model does not match its digest")
     policy = Policy(
         **{k: tensors[f"policy.{k}"] for k in POLICY_DTYPES},
-        threshold=_number(body["policy"]["threshold"]),
+        threshold=number(body["policy"]["threshold"]),
     )
-    certificate = _certificate_from_json(body["certificate"])
+    certificate = certificate_from_json(body["certificate"])
     if policy.n_models != ensemble.n_models:
         raise ArtifactError("the policy is for another number of base models")
     if (body["evidence"] is None) != ("path.lower" not in tensors):
@@ -263,96 +297,18 @@ def _path(
     for k in range(K):
         _ = path[k]  # checks its thresholds
     evidence = Evidence(
-        rows=_count(facts["rows"]),
+        rows=count(facts["rows"]),
         flips=t["flips"],
         mean_models=t["mean_models"],
         mean_cost=t["mean_cost"],
-        fit_rows=_count(facts["fit_rows"]),
+        fit_rows=count(facts["fit_rows"]),
         fit_flips=t["fit_flips"],
-        seed=_whole(facts["seed"]),
-        sample=_text(facts["sample"]),
+        seed=whole(facts["seed"]),
+        sample=text(facts["sample"]),
     )
     if (t["flips"] < 0).any() or t["flips"].sum(axis=1).max() > evidence.rows:
         raise ArtifactError("the path has more flips than rows")
     return path, evidence
-
-
-def _certificate_from_json(facts: dict[str, Any]) -> Certificate:
-    how = _text(facts["how"])
-    if how not in ("held-out", "in-sample", "proven"):
-        raise ArtifactError(f"unknown kind of certificate: {how!r}")
-    confidence, bound = facts["confidence"], facts["upper_bound"]
-    return Certificate(
-        alpha=check_budget(facts["alpha"]),
-        confidence=None if confidence is None and how != "held-out" else _number(confidence),
-        rows=_count(facts["rows"]),
-        negative=_count(facts["negative"]),
-        positive=_count(facts["positive"]),
-        upper_bound=None if bound is None and how != "held-out" else _number(bound),
-        mean_models=_number(facts["mean_models"]),
-        mean_cost=_number(facts["mean_cost"]),
-        full_cost=_number(facts["full_cost"]),
-        how=how,
-        fit_rows=_count(facts["fit_rows"]),
-        seed=_whole(facts["seed"]),
-        sample=_text(facts["sample"]),
-    )
-
-
-def _inputs_to_json(inputs: Inputs) -> dict[str, Any]:
-    missing = None if np.isnan(inputs.missing) else inputs.missing
-    return {
-        "n_features": inputs.n_features,
-        "names": None if inputs.names is None else list(inputs.names),
-        "dtype": inputs.dtype,
-        "categories": [[i, list(v)] for i, v in sorted(inputs.categories.items())],
-        "arrays_hold_values": inputs.arrays_hold_values,
-        "unseen": inputs.unseen,
-        "missing": missing,
-        "accepts_missing": inputs.accepts_missing,
-        "accepts_infinity": inputs.accepts_infinity,
-    }
-
-
-def _inputs_from_json(facts: dict[str, Any]) -> Inputs:
-    n = _count(facts["n_features"])
-    names = facts["names"]
-    if names is not None and len(names) != n:
-        raise ArtifactError(f"{len(names)} feature names for {n} features")
-    categories = {}
-    for i, values in facts["categories"]:
-        if _count(i) >= n or not all(isinstance(v, (str, int, float, type(None))) for v in values):
-            raise ArtifactError("categories of an unknown feature, or not text or numbers")
-        categories[i] = tuple(values)
-    missing = facts["missing"]
-    return Inputs(
-        n_features=n,
-        names=None if names is None else tuple(_text(name) for name in names),
-        dtype=_text(facts["dtype"]),
-        categories=categories,
-        arrays_hold_values=_flag(facts["arrays_hold_values"]),
-        unseen=_text(facts["unseen"]),
-        missing=float("nan") if missing is None else _number(missing, finite=False),
-        accepts_missing=_flag(facts["accepts_missing"]),
-        accepts_infinity=_flag(facts["accepts_infinity"]),
-    )
-
-
-def _classes_to_json(classes: npt.NDArray[Any]) -> dict[str, Any]:
-    values = classes.tolist()
-    if not all(isinstance(v, (str, int, float)) for v in values):
-        raise ArtifactError(f"class labels must be text or numbers to be saved; got {values!r}")
-    return {"dtype": classes.dtype.str, "values": values}
-
-
-def _classes_from_json(facts: dict[str, Any]) -> npt.NDArray[Any]:
-    values = facts["values"]
-    if len(values) != 2 or not all(isinstance(v, (str, int, float)) for v in values):
-        raise ArtifactError("classes must be two labels, text or numbers")
-    dtype = np.dtype(_text(facts["dtype"]))
-    if dtype.kind not in "biufUO" or dtype.itemsize > 4096:
-        raise ArtifactError(f"classes cannot have dtype {dtype}")
-    return np.array(values, dtype=dtype)
 
 
 def _digest(body: Any, tensors: Mapping[str, npt.NDArray[Any]]) -> str:
@@ -360,41 +316,9 @@ def _digest(body: Any, tensors: Mapping[str, npt.NDArray[Any]]) -> str:
     for name in sorted(tensors):
         array = tensors[name]
         digest.update(f"{name}{array.dtype.str}{array.shape}".encode())
-        digest.update(array.tobytes())
+        digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
 
 
 def _canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-
-
-def _number(value: Any, *, finite: bool = True) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ArtifactError(f"expected a number, got {value!r}")
-    if finite and not np.isfinite(value):
-        raise ArtifactError(f"expected a finite number, got {value!r}")
-    return float(value)
-
-
-def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ArtifactError(f"expected a count, got {value!r}")
-    return value
-
-
-def _whole(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ArtifactError(f"expected a whole number, got {value!r}")
-    return value
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ArtifactError(f"expected text, got {value!r}")
-    return value
-
-
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ArtifactError(f"expected true or false, got {value!r}")
-    return value

@@ -84,6 +84,11 @@ class Inputs:
     accepts_missing: bool = True  # otherwise NaN is refused, as the source does
     accepts_infinity: bool = True
 
+    @property
+    def takes_plain_rows(self) -> bool:
+        """Whether numbers are all there is to a row: none of them stands for something else."""
+        return math.isnan(self.missing) and not (self.arrays_hold_values and self.categories)
+
 
 @dataclass(frozen=True)
 class Link:
@@ -176,7 +181,8 @@ class Ensemble:
             raise ModelError(f"the model's trees are not sound: {error}") from None
 
     def matrix(self, X: Any) -> npt.NDArray[Any]:
-        """Rows as the trees take them: (N, n_features), C order, of `inputs.dtype`."""
+        """Rows as the trees take them: (N, n_features), C order, float32 or float64; the engine reads
+        either as `inputs.dtype`."""
         return tables.to_matrix(X, self.inputs)
 
     def scores(self, X: Any, *, threads: int | None = None) -> ScoreMatrix:
@@ -254,5 +260,5 @@ class Ensemble:
         for name in sorted(Trees.__dataclass_fields__):
             array = np.ascontiguousarray(getattr(self.trees, name))
             digest.update(f"{name}{array.dtype.str}{array.shape}".encode())
-            digest.update(array.tobytes())
+            digest.update(array.data)
         return digest.hexdigest()

@@ -94,6 +94,11 @@ class Policy:
             return "both"
         return "negative" if negative else "positive" if positive else "never"
 
+    def without_quitting(self) -> Policy:
+        """The same order and threshold, every row evaluated in full."""
+        never = np.full(self.n_models, np.inf)
+        return Policy(self.order, -never, never, self.threshold, self.costs)
+
     def apply(self, scores: Any, *, threads: int | None = None) -> Decisions:
         """Decide rows whose scores are known: a ScoreMatrix or any (N, T) array."""
         matrix = ScoreMatrix.of(scores, n_models=self.n_models)

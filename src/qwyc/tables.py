@@ -29,7 +29,8 @@ _NAMED_AT_MOST = 10  # column names in one message
 
 
 def to_matrix(X: Any, inputs: Inputs) -> Array:
-    """Rows as the trees take them: (N, n_features), C order, of `inputs.dtype`."""
+    """Rows as the trees take them: (N, n_features), C order, float32 or float64. Of `inputs.dtype`, but
+    for arrays of the other that can go to the engine as they are: it converts while it reads."""
     # Casts to float32 may overflow to infinity, as they do in the source libraries.
     with np.errstate(all="ignore"):
         rows = _convert(X, inputs)
@@ -83,7 +84,12 @@ def _from_array(X: Array, inputs: Inputs) -> Array:
             values = values.astype(object)
             values[masked] = None
         return _from_objects(values, inputs, as_values)
-    rows = np.require(values, inputs.dtype, ["C", "A"])
+    dtype = inputs.dtype
+    if values.dtype.name in ("float32", "float64") and inputs.accepts_infinity:
+        # A number past float32 would have to be refused as infinity, and `missing` be found, after
+        # conversion; otherwise the engine can do it.
+        dtype = values.dtype.name if inputs.takes_plain_rows and masked is None else dtype
+    rows = np.require(values, dtype, ["C", "A"])
     if (as_values or masked is not None) and np.may_share_memory(rows, values):
         rows = rows.copy()
     for j, known in as_values.items():

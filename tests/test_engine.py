@@ -1,0 +1,330 @@
+"""The engine's kernels against the oracle: every instruction set, both ways to hold rows, and every
+kind of tree that is laid out in a way of its own."""
+
+import gc
+import pickle
+import sys
+import threading
+import weakref
+from dataclasses import replace
+
+import lightgbm
+import numpy as np
+import pytest
+
+import qwyc
+from forests import flatten, random_ensemble, random_rows, random_tree, with_inputs
+from qwyc import _native, reference
+from qwyc.ensemble import Ensemble, Inputs, NodeFlag, Source, Summation
+from qwyc.errors import InputError
+from qwyc.speed import Speed, measure
+
+ISAS = _native.available_isas()
+
+
+def ensemble_of(roots, *, n_features=3, dtype="float32", seed=0, **changes):
+    """Trees from nested tuples, with random leaves, summed as LightGBM does."""
+    rng = np.random.default_rng(seed)
+    trees = flatten(roots, lambda n: rng.normal(size=n), lambda n: [], dtype)
+    made = Ensemble(
+        trees=trees,
+        inputs=Inputs(n_features=n_features, names=None, dtype=dtype),
+        summation=Summation.FLOAT64,
+        less_equal=True,
+        truncates=False,
+        base=0.25,
+        divisor=1.0,
+        threshold=0.0,
+        classes=np.array([0, 1]),
+        source=Source("test", "0", "random"),
+    )
+    return replace(made, **changes)
+
+
+def assert_every_isa_is_right(ensemble, rows, *, alpha=0.1, quit="both"):
+    """Full scores, scores by tree and early decisions, against the oracle."""
+    as_read = rows.astype(ensemble.inputs.dtype)
+    leaves = reference.tree_leaves(ensemble, as_read)
+    values = reference.score_matrix(ensemble, leaves)
+    full = reference.full_score(ensemble, leaves)
+    policy = qwyc.fit_policy(ensemble.scores(rows), alpha=alpha, quit=quit)
+    base = ensemble.base / ensemble.divisor
+    expected = reference.apply_policy(
+        values, base, full, policy.order, policy.lower, policy.upper, policy.threshold
+    )
+    quitter = ensemble.quitter(policy)
+    for isa in ISAS:
+        for held in (rows.astype(np.float32), rows.astype(np.float64)):
+            if held.astype(as_read.dtype).tobytes() != as_read.tobytes():
+                continue  # float32 does not hold these numbers
+            ours, ours_full = ensemble.native.score_matrix(held, 1, isa)
+            np.testing.assert_array_equal(ours.T, values, err_msg=isa)
+            np.testing.assert_array_equal(ours_full, full, err_msg=isa)
+            np.testing.assert_array_equal(ensemble.native.score_full(held, 2, isa), full)
+            for theirs, mine in zip(expected, quitter.decide(held, 2, isa), strict=True):
+                np.testing.assert_array_equal(mine, theirs, err_msg=isa)
+
+
+def test_there_is_a_portable_version_and_it_comes_last():
+    assert ISAS[-1] == "portable"
+    with pytest.raises(ValueError, match="does not run sse9"):
+        random_ensemble(0).native.score_full(np.zeros((1, 5), "float32"), 1, "sse9")
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_random_forests_of_every_kind(seed):
+    ensemble = random_ensemble(seed, n_trees=17, depth=7)
+    rows = random_rows(seed, ensemble, n=700)
+    assert_every_isa_is_right(ensemble, rows, quit=["both", "negative", "positive"][seed % 3])
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 63, 64, 65, 127, 511, 512, 513, 1025])
+def test_any_number_of_rows(n):
+    ensemble = random_ensemble(5, n_trees=30)
+    assert_every_isa_is_right(ensemble, random_rows(n, ensemble, n=n))
+
+
+def test_no_rows():
+    ensemble = random_ensemble(5)
+    policy = qwyc.fit_policy(ensemble.scores(random_rows(5, ensemble)), alpha=0.1)
+    nothing = np.empty((0, ensemble.inputs.n_features), "float32")
+    assert [len(part) for part in ensemble.quitter(policy).decide(nothing, 2)] == [0, 0, 0]
+    assert len(ensemble.score_full(nothing)) == 0
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_many_rows_with_segments_cut_to_what_the_first_ones_show(dtype):
+    ensemble = random_ensemble(11, n_trees=60, dtype=dtype)
+    rows = random_rows(3, ensemble, n=40_000)
+    assert_every_isa_is_right(ensemble, rows, alpha=0.2)
+
+
+def test_large_trees_are_walked_among_small_ones():
+    rng = np.random.default_rng(0)
+    roots = [random_tree(rng, 3, d, leaf_stop=0.02) for d in (3, 11, 4, 10, 11, 2, 12, 5)]
+    for dtype in ("float32", "float64"):
+        ensemble = ensemble_of(roots, dtype=dtype)
+        assert np.diff(ensemble.trees.leaf_begin).max() > 256
+        assert_every_isa_is_right(ensemble, random_rows(1, ensemble, n=900))
+
+
+def oblivious(rng, n_features, depth, flags=0):
+    """A complete tree that asks one question per level."""
+    asked = [(int(rng.integers(n_features)), float(rng.normal())) for _ in range(depth)]
+
+    def grow(level):
+        if level == depth:
+            return None
+        return (*asked[level], flags, [], grow(level + 1), grow(level + 1))
+
+    return grow(0)
+
+
+@pytest.mark.parametrize("flags", [0, NodeFlag.DEFAULT_LEFT])
+def test_oblivious_trees(flags):
+    rng = np.random.default_rng(1)
+    roots = [oblivious(rng, 3, depth, int(flags)) for depth in (1, 2, 3, 6, 8, 6, 4)]
+    almost = oblivious(rng, 3, 3)
+    feature, threshold, flag, codes, left, right = almost
+    roots.append((feature, threshold, flag, codes, left, (*right[:1], 9.0, *right[2:])))
+    assert_every_isa_is_right(ensemble_of(roots), random_rows(2, ensemble_of(roots), n=600))
+
+
+def test_more_thresholds_than_a_byte_counts():
+    rng = np.random.default_rng(2)
+
+    def stump():
+        left = int(rng.integers(2)) * int(NodeFlag.DEFAULT_LEFT)
+        return (int(rng.integers(2)), float(rng.normal()), left, [], None, None)
+
+    ensemble = ensemble_of([stump() for _ in range(1500)], n_features=2, dtype="float64")
+    rows = np.concatenate([rng.normal(size=(500, 2)), ensemble.trees.threshold.reshape(-1, 2)])
+    rows[::17, 0], rows[::23, 1] = np.nan, np.inf
+    assert_every_isa_is_right(ensemble, rows)
+
+
+@pytest.mark.parametrize("spread", [1e-30, 1.0, 1e30])
+def test_thresholds_in_clusters_and_far_apart(spread):
+    # No grid of equal cells serves these: ranks are found by halving.
+    cuts = [*np.geomspace(1e-6, 1.0, 60) * spread, -spread, -spread * 7]
+    roots = [(0, float(np.float32(c)), 0, [], None, None) for c in cuts]
+    ensemble = ensemble_of(roots, n_features=1)
+    at = ensemble.trees.threshold
+    rows = np.concatenate([at, np.nextafter(at, np.float32(np.inf)), np.nextafter(at, -at)])
+    assert_every_isa_is_right(ensemble, rows[:, np.newaxis])
+
+
+@pytest.mark.parametrize("less_equal", [False, True])
+def test_infinite_thresholds(less_equal):
+    ends = [np.inf, -np.inf, np.finfo("float32").max, np.finfo("float32").min, 0.0]
+    roots = [
+        (0, float(t), flags, [], (1, float(t), flags, [], None, None), None)
+        for t in ends
+        for flags in (0, int(NodeFlag.DEFAULT_LEFT))
+    ]
+    ensemble = ensemble_of(roots, n_features=2, less_equal=less_equal)
+    odd = np.array([*ends, np.nan, 1.0, -1.0, -0.0], dtype=np.float32)
+    rows = np.stack(np.meshgrid(odd, odd), axis=-1).reshape(-1, 2)
+    assert_every_isa_is_right(ensemble, rows)
+
+
+@pytest.mark.parametrize("n_codes", [40, 300, 2000])
+def test_categories_fit_a_byte_or_are_walked(n_codes):
+    rng = np.random.default_rng(3)
+
+    def split():
+        codes = np.flatnonzero(rng.random(n_codes) < 0.5).tolist()
+        flags = NodeFlag.CATEGORICAL | int(rng.integers(2)) * NodeFlag.IN_SET_LEFT
+        flags |= int(rng.integers(2)) * NodeFlag.DEFAULT_LEFT
+        below = (1, float(rng.normal()), 0, [], None, None)
+        return (0, 0.0, int(flags), codes, below, None)
+
+    ensemble = ensemble_of([split() for _ in range(12)], n_features=2, truncates=True)
+    rows = np.stack(
+        [
+            rng.integers(-3, n_codes + 50, 3000) + 0.25 * rng.integers(0, 3, 3000),
+            rng.normal(size=3000),
+        ],
+        axis=1,
+    ).astype(np.float32)
+    rows[::11, 0] = np.nan
+    assert_every_isa_is_right(ensemble, rows)
+
+
+def test_a_policy_that_never_quits_gives_full_scores():
+    ensemble = random_ensemble(8)
+    rows = random_rows(8, ensemble)
+    policy = qwyc.fit_policy(ensemble.scores(rows), alpha=0.1).without_quitting()
+    assert policy.quit == "never"
+    positive, steps, score = ensemble.quitter(policy).decide(ensemble.matrix(rows), 1)
+    np.testing.assert_array_equal(score, ensemble.score_full(rows))
+    np.testing.assert_array_equal(positive, score >= ensemble.threshold)
+    assert (steps == ensemble.n_models).all()
+
+
+# ---- one row at a time ------------------------------------------------------------------------
+
+
+def classifier(seed=0, **inputs):
+    ensemble = with_inputs(random_ensemble(seed, n_trees=40), **inputs)
+    rows = random_rows(seed, ensemble)
+    if not ensemble.inputs.accepts_missing:
+        rows = np.nan_to_num(rows)
+    policy = qwyc.fit_policy(ensemble.scores(rows), alpha=0.1)
+    return qwyc.Classifier(ensemble, policy, None), rows
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_one_row_is_decided_as_among_others(seed):
+    fast, rows = classifier(seed)
+    expected = fast.predict(rows).tolist()
+    assert [fast.predict_one(row) for row in rows] == expected
+    assert [fast.predict_one(row) for row in rows.astype(np.float64)] == expected
+    assert [fast.predict_one(row.tolist()) for row in rows] == expected
+    assert [fast.predict_one(tuple(row.tolist())) for row in rows[:5]] == expected[:5]
+    assert [fast.predict_one(row) for row in np.asfortranarray(rows)] == expected  # strided
+
+
+def test_one_row_of_integers_of_another_shape_or_of_something_else():
+    fast, rows = classifier()
+    whole = np.arange(5)
+    assert fast.predict_one(whole) == fast.predict(whole[np.newaxis]).tolist()[0]
+    with pytest.raises(InputError, match="4 columns; the model was trained on 5"):
+        fast.predict_one(rows[0, :4])
+    with pytest.raises(InputError, match=r"array of shape \(1, 5\)"):
+        fast.predict_one(rows[:1])
+    with pytest.raises(InputError, match="got str"):
+        fast.predict_one("12345")
+    with pytest.raises(InputError, match="must hold numbers"):
+        fast.predict_one(["a", 1.0, 2.0, 3.0, 4.0])
+
+
+def test_one_row_is_refused_as_many_are():
+    fast, _ = classifier(accepts_missing=False, accepts_infinity=False)
+    plain = np.zeros(5, "float32")
+    assert fast.predict_one(plain) == fast.predict(plain[np.newaxis]).tolist()[0]
+    for bad in (np.nan, np.inf):
+        row = plain.copy()
+        row[2] = bad
+        with pytest.raises(InputError, match="row 0 of column 2"):
+            fast.predict_one(row)
+
+
+def test_a_value_that_means_missing_means_it_in_one_row_too():
+    fast, rows = classifier(missing=-1.0)
+    rows = np.where(np.random.default_rng(0).random(rows.shape) < 0.3, -1.0, rows)
+    assert [fast.predict_one(row) for row in rows] == fast.predict(rows).tolist()
+
+
+def test_one_row_from_many_threads_and_after_pickling():
+    fast, rows = classifier(3)
+    expected = fast.predict(rows).tolist()
+    again = pickle.loads(pickle.dumps(fast))
+    assert [again.predict_one(row) for row in rows] == expected
+    found = [None] * 4
+
+    def work(k):
+        found[k] = [fast.predict_one(row) for row in rows]
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [expected] * 4
+
+
+def test_a_classifier_is_freed_with_what_it_prepared():
+    fast, rows = classifier()
+    fast.predict_one(rows[0])
+    gone = weakref.ref(fast)
+    del fast
+    gc.collect()
+    assert gone() is None
+
+
+# ---- whether quitting pays --------------------------------------------------------------------
+
+
+def test_full_evaluation_is_chosen_where_it_is_clearly_faster():
+    assert Speed(quit=1.0, full=1.1, rows=10).quitting_pays
+    assert Speed(quit=1.0, full=0.9, rows=10).quitting_pays  # too close to call
+    assert not Speed(quit=1.0, full=0.5, rows=10).quitting_pays
+
+
+@pytest.mark.parametrize("method", ["auto", "natural"])
+@pytest.mark.parametrize("pays", [True, False])
+def test_what_is_measured_to_be_faster_is_used(pays, method, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 4)).astype(np.float32)
+    model = lightgbm.LGBMClassifier(n_estimators=40, verbose=-1, n_jobs=1)
+    model.fit(X[:1000], X[:1000, 0] + X[:1000, 1] > 0)
+    measured = Speed(quit=1.0, full=5.0 if pays else 0.5, rows=2000)
+    monkeypatch.setattr(sys.modules["qwyc.optimize"], "measure", lambda *_: measured)
+    fast = qwyc.optimize(model, X[1000:], alpha=0.02, method=method, progress=False)
+    decisions = fast.decide(X)
+    assert (decisions.steps.mean() < 40) == pays
+    assert (fast.policy.quit == "both") == pays
+    if pays:
+        assert "5.0 times as fast as all of them" in repr(fast)
+    else:
+        assert decisions.complete.all()
+        np.testing.assert_array_equal(decisions.label, model.predict(X))
+        assert fast.certificate.negative == fast.certificate.positive == 0
+        assert "quitting early would be slower here (1.00 µs a row against 0.50)" in repr(fast)
+    given = qwyc.optimize(
+        model, X[1000:], alpha=0.02, method=method, costs=np.ones(40), progress=False
+    )
+    assert given.policy.quit == "both"  # the user's costs count, not time
+    assert len(repr(fast).splitlines()) == 4
+
+
+def test_speed_is_measured_on_enough_rows_or_not_at_all():
+    ensemble = random_ensemble(4, n_trees=40)
+    rows = random_rows(4, ensemble, n=2048)
+    policy = qwyc.fit_policy(ensemble.scores(rows), alpha=0.1)
+    assert measure(ensemble, policy, rows[:2047]) is None
+    speed = measure(ensemble, policy, rows)
+    assert speed.quit > 0
+    assert speed.full > 0
+    assert speed.rows == 2048
