@@ -84,7 +84,7 @@ class Bench:
 
         baseline = self.source or FULL
         table = Table(box=box.SIMPLE_HEAD)
-        table.add_column("batch", justify="right")
+        table.add_column("batch", justify="right", no_wrap=True)
         table.add_column("", no_wrap=True)
         for name in ("µs per row", "rows per s", f"times\n{baseline}", "p95, µs", "p99, µs"):
             table.add_column(name, justify="right", no_wrap=True)

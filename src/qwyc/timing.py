@@ -11,10 +11,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+Name = TypeVar("Name")
 
 TURN_SECONDS = 0.02  # a turn is as many calls as fit into this, and at least one
 TURN_CALLS = 500  # but no more than these
@@ -66,23 +68,23 @@ class Timing:
 
 
 def interleave(
-    contestants: Mapping[str, Contestant],
+    contestants: Mapping[Name, Contestant],
     *,
     seconds: float,
     patience: float = 8.0,
     pause: float = 0.0,
-) -> dict[str, Timing]:
+) -> dict[Name, Timing]:
     """Time contestants in turn until each has spent `seconds`, and at least three calls each.
 
     A contestant that takes more than `patience` seconds for one call is timed once. The first call of
     a turn finds the caches full of the others' data and is not counted, unless a turn is one call.
     `pause` is slept before each turn: threads of the one before may still be spinning.
     """
-    spent: dict[str, list[float]] = {name: [] for name in contestants}
-    turn: dict[str, int] = {}
+    spent: dict[Name, list[float]] = {name: [] for name in contestants}
+    turn: dict[Name, int] = {}
     at = dict.fromkeys(contestants, 0)
 
-    def call(name: str) -> float:
+    def call(name: Name) -> float:
         contestant = contestants[name]
         rows = contestant.inputs[at[name] % len(contestant.inputs)]
         at[name] += 1
@@ -90,7 +92,7 @@ def interleave(
         contestant.call(rows)
         return time.perf_counter() - started
 
-    def wanted(name: str) -> bool:
+    def wanted(name: Name) -> bool:
         times = spent[name]
         if not times:
             return True

@@ -1,0 +1,80 @@
+"""A run: the parts one after the other, printed as they come, everything written at the end."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import warnings
+
+from rich.console import Console
+
+from qwyc.bench import machine
+from qwyc.timing import clock_microseconds
+
+from . import report
+from .cases import CASES
+from .contest import Result, WrongAnswer, contest
+from .growth import Point, growth
+from .headline import headline
+from .peers import LeftOut
+from .picture import draw
+from .sizes import SIZES
+
+
+def run(chosen: argparse.Namespace, cores: int) -> None:
+    """What the command line chose, on one thread and on all cores."""
+    sizes = SIZES[chosen.size or "full"]
+    parts = chosen.only or [*CASES, "growth"]
+    thread_counts = (1,) if chosen.one_thread or cores == 1 else (1, cores)
+    warnings.filterwarnings("ignore")  # the libraries' about each other
+    console = Console(width=120, highlight=False)
+    started = time.perf_counter()
+    about = [
+        f"Command: python -m benchmarks {' '.join(sys.argv[1:])}".rstrip(),
+        ", ".join(f"{name} {value}" for name, value in machine().items()),
+        f"UCI Adult: {sizes.rows:,} rows drawn from 16,281 test rows that neither model nor policy "
+        "has seen. Contestants take turns; medians. Rows are float32 in the form that each takes "
+        "fastest, converted beforehand; a single row comes as a NumPy vector.",
+        f"The clock adds {clock_microseconds():.2f} µs to a call.",
+    ]
+    for words in about:
+        console.print(words)
+    results: dict[str, Result] = {}
+    left_out: dict[str, str] = {}
+    try:
+        for name in [part for part in CASES if part in parts]:
+            try:
+                with console.status(f"{name} ..."):
+                    results[name] = result = contest(CASES[name](sizes), sizes, thread_counts)
+            except LeftOut as reason:
+                left_out[name] = str(reason)
+                console.print(f"\n{name}: left out: {reason}")
+                continue
+            for threads in thread_counts:
+                title = f"\n{result.title}; {threads} thread(s); µs per row"
+                report.show(console, title, *report.case_rows(result, threads, sizes.batches))
+            console.print("\n".join(report.case_words(result)))
+        points: list[Point] = []
+        if "growth" in parts:
+            with console.status("growth ...") as status:
+                points = growth(sizes, lambda words: status.update(f"growth: {words} ..."))
+            for axis in sizes.growth:
+                title = f"\nHow cost grows with {axis}; one thread; µs per row"
+                report.show(console, title, *report.growth_rows(points, axis))
+    except WrongAnswer as error:
+        console.print(f"WRONG ANSWER: {error}")
+        sys.exit(1)
+    figures = headline(results, sizes)
+    report.show(console, "\nAgainst the targets", *report.headline_rows(figures))
+    about.append(
+        f"Took {time.perf_counter() - started:.0f} s; load at the end {machine()['load']}."
+    )
+    about += [f"Case left out: {name}: {why}." for name, why in left_out.items()]
+    console.print(about[4])
+    chosen.output.mkdir(parents=True, exist_ok=True)
+    report.write_csv(chosen.output, figures, results, points)
+    page = report.page(about, figures, results, points, sizes)
+    (chosen.output / "report.md").write_text(page)
+    draw(results, points, sizes, about[1], chosen.output / "bench.png")
+    console.print(f"Wrote report.md, bench.png and the CSV files to {chosen.output}.")
