@@ -106,10 +106,10 @@ def bench(
         print(json.dumps(found.as_dict(), indent=2))
         return
     console = Console()
-    console.print(f"{found.model}; {found.threads} thread(s)", highlight=False)
-    console.print(", ".join(f"{k} {v}" for k, v in found.machine.items()), highlight=False)
+    print(f"{found.model}; {found.threads} thread(s)")
+    print(", ".join(f"{k} {v}" for k, v in found.machine.items()))
     console.print(found.table())
-    console.print(found.summary(), highlight=False)
+    print(found.summary())
 
 
 class Experiment(str, Enum):
