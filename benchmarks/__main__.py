@@ -31,6 +31,11 @@ def options() -> argparse.Namespace:
         size.add_argument(f"--{name}", action="store_const", const=name, dest="size", help=what)
     parser.add_argument("--only", nargs="*", choices=PARTS, help="some of the parts")
     parser.add_argument("--one-thread", action="store_true", help="leave out all threads")
+    parser.add_argument(
+        "--cpu-time",
+        action="store_true",
+        help="for a busy machine: batches on one thread by processor time, not by the wall clock",
+    )
     parser.add_argument("--output", type=Path, default=Path("bench-results"), help="a folder")
     return parser.parse_args()
 

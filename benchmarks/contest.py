@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -154,6 +155,7 @@ def timed(taking_part: list[Peer], rows: Any, size: int, threads: int, sizes: Si
         contestants,
         seconds=sizes.seconds if size == max(sizes.batches) else sizes.small_seconds,
         pause=0.005 if threads > 1 else 0,
+        clock=time.process_time if sizes.cpu_time and threads == 1 < size else time.perf_counter,
     )
     return [line(name, size, timing) for name, timing in timings.items()]
 

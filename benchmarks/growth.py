@@ -6,7 +6,7 @@ learning rate is lower, as one would train. Features: made-up rows in which ever
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -66,17 +66,7 @@ def points(axis: str, value: int, model: Trained, sample: Any, test: Any, sizes:
     own = model.model.predict(test).astype(bool)
     contestants = (peers.xgboost, peers.onnx_runtime)
     case = Case(f"{axis} {value}", "", model, sample, test, own, "XGBoost", contestants)
-    one_batch = Sizes(
-        name="growth",
-        trees=0,
-        forest_depth=0,
-        rows=len(test),
-        batches=(len(test),),
-        seconds=sizes.seconds / 4,
-        small_seconds=0,
-        growth_rows=0,
-        growth={},
-    )
+    one_batch = replace(sizes, rows=len(test), batches=(len(test),), seconds=sizes.seconds / 4)
     result = contest(case, one_batch, (1,))
     return [
         Point(

@@ -338,10 +338,12 @@ def _compile(converted: Any, said: Path) -> None:
         try:
             _, errors = process.communicate(timeout=COMPILE_SECONDS)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)  # the compilers that it started too
-            process.communicate()
             said.write_text(f"compiling it took more than {COMPILE_SECONDS} s and was stopped")
             return
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)  # the compilers that it started too
+                process.wait()
     seconds = time.perf_counter() - started
     if process.returncode:
         raise LeftOut(f"compiling it failed: {(errors.strip().splitlines() or ['?'])[-1]}")

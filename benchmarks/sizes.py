@@ -18,6 +18,7 @@ class Sizes:
     small_seconds: float  # and with a small one
     growth_rows: int
     growth: dict[str, tuple[int, ...]]
+    cpu_time: bool = False  # of batches on one thread, for a busy machine
 
 
 FULL = Sizes(
