@@ -175,7 +175,7 @@ def forest_case(sizes: Sizes) -> Case:
     """A random forest: deep trees, hundreds of thousands of nodes."""
     model = trained(train_forest, trees=sizes.trees, depth=sizes.forest_depth)
     contestants = (peers.sklearn, peers.treelite, peers.tl2cgen, peers.onnx_runtime)
-    title = f"scikit-learn random forest, {sizes.trees} trees of depth {sizes.forest_depth}"
+    title = f"Random forest, {sizes.trees} trees of depth {sizes.forest_depth}"
     return _case("forest", title, model, contestants, missing=-1.0)
 
 

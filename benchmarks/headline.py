@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from qwyc.bench import FULL, QUITTING
 
@@ -24,8 +24,10 @@ class Figure:
     remark: str = ""
 
 
-def headline(results: Mapping[str, Result], sizes: Sizes) -> list[Figure]:
-    """All of them, one thread; what could not be measured says why."""
+def headline(
+    results: Mapping[str, Result], sizes: Sizes, left_out: Mapping[str, str]
+) -> list[Figure]:
+    """All of them, one thread; what could not be measured says why (`left_out`: whole cases)."""
     large = max(sizes.batches)
     batch = f"batch of {large:,}"
     early = "LightGBM pred_early_stop"
@@ -44,7 +46,11 @@ def headline(results: Mapping[str, Result], sizes: Sizes) -> list[Figure]:
     for name in ("xgboost", "lightgbm", "forest"):
         if name in results:
             figures.append(disagreement(results[name]))
-    return figures
+    return [
+        replace(figure, remark=left_out[case]) if case in left_out else figure
+        for figure in figures
+        for case in [figure.what.split(",")[0]]
+    ]
 
 
 def factor(
@@ -67,13 +73,12 @@ def factor(
         why = result.left_out.get("qwyc") or "; ".join(result.left_out.values())
         return Figure(words, wanted, "not measured", None, why)
     times = b.microseconds / a.microseconds
-    return Figure(
-        words,
-        wanted,
-        f"{times:.1f}x",
-        None if target is None else times >= target,
-        f"{b.microseconds:.3g} µs and {a.microseconds:.3g} µs per row",
-    )
+    met = None if target is None else times >= target
+    remark = f"{b.microseconds:.3g} µs and {a.microseconds:.3g} µs per row"
+    if ours == QUITTING and result.disagreement > ALPHA:
+        met = met and False
+        remark += f", but {result.disagreement:.2%} of decisions differ"
+    return Figure(words, wanted, f"{times:.1f}x", met, remark)
 
 
 def fastest(
@@ -96,7 +101,11 @@ def fastest(
             words, f"at least {target:g}x", "not measured", None, "nobody to compare with"
         )
     best = min(others, key=lambda line: line.microseconds).contestant
-    return factor(results, case, ours, best, target, batch, f"{what}, fastest of the others")
+    figure = factor(results, case, ours, best, target, batch, f"{what}, fastest of the others")
+    if not result.left_out:
+        return figure
+    absent = f"; not judged without {', '.join(result.left_out)}"
+    return replace(figure, met=None, remark=figure.remark + absent)
 
 
 def single_row(results: Mapping[str, Result]) -> Figure:

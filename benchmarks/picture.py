@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from qwyc.bench import FULL, QUITTING, Line
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SHOWN = ("xgboost", "lightgbm", "forest")
-COLOURS = {QUITTING: "#1f5fa8", FULL: "#7aaede", "XGBoost": "#c4501b", "ONNX Runtime": "#8a8a8a"}
-OTHER = "#b9b9b9"
+COLOURS = {QUITTING: "#1f5fa8", FULL: "#7aaede", "XGBoost": "#c4501b", "ONNX Runtime": "#8f8f8f"}
+OTHER = "#8f8f8f"
 
 
 def draw(
@@ -31,64 +31,75 @@ def draw(
     heights = [1.0, 1.0] * bool(shown) + [1.25] * bool(axes_of_growth)
     if not heights:
         return
-    figure = Figure(figsize=(14, 3.6 * sum(heights)), layout="constrained")
+    figure = Figure(figsize=(14, 3.7 * sum(heights)), layout="constrained")
+    figure.get_layout_engine().set(hspace=0.08, wspace=0.04)
     parts = figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
     large = max(sizes.batches)
     if shown:
         for part, batch in zip(parts, (large, 1), strict=False):
             panels = part.subplots(1, len(shown), squeeze=False)[0]
             for axes, result in zip(panels, shown, strict=True):
-                lines = [line for line in result.lines[1] if line.batch == batch]
-                bars(axes, lines, single=batch == 1)
-                axes.set_title(result.title if batch != 1 else "", fontsize=11)
-        parts[0].suptitle(
-            f"Batches of {large:,} rows, one thread: µs per row (log scale)", fontweight="bold"
-        )
-        parts[1].suptitle(
-            "One row from Python: µs a call at the median; whiskers to the 95th and 99th percentile",
-            fontweight="bold",
+                dots(axes, [line for line in result.lines[1] if line.batch == batch], batch == 1)
+                axes.set_title(result.title, fontsize=10, loc="left")
+        _headed(parts[0], f"Batches of {large:,} rows, one thread: µs per row")
+        _headed(
+            parts[1],
+            "One row from Python: µs a call, median (lines to the 95th and 99th percentile)",
         )
     if axes_of_growth:
-        part = parts[-1]
-        part.suptitle(
-            "How cost grows: µs per row, one thread, XGBoost models (log scales)", fontweight="bold"
-        )
-        panels = part.subplots(1, len(axes_of_growth), squeeze=False)[0]
+        _headed(parts[-1], "How cost grows: µs per row in one batch, one thread, XGBoost models")
+        panels = parts[-1].subplots(1, len(axes_of_growth), squeeze=False)[0]
         for axes, axis in zip(panels, axes_of_growth, strict=True):
             curves(axes, [p for p in points if p.axis == axis], axis)
-        panels[0].set_ylabel("µs per row")
+        handles, labels = panels[0].get_legend_handles_labels()
+        parts[-1].legend(
+            handles, labels, loc="outside lower center", ncols=len(labels), frameon=False
+        )
     figure.supxlabel(words, fontsize=8, color="#666666")
     figure.savefig(path, dpi=120)
 
 
-def bars(axes: Axes, lines: Sequence[Line], single: bool) -> None:
-    """Contestants from slow to fast, the value beside each bar."""
+def _headed(part: Any, words: str) -> None:
+    part.suptitle(words, fontweight="bold", x=0.01, ha="left")
+
+
+def _plain(value: float, _: int = 0) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def dots(axes: Axes, lines: Sequence[Line], single: bool) -> None:
+    """Contestants from slow to fast on a log scale, the value beside each dot."""
     lines = sorted(lines, key=lambda line: -line.microseconds)
-    values = [line.microseconds for line in lines]
-    names = [line.contestant for line in lines]
-    low = min(values) / 3
     for y, line in enumerate(lines):
+        quitting = line.contestant == QUITTING
         colour = COLOURS[line.contestant] if line.contestant in (QUITTING, FULL) else OTHER
-        axes.barh(y, line.microseconds - low, left=low, color=colour, height=0.66)
-        end = line.microseconds
+        end, label = line.microseconds, _plain(line.microseconds)
+        axes.axhline(y, color="#eeeeee", linewidth=1, zorder=0)
         if single and line.p99 is not None and line.p95 is not None:
-            axes.plot([line.microseconds, line.p99], [y, y], color="#444444", linewidth=1)
-            axes.plot([line.p95, line.p99], [y, y], "|", color="#444444", markersize=7)
-            end = line.p99
+            axes.plot([line.microseconds, line.p99], [y, y], color=colour, linewidth=1.4, zorder=1)
+            axes.plot([line.p95, line.p99], [y, y], "|", color=colour, markersize=8, zorder=1)
+            end, label = line.p99, f"{label}, p99 {_plain(line.p99)}"
+        axes.plot(line.microseconds, y, "o", color=colour, markersize=11 if quitting else 8)
         axes.annotate(
-            f"{line.microseconds:,.0f}" if line.microseconds >= 100 else f"{line.microseconds:.3g}",
+            label,
             (end, y),
-            xytext=(5, 0),
+            xytext=(9, 0),
             textcoords="offset points",
             va="center",
             fontsize=9,
-            fontweight="bold" if line.contestant == QUITTING else "normal",
+            fontweight="bold" if quitting else "normal",
         )
-    largest = max([*values, *[line.p99 or 0 for line in lines if single]])
+    largest = max(line.p99 or line.microseconds if single else line.microseconds for line in lines)
     axes.set_xscale("log")
-    axes.set_xlim(low, largest * 4)
-    axes.set_yticks(range(len(lines)), names, fontsize=9)
+    axes.set_xlim(min(line.microseconds for line in lines) / 2, largest * (12 if single else 4))
+    axes.xaxis.set_major_formatter(_plain)
+    axes.set_yticks(range(len(lines)), [line.contestant for line in lines], fontsize=9)
+    for label in axes.get_yticklabels():
+        if label.get_text() == QUITTING:
+            label.set_fontweight("bold")
+    axes.set_ylim(-0.6, len(lines) - 0.4)
     axes.tick_params(axis="y", length=0)
+    axes.tick_params(axis="x", labelsize=8)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.minorticks_off()
 
@@ -108,7 +119,7 @@ def curves(axes: Axes, points: Sequence[Point], axis: str) -> None:
             label=name,
         )
         axes.annotate(
-            f"{mine[-1].microseconds:.3g}",
+            _plain(mine[-1].microseconds),
             (mine[-1].value, mine[-1].microseconds),
             xytext=(6, 0),
             textcoords="offset points",
@@ -117,11 +128,10 @@ def curves(axes: Axes, points: Sequence[Point], axis: str) -> None:
             fontsize=8,
         )
     values = sorted({p.value for p in points})
-    axes.set(xscale="log", yscale="log", xlabel=axis)
+    axes.set(xscale="log", yscale="log", xlabel=axis, ylabel="µs per row")
+    axes.yaxis.set_major_formatter(_plain)
     axes.set_xticks(values, [f"{value:,}" for value in values])
     axes.minorticks_off()
-    axes.margins(x=0.12)
+    axes.margins(x=0.14)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#e6e6e6", linewidth=0.7)
-    if axis == "trees":
-        axes.legend(frameon=False, fontsize=9)

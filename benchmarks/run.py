@@ -70,8 +70,11 @@ def run(chosen: argparse.Namespace, cores: int) -> None:
     except WrongAnswer as error:
         console.print(f"WRONG ANSWER: {error}")
         sys.exit(1)
-    figures = headline(results, sizes)
-    report.show(console, "\nAgainst the targets", *report.headline_rows(figures))
+    figures = headline(results, sizes, left_out)
+    title = "\nAgainst the targets"
+    if sizes.name != "full":
+        title += f" (they are for the full size; this is {sizes.name})"
+    report.show(console, title, *report.headline_rows(figures))
     about.append(
         f"Took {time.perf_counter() - started:.0f} s; load at the end {machine()['load']}."
     )

@@ -211,7 +211,7 @@ def test_the_suite_names_whoever_is_left_out(suite):
         import catboost  # noqa: F401
     except ImportError:
         assert "catboost: left out: not installed" in printed
-    assert "scikit-learn random forest" in printed
+    assert "Random forest, 20 trees" in printed
 
 
 def test_the_suite_writes_a_page_a_picture_and_figures(suite):
@@ -266,7 +266,8 @@ def test_a_target_is_met_or_missed(case):
         result.lines.setdefault(1, []).extend(
             line(name, batch, timing(time, batch)) for batch in (1, 2000)
         )
-    found = {figure.what: figure for figure in headline({"xgboost": result}, TINY)}
+    absent = {"catboost": "not installed"}
+    found = {figure.what: figure for figure in headline({"xgboost": result}, TINY, absent)}
     batch = "xgboost, batch of 2,000: "
     assert found[batch + "quitting, against XGBoost"].met is True
     assert found[batch + "quitting, fastest of the others, against Treelite GTIL"].met is False
@@ -274,3 +275,10 @@ def test_a_target_is_met_or_missed(case):
     assert found["xgboost, single row from Python: quitting, median"].met is True
     assert found["xgboost: test decisions that quitting changes"].found == "0.40%"
     assert found["catboost, batch of 2,000: in full, against CatBoost"].met is None
+    assert found["catboost, batch of 2,000: in full, against CatBoost"].remark == "not installed"
+
+    result.differ[QUITTING] = 6  # of 1,000: more than is allowed, so speed does not count
+    result.left_out["tl2cgen"] = "not installed"  # who knows how fast it would have been
+    found = {figure.what: figure for figure in headline({"xgboost": result}, TINY, {})}
+    assert found[batch + "quitting, against XGBoost"].met is False
+    assert found[batch + "quitting, fastest of the others, against Treelite GTIL"].met is None
