@@ -6,6 +6,7 @@ learning rate is lower, as one would train. Features: made-up rows in which ever
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,14 +35,12 @@ class Point:
     disagreement: float
 
 
-def growth(sizes: Sizes, report: Any) -> list[Point]:
-    """Every axis, every value, every contestant."""
-    found = []
+def growth(sizes: Sizes, report: Callable[[str], object]) -> Iterator[list[Point]]:
+    """Every axis and value; everyone's points on one model at a time."""
     for axis, values in sizes.growth.items():
         for value in values:
             report(f"{axis} {value:,}")
-            found += measured(axis, value, sizes)
-    return found
+            yield measured(axis, value, sizes)
 
 
 def measured(axis: str, value: int, sizes: Sizes) -> list[Point]:
@@ -61,7 +60,9 @@ def measured(axis: str, value: int, sizes: Sizes) -> list[Point]:
     return points(axis, value, model, sample, test[: sizes.growth_rows], sizes)
 
 
-def points(axis: str, value: int, model: Trained, sample: Any, test: Any, sizes: Sizes) -> list:
+def points(
+    axis: str, value: int, model: Trained, sample: Any, test: Any, sizes: Sizes
+) -> list[Point]:
     """Everyone on one model, answers checked."""
     own = model.model.predict(test).astype(bool)
     contestants = (peers.xgboost, peers.onnx_runtime)

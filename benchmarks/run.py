@@ -6,7 +6,8 @@ import argparse
 import sys
 import time
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from rich.console import Console
 
@@ -17,10 +18,10 @@ from . import report
 from .cases import CASES
 from .contest import Result, WrongAnswer, contest
 from .growth import Point, growth
-from .headline import headline
+from .headline import Figure, headline
 from .peers import LeftOut
 from .picture import draw
-from .sizes import SIZES
+from .sizes import SIZES, Sizes
 
 
 def run(chosen: argparse.Namespace, cores: int) -> None:
@@ -45,44 +46,64 @@ def run(chosen: argparse.Namespace, cores: int) -> None:
     ]
     for words in about:
         console.print(words)
-    results: dict[str, Result] = {}
-    left_out: dict[str, str] = {}
+    found = Found(about, sizes, chosen.output)
     try:
         for name in [part for part in CASES if part in parts]:
-            try:
-                with console.status(f"{name} ..."):
-                    results[name] = result = contest(CASES[name](sizes), sizes, thread_counts)
-            except LeftOut as reason:
-                left_out[name] = str(reason)
-                console.print(f"\n{name}: left out: {reason}")
-                continue
+            with console.status(f"{name} ..."):
+                try:
+                    result = contest(CASES[name](sizes), sizes, thread_counts)
+                except LeftOut as reason:
+                    found.left_out[name] = str(reason)
+                    console.print(f"\n{name}: left out: {reason}")
+                    continue
+            found.results[name] = result
             for threads in thread_counts:
                 title = f"\n{result.title}; {threads} thread(s); µs per row"
                 report.show(console, title, *report.case_rows(result, threads, sizes.batches))
             console.print("\n".join(report.case_words(result)))
-        points: list[Point] = []
+            found.write()
         if "growth" in parts:
             with console.status("growth ...") as status:
-                points = growth(sizes, lambda words: status.update(f"growth: {words} ..."))
+                for points in growth(sizes, lambda words: status.update(f"growth: {words} ...")):
+                    found.points += points
+                    found.write()
             for axis in sizes.growth:
                 title = f"\nHow cost grows with {axis}; one thread; µs per row"
-                report.show(console, title, *report.growth_rows(points, axis))
+                report.show(console, title, *report.growth_rows(found.points, axis))
     except WrongAnswer as error:
         console.print(f"WRONG ANSWER: {error}")
         sys.exit(1)
-    figures = headline(results, sizes, left_out)
     title = "\nAgainst the targets"
     if sizes.name != "full":
         title += f" (they are for the full size; this is {sizes.name})"
-    report.show(console, title, *report.headline_rows(figures))
-    about.append(
-        f"Took {time.perf_counter() - started:.0f} s; load at the end {machine()['load']}."
-    )
-    about += [f"Case left out: {name}: {why}." for name, why in left_out.items()]
-    console.print(about[5])
-    chosen.output.mkdir(parents=True, exist_ok=True)
-    report.write_csv(chosen.output, figures, results, points)
-    page = report.page(about, figures, results, points, sizes)
-    (chosen.output / "report.md").write_text(page)
-    draw(results, points, sizes, about[1], chosen.output / "bench.png")
+    report.show(console, title, *report.headline_rows(found.figures()))
+    took = f"Took {time.perf_counter() - started:.0f} s; load at the end {machine().get('load')}."
+    about.append(took)
+    console.print(took)
+    found.write()
     console.print(f"Wrote report.md, bench.png and the CSV files to {chosen.output}.")
+
+
+@dataclass
+class Found:
+    """What a run has found so far; written after every part, since a run may be stopped."""
+
+    about: list[str]
+    sizes: Sizes
+    folder: Path
+    results: dict[str, Result] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)  # whole cases
+    points: list[Point] = field(default_factory=list)
+
+    def figures(self) -> list[Figure]:
+        """The headline."""
+        return headline(self.results, self.sizes, self.left_out)
+
+    def write(self) -> None:
+        """The page, the picture and the CSV files."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        report.write_csv(self.folder, self.figures(), self.results, self.points)
+        about = [*self.about, *[f"Left out: {name}: {why}." for name, why in self.left_out.items()]]
+        page = report.page(about, self.figures(), self.results, self.points, self.sizes)
+        (self.folder / "report.md").write_text(page)
+        draw(self.results, self.points, self.sizes, self.about[1], self.folder / "bench.png")
