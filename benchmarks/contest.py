@@ -21,7 +21,7 @@ from .sizes import Sizes
 ALPHA = 0.005
 CHECKED_SINGLY = 50
 EARLY_STOP_FREQUENCIES = (1, 2, 5, 10, 20, 50)
-LARGEST_MARGIN = 160  # tenths
+LARGEST_MARGIN = 1600  # hundredths
 
 
 class WrongAnswer(Exception):  # noqa: N818
@@ -165,7 +165,7 @@ def matched_early_stop(case: Case, allowed: int) -> Prepare:
     quitting does. It is chosen on the test rows themselves, which favours LightGBM."""
 
     def changed(margin: int, freq: int) -> int:
-        peer = peers.lightgbm_early(case.trained, 1, margin / 10, freq)
+        peer = peers.lightgbm_early(case.trained, 1, margin / 100, freq)
         assert peer.batch is not None
         return int((peer.positive(peer.batch(case.test)) != case.own).sum())
 
@@ -182,12 +182,14 @@ def matched_early_stop(case: Case, allowed: int) -> Prepare:
             else:
                 low = middle
         if changed(high, freq) <= allowed:  # not so where no margin is large enough
-            candidates.append((high / 10, freq))
+            candidates.append((high / 100, freq))
     settings = {
         setting: peers.lightgbm_early(case.trained, 1, *setting).batch for setting in candidates
     }
     timings = interleave(
-        {name: Contestant(call, [case.test]) for name, call in settings.items()}, seconds=0.2
+        {name: Contestant(call, [case.test]) for name, call in settings.items()},
+        seconds=0.3,
+        clock=time.process_time,  # the choice must not depend on what else the machine does
     )
     margin, freq = min(timings, key=lambda setting: timings[setting].median)
     return lambda trained, threads: peers.lightgbm_early(trained, threads, margin, freq)
