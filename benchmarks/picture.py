@@ -105,8 +105,10 @@ def dots(axes: Axes, lines: Sequence[Line], single: bool) -> None:
 
 
 def curves(axes: Axes, points: Sequence[Point], axis: str) -> None:
-    """One line a contestant, named at its right end."""
-    for name in dict.fromkeys(p.contestant for p in points):
+    """One line a contestant, its last value at its right end where there is room."""
+    written: list[float] = []
+    names = dict.fromkeys(p.contestant for p in points)
+    for name in sorted(names, key=lambda name: name != QUITTING):
         mine = sorted((p for p in points if p.contestant == name), key=lambda p: p.value)
         colour = COLOURS.get(name, OTHER)
         axes.plot(
@@ -118,6 +120,9 @@ def curves(axes: Axes, points: Sequence[Point], axis: str) -> None:
             linewidth=2.4 if name == QUITTING else 1.5,
             label=name,
         )
+        if any(0.75 < mine[-1].microseconds / other < 1.33 for other in written):
+            continue
+        written.append(mine[-1].microseconds)
         axes.annotate(
             _plain(mine[-1].microseconds),
             (mine[-1].value, mine[-1].microseconds),
