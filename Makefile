@@ -32,8 +32,8 @@ format: $(VENV)/.dev
 stubs: $(VENV)/.dev
 	$(BIN)/python -m nanobind.stubgen -q -m qwyc._native -o src/qwyc/_native.pyi
 
-bench: $(VENV)/.dev
-	$(BIN)/python benchmarks/adult.py
+bench: $(VENV)/.bench
+	$(BIN)/python -m benchmarks
 
 experiments: $(VENV)/.dev
 	$(BIN)/python experiments/optimism.py
@@ -54,4 +54,11 @@ $(VENV)/.demo: $(VENV)/.tools $(NATIVE)
 
 $(VENV)/.dev: $(VENV)/.tools $(NATIVE)
 	$(PIP) install --no-build-isolation --editable '.[dev]'
+	touch $@
+
+# The peers to compare with; one that cannot be installed is left out, and the benchmark says so.
+PEERS := catboost ydf treelite tl2cgen onnxruntime onnxmltools skl2onnx
+$(VENV)/.bench: $(VENV)/.dev
+	$(PIP) install --no-build-isolation --editable '.[dev,bench]' \
+	  || for peer in $(PEERS); do $(PIP) install $$peer || true; done
 	touch $@

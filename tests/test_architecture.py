@@ -84,8 +84,18 @@ ALLOWED = {
         "threads",
     },
     "datafiles": {"errors"},
+    "timing": set(),
+    "bench": {
+        "classifier",
+        "ensemble",
+        "errors",
+        "importers",
+        "options",
+        "threads",
+        "timing",
+    },
     "demo": {"", "classifier", "datasets", "errors", "options", "policy"},
-    "cli": {"", "datafiles", "demo", "errors", "experiments"},
+    "cli": {"", "bench", "datafiles", "demo", "errors", "experiments"},
 }
 
 

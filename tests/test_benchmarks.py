@@ -1,4 +1,4 @@
-"""Benchmarks and experiments run, untimed and small, and check their own answers."""
+"""Experiments run, untimed and small, and check their own answers (benchmarks: test_bench.py)."""
 
 import subprocess
 import sys
@@ -12,7 +12,6 @@ ROOT = Path(__file__).parents[1]
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["benchmarks/adult.py", "--trees", "20", "--repeats", "1"], "LightGBM's bit for bit"),
         (["experiments/optimism.py", "--trees", "20"], "differ, test rows"),
     ],
 )

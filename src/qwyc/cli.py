@@ -81,6 +81,37 @@ def verify(
     raise typer.Exit(0 if verification.passed else 1)
 
 
+@app.command()
+def bench(
+    classifier: Annotated[Path, typer.Argument(help="A .qwyc file.", show_default=False)],
+    data: Annotated[
+        Path, typer.Argument(help="Rows: CSV, Parquet or Arrow IPC.", show_default=False)
+    ],
+    model: Annotated[
+        Path | None,
+        typer.Option(help="The model it was made from, to time the library that trained it."),
+    ] = None,
+    threads: Annotated[int, typer.Option(help="Threads for everyone.")] = 1,
+    seconds: Annotated[float, typer.Option(help="For each contestant and batch size.")] = 1.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Time a saved classifier on rows of yours: quitting, in full, and the library that trained it."""
+    import json
+
+    from qwyc import bench as benchmark
+
+    fast, rows = qwyc.load(classifier), read_table(data)
+    found = benchmark.bench(fast, rows, source=model, threads=threads, seconds=seconds)
+    if as_json:
+        print(json.dumps(found.as_dict(), indent=2))
+        return
+    console = Console()
+    print(f"{found.model}; {found.threads} thread(s)")
+    print(", ".join(f"{k} {v}" for k, v in found.machine.items()))
+    console.print(found.table())
+    print(found.summary())
+
+
 class Experiment(str, Enum):
     """The paper's experiments on public data."""
 
