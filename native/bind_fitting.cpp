@@ -20,23 +20,23 @@ template <class Score>
 class StoppingHolder {
   public:
     StoppingHolder(Matrix<Score> values, double base, Vector<double> full, double threshold,
-                   Vector<int32_t> order, Vector<double> costs, bool quit_negative,
-                   bool quit_positive)
+                   Vector<int32_t> order, Vector<double> costs, bool negative, bool positive,
+                   const Smoothing& smoothing)
         : values_(values),
           full_(full),
           order_(order),
           costs_(costs),
           fit_({static_cast<int64_t>(values.shape(1)), base, threshold, span(order_), span(full_),
-                span(costs_), quit_negative, quit_positive},
+                span(costs_), negative, positive, smoothing},
                values_.data()) {}
 
-    std::tuple<OutVector<double>, OutVector<double>> sweep(double price_negative,
-                                                           double price_positive, int threads) {
+    auto sweep(double price_negative, double price_positive, int threads) {
         {
             nb::gil_scoped_release release;
             fit_.sweep(price_negative, price_positive, threads);
         }
-        return {to_numpy(fit_.lower()), to_numpy(fit_.upper())};
+        auto lower = to_numpy(fit_.lower()), upper = to_numpy(fit_.upper());
+        return std::tuple(lower, upper, fit_.differing(), fit_.steps());
     }
 
   private:
@@ -53,21 +53,21 @@ void bind_stopping(nb::module_& m, const char* name) {
         .def(
             "__init__",
             [](StoppingHolder<Score>* self, Matrix<Score> values, double base, Vector<double> full,
-               double threshold, Vector<int32_t> order, Vector<double> costs, bool quit_negative,
-               bool quit_positive) {
-                const auto n_models = static_cast<int64_t>(values.shape(0));
-                check_order(n_models, order);
-                require(full.shape(0) == values.shape(1), "full must have one entry per row");
-                require(static_cast<int64_t>(costs.shape(0)) == n_models,
-                        "costs must have one entry per base model");
+               double threshold, Vector<int32_t> order, Vector<double> costs, bool negative,
+               bool positive, std::tuple<int64_t, int64_t, double, double> smoothing) {
+                const auto [bins, per_bin, pseudo, share] = smoothing;
+                check_order(static_cast<int64_t>(values.shape(0)), order);
+                require(full.shape(0) == values.shape(1) && costs.shape(0) == values.shape(0),
+                        "full must have one entry per row, costs one per base model");
                 require(values.shape(1) < (size_t{1} << 31), "at most 2^31 rows");
-                new (self) StoppingHolder<Score>(values, base, full, threshold, order, costs,
-                                                 quit_negative, quit_positive);
+                new (self)
+                    StoppingHolder<Score>(values, base, full, threshold, order, costs, negative,
+                                          positive, Smoothing{bins, per_bin, pseudo, share});
             },
             "values"_a.noconvert(), "base"_a, "full"_a, "threshold"_a, "order"_a, "costs"_a,
-            "quit_negative"_a, "quit_positive"_a)
+            "quit_negative"_a, "quit_positive"_a, "smoothing"_a)
         .def("sweep", &StoppingHolder<Score>::sweep, "price_negative"_a, "price_positive"_a,
-             "threads"_a, "One pass over all steps; the thresholds (T,) as they then stand.");
+             "threads"_a, "(lower, upper, rows decided differently, base models of all rows).");
 }
 
 template <class Score>

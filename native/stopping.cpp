@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
+#include <utility>
 
 #include "cuts.hpp"
 #include "parallel.hpp"
@@ -12,11 +14,13 @@ namespace qwyc {
 namespace {
 
 constexpr int64_t kSegment = 16;     // steps between running sums that are kept
+constexpr int64_t kGroup = 8;        // steps whose rows are sorted at once, a divisor of kSegment
 constexpr int64_t kChunk = 8192;     // rows that a thread takes at once
 constexpr int64_t kFewestRows = 40;  // a step that fewer rows reach keeps its thresholds
-constexpr int64_t kMostBins = 96;
-constexpr int64_t kRowsPerBin = 20;
-constexpr double kPseudoRows = 50;  // weight of the pooled deviation in a bin's
+constexpr int kDigit = 11;           // bits that a pass of the sort looks at, of two
+constexpr int64_t kDigits = 1 << kDigit;
+constexpr int64_t kFewToSort = 1000;   // fewer rows are sorted by comparing
+constexpr int64_t kFewToShare = 2000;  // fewer rows are sorted by one thread
 
 // The normal distribution's cumulative function on a grid, linear in between (error below 1e-5).
 // Made with the four operations only, so that it is the same everywhere, as no library's erfc is.
@@ -59,10 +63,12 @@ double phi(double z) {
 
 }  // namespace
 
-double Outlook::below(double sum, double threshold) const {
-    const size_t bins = centre.size();
-    const size_t next = std::upper_bound(centre.begin(), centre.end(), sum) - centre.begin();
-    const size_t left = next == 0 ? 0 : next - 1, right = std::min(next, bins - 1);
+size_t Outlook::next(double sum) const {
+    return std::upper_bound(centre.begin(), centre.end(), sum) - centre.begin();
+}
+
+double Outlook::below(double sum, size_t next, double threshold) const {
+    const size_t left = next == 0 ? 0 : next - 1, right = std::min(next, centre.size() - 1);
     const double width = centre[right] - centre[left];
     const double share = width > 0 ? (sum - centre[left]) / width : 0.0;
     const double m = mean[left] + share * (mean[right] - mean[left]);
@@ -78,47 +84,32 @@ StoppingFit<Score>::StoppingFit(const StoppingProblem& problem, const Score* val
     lower_.assign(n_models, -kInf);
     upper_.assign(n_models, kInf);
     outlook_.resize(n_models);
+    exit_.assign(problem.n_rows, static_cast<int32_t>(n_models) - 1);
+    row_.resize(problem.n_rows);
+    full_.resize(problem.n_rows);
     to_go_.resize(problem.n_rows);
-    exit_.resize(problem.n_rows);
+    reaching_.resize(n_models);
+    segment_.resize(kSegment);
+    arrivals_.resize(kGroup);
     std::vector<double> sums(problem.n_rows, problem.base);
     for (int64_t r = 0; r < n_models; ++r) {
         if (r % kSegment == 0) checkpoint_.push_back(sums);
         const Score* column = values_ + problem.order[r] * problem.n_rows;
         for (int64_t i = 0; i < problem.n_rows; ++i) sums[i] += column[i];
     }
-    segment_.assign(kSegment, std::vector<double>(problem.n_rows));
 }
 
-// Running sums after a step, (N,): added forward from the nearest kept ones, never subtracted back,
-// so that they are the engine's own numbers.
-template <class Score>
-const std::vector<double>& StoppingFit<Score>::sums_at(int64_t step, int threads) {
-    const int64_t begin = step / kSegment * kSegment;
-    if (begin != segment_begin_) {
-        const int64_t end =
-            std::min<int64_t>(begin + kSegment, static_cast<int64_t>(problem_.order.size()));
-        const std::vector<double>& first = checkpoint_[begin / kSegment];
-        parallel_for(problem_.n_rows, kChunk, threads, [&](int64_t from, int64_t to) {
-            for (int64_t r = begin; r < end; ++r) {
-                const Score* column = values_ + problem_.order[r] * problem_.n_rows;
-                const std::vector<double>& before = r == begin ? first : segment_[r - begin - 1];
-                for (int64_t i = from; i < to; ++i) segment_[r - begin][i] = before[i] + column[i];
-            }
-        });
-        segment_begin_ = begin;
-    }
-    return segment_[step - begin];
-}
-
-// The step at which every row ends under the present thresholds; the last one where it never quits.
+// The step at which every row ends under the present thresholds (the last one where it never quits)
+// and how many rows are decided differently from their full score.
 template <class Score>
 void StoppingFit<Score>::exits(int threads) {
     const auto last = static_cast<int32_t>(problem_.order.size()) - 1;
     std::vector<int32_t> undecided(kChunk);
     std::vector<double> sum(kChunk);
+    std::atomic<int64_t> differing{0};
     parallel_for(problem_.n_rows, kChunk, threads,
-                 [this, last, undecided, sum](int64_t from, int64_t to) mutable {
-                     int64_t left = to - from;
+                 [this, last, undecided, sum, &differing](int64_t from, int64_t to) mutable {
+                     int64_t left = to - from, flips = 0;
                      for (int64_t j = 0; j < left; ++j) {
                          undecided[j] = static_cast<int32_t>(j);
                          sum[j] = problem_.base;
@@ -131,67 +122,165 @@ void StoppingFit<Score>::exits(int threads) {
                              const int32_t j = undecided[k];
                              sum[j] += column[j];
                              const bool quits = sum[j] < lower_[r] || sum[j] > upper_[r];
-                             if (quits) exit_[from + j] = r;
+                             if (quits) {
+                                 exit_[from + j] = r;
+                                 flips += (sum[j] > upper_[r]) != is_positive(from + j);
+                             }
                              undecided[kept] = j;
                              kept += !quits;
                          }
                          left = kept;
                      }
+                     differing += flips;
                  });
+    differing_ = differing;
 }
 
-// Half the outlook's probability and half the row's own full decision: the price of quitting
-// positive is that it ends below the threshold.
 template <class Score>
-double StoppingFit<Score>::price_of_negative(double below, int32_t row) const {
-    return 0.5 * below + (problem_.full[row] < problem_.threshold ? 0.5 : 0.0);
+int64_t StoppingFit<Score>::steps() const {
+    int64_t steps = 0;
+    for (int32_t step : exit_) steps += step + 1;
+    return steps;
+}
+
+// Rows by the step at which they end, last first; rows of one step in their own order.
+template <class Score>
+void StoppingFit<Score>::order_rows() {
+    const auto n_models = static_cast<int64_t>(problem_.order.size());
+    std::fill(reaching_.begin(), reaching_.end(), 0);
+    for (int32_t step : exit_) ++reaching_[step];
+    std::vector<int64_t> place(n_models, 0);
+    for (int64_t r = n_models - 2; r >= 0; --r) {
+        place[r] = reaching_[r + 1];
+        reaching_[r] += reaching_[r + 1];
+    }
+    for (int64_t i = 0; i < problem_.n_rows; ++i) {
+        const int64_t at = place[exit_[i]]++;
+        row_[at] = static_cast<int32_t>(i);
+        full_[at] = problem_.full[i];
+    }
+    segment_begin_ = -1;
+}
+
+// Running sums after `step` and the steps before it in its segment, of the rows that reach each:
+// added forward from kept ones, never subtracted back, so that they are the engine's own numbers.
+template <class Score>
+void StoppingFit<Score>::add_segment(int64_t step, int threads) {
+    const int64_t begin = step / kSegment * kSegment;
+    if (begin == segment_begin_) return;
+    segment_begin_ = begin;
+    for (int64_t r = begin; r <= step; ++r) segment_[r - begin].resize(reaching_[r]);
+    const std::vector<double>& first = checkpoint_[begin / kSegment];
+    parallel_for(reaching_[begin], kChunk, threads, [&](int64_t from, int64_t to) {
+        for (int64_t r = begin; r <= step; ++r) {
+            const Score* column = values_ + problem_.order[r] * problem_.n_rows;
+            const double* before = r == begin ? nullptr : segment_[r - begin - 1].data();
+            double* after = segment_[r - begin].data();
+            for (int64_t j = from; j < std::min(to, reaching_[r]); ++j)
+                after[j] = (before ? before[j] : first[row_[j]]) + column[row_[j]];
+        }
+    });
+}
+
+// Part outlook's probability and part the row's own full decision: the price of quitting positive
+// is that it ends below the threshold.
+template <class Score>
+double StoppingFit<Score>::price_of_negative(double below, bool negative) const {
+    const double share = problem_.smoothing.share;
+    return share * below + (negative ? 1 - share : 0.0);
 }
 
 template <class Score>
 void StoppingFit<Score>::sweep(double price_negative, double price_positive, int threads) {
     const auto n_models = static_cast<int64_t>(problem_.order.size());
-    exits(threads);
-    std::vector<std::vector<int32_t>> ending(n_models);  // rows by the step at which they end
-    for (int64_t i = 0; i < problem_.n_rows; ++i)
-        ending[exit_[i]].push_back(static_cast<int32_t>(i));
-    reached_.clear();
-    for (int32_t row : ending[n_models - 1]) reached_.push_back({0.0, row});
-
+    order_rows();
+    std::fill(to_go_.begin(), to_go_.begin() + reaching_[n_models - 1], 0.0);
     // to_go_ at step r: what going on from there costs, the base model of step r + 1 included.
-    if (n_models > 1) std::fill(to_go_.begin(), to_go_.end(), cost_of_step(n_models - 1));
     for (int64_t r = n_models - 2; r >= 0; --r) {
-        for (int32_t row : ending[r]) reached_.push_back({0.0, row});
-        const std::vector<double>& sums = sums_at(r, threads);
-        if (static_cast<int64_t>(reached_.size()) >= kFewestRows)
-            choose(r, sums, price_negative, price_positive);
-        const Outlook& outlook = outlook_[r];
-        const double lower = lower_[r], upper = upper_[r], cost = cost_of_step(r);
-        parallel_for(problem_.n_rows, kChunk, threads, [&](int64_t from, int64_t to) {
-            for (int64_t i = from; i < to; ++i) {
-                if (sums[i] < lower || sums[i] > upper) {
-                    const double p = price_of_negative(outlook.below(sums[i], problem_.threshold),
-                                                       static_cast<int32_t>(i));
-                    to_go_[i] = sums[i] < lower ? price_negative * (1 - p) : price_positive * p;
-                }
-                to_go_[i] += cost;
+        if (r == n_models - 2 || r % kGroup == kGroup - 1) {
+            add_segment(r, threads);
+            prepare(r / kGroup * kGroup, r + 1, threads);
+        }
+        const double cost = cost_of_step(r + 1);
+        for (int64_t j = 0; j < reaching_[r + 1]; ++j) to_go_[j] += cost;
+        enter(r, price_negative, price_positive);
+        choose(r, price_negative, price_positive);
+    }
+    exits(threads);
+}
+
+// Sorts the rows that reach each of some steps and prices them: all that takes no thresholds of
+// later steps, so that threads share the steps.
+template <class Score>
+void StoppingFit<Score>::prepare(int64_t from, int64_t to, int threads) {
+    const int workers = reaching_[from] < kFewToShare ? 1 : threads;
+    parallel_for(
+        to - from, 1, workers, [this, from, scratch = Scratch()](int64_t k, int64_t) mutable {
+            const int64_t step = from + k, n = reaching_[step];
+            auto& [sorted, price] = arrivals_[step % kGroup];
+            sort(segment_[step - segment_begin_].data(), n, sorted, scratch.unsorted);
+            scratch.full.resize(n);
+            for (int64_t j = 0; j < n; ++j) scratch.full[j] = full_[sorted[j].at];
+            if (n >= kFewestRows) look_ahead(step, sorted, scratch);
+            const Outlook& outlook = outlook_[step];
+            price.resize(outlook.centre.empty() ? 0 : n);
+            size_t next = 0;
+            for (size_t j = 0; j < price.size(); ++j) {
+                while (next < outlook.centre.size() && outlook.centre[next] <= sorted[j].sum)
+                    ++next;
+                price[j] = price_of_negative(outlook.below(sorted[j].sum, next, problem_.threshold),
+                                             scratch.full[j] < problem_.threshold);
             }
         });
+}
+
+// The rows that reach a step by running sum, and by place where equal. Sorted on a grid in two
+// passes; the few that share a point of it are then compared.
+template <class Score>
+void StoppingFit<Score>::sort(const double* sums, int64_t n, std::vector<Candidate>& sorted,
+                              std::vector<Candidate>& unsorted) {
+    const auto before = [](const Candidate& a, const Candidate& b) {
+        return a.sum < b.sum || (a.sum == b.sum && a.at < b.at);
+    };
+    const auto sort_part = [&](int64_t from, int64_t to) {
+        if (!std::is_sorted(sorted.begin() + from, sorted.begin() + to, before))
+            std::sort(sorted.begin() + from, sorted.begin() + to, before);
+    };
+    sorted.resize(n);
+    for (int64_t j = 0; j < n; ++j) sorted[j] = {sums[j], 0, static_cast<int32_t>(j)};
+    if (n < kFewToSort) return sort_part(0, n);
+    const auto [least, most] = std::minmax_element(sums, sums + n);
+    const double low = *least, scale = (kDigits * kDigits - 1) / (*most - low);
+    if (!std::isfinite(scale)) return sort_part(0, n);
+    std::array<int32_t, kDigits> minor{}, major{};
+    for (Candidate& c : sorted) {
+        c.key = static_cast<uint32_t>((c.sum - low) * scale);
+        ++minor[c.key % kDigits];
+        ++major[c.key / kDigits];
+    }
+    int32_t minor_begin = 0, major_begin = 0;
+    for (int64_t d = 0; d < kDigits; ++d) {
+        minor_begin += std::exchange(minor[d], minor_begin);
+        major_begin += std::exchange(major[d], major_begin);
+    }
+    unsorted.resize(n);
+    for (const Candidate& c : sorted) unsorted[minor[c.key % kDigits]++] = c;
+    for (const Candidate& c : unsorted) sorted[major[c.key / kDigits]++] = c;
+    for (int64_t from = 0, to; from < n; from = to) {
+        for (to = from + 1; to < n && sorted[to].key == sorted[from].key;) ++to;
+        if (to - from > 1) sort_part(from, to);
     }
 }
 
-// Sorts the rows that reach a step, estimates the outlook from them, and picks TOGETHER the prefix
-// that quits negative and the suffix that quits positive with the greatest gain over going on.
+// Mean and deviation of the full score in bins of equally many rows.
 template <class Score>
-void StoppingFit<Score>::choose(int64_t step, const std::vector<double>& sums,
-                                double price_negative, double price_positive) {
-    for (Candidate& c : reached_) c.sum = sums[c.row];
-    std::sort(reached_.begin(), reached_.end(), [](const Candidate& a, const Candidate& b) {
-        return a.sum < b.sum || (a.sum == b.sum && a.row < b.row);
-    });
-    const auto n = static_cast<int64_t>(reached_.size());
-
+void StoppingFit<Score>::look_ahead(int64_t step, const std::vector<Candidate>& sorted,
+                                    Scratch& scratch) {
     Outlook& outlook = outlook_[step];
-    const int64_t bins = std::max<int64_t>(1, std::min(kMostBins, n / kRowsPerBin));
+    const auto n = static_cast<int64_t>(sorted.size());
+    const auto& [most_bins, rows_per_bin, pseudo_rows, share] = problem_.smoothing;
+    const int64_t bins =
+        std::max<int64_t>(1, std::min(most_bins, n / std::max<int64_t>(1, rows_per_bin)));
     outlook.centre.assign(bins, 0.0);
     outlook.mean.assign(bins, 0.0);
     outlook.deviation.assign(bins, 0.0);
@@ -200,14 +289,14 @@ void StoppingFit<Score>::choose(int64_t step, const std::vector<double>& sums,
         const int64_t from = b * n / bins, to = (b + 1) * n / bins;
         double sum_g = 0, sum_f = 0, square = 0;
         for (int64_t j = from; j < to; ++j) {
-            sum_g += reached_[j].sum;
-            sum_f += problem_.full[reached_[j].row];
+            sum_g += sorted[j].sum;
+            sum_f += scratch.full[j];
         }
         const auto count = static_cast<double>(to - from);
         outlook.centre[b] = sum_g / count;
         outlook.mean[b] = sum_f / count;
         for (int64_t j = from; j < to; ++j) {
-            const double gap = problem_.full[reached_[j].row] - outlook.mean[b];
+            const double gap = scratch.full[j] - outlook.mean[b];
             square += gap * gap;
         }
         outlook.deviation[b] = square;
@@ -217,42 +306,90 @@ void StoppingFit<Score>::choose(int64_t step, const std::vector<double>& sums,
     for (int64_t b = 0; b < bins; ++b) {
         const auto count = static_cast<double>((b + 1) * n / bins - b * n / bins);
         outlook.deviation[b] =
-            std::sqrt((outlook.deviation[b] + kPseudoRows * pooled) / (count + kPseudoRows));
+            std::sqrt((outlook.deviation[b] + pseudo_rows * pooled) / (count + pseudo_rows));
     }
+}
 
-    // gain_high[j]: the most that a suffix of rows j.. can gain, and where it starts.
-    std::vector<double> low_gain(n), high_best(n + 1, 0.0);
-    std::vector<int64_t> high_begin(n + 1, n);
+// What going on costs the rows that end at this step under the old thresholds: each goes to the
+// first later step where the new ones end it.
+template <class Score>
+void StoppingFit<Score>::enter(int64_t step, double price_negative, double price_positive) {
+    const auto last = static_cast<int64_t>(problem_.order.size()) - 1;
+    for (int64_t j = reaching_[step + 1]; j < reaching_[step]; ++j) {
+        double sum = segment_[step - segment_begin_][j], cost = 0;
+        int64_t r = step + 1;
+        for (; r < last; ++r) {
+            sum += values_[problem_.order[r] * problem_.n_rows + row_[j]];
+            if (sum < lower_[r] || sum > upper_[r]) {
+                const double below =
+                    outlook_[r].below(sum, outlook_[r].next(sum), problem_.threshold);
+                const double p = price_of_negative(below, full_[j] < problem_.threshold);
+                cost = sum < lower_[r] ? price_negative * (1 - p) : price_positive * p;
+                break;
+            }
+        }
+        for (; r > step; --r) cost += cost_of_step(r);
+        to_go_[j] = cost;
+    }
+}
+
+// Picks TOGETHER the prefix that quits negative and the suffix that quits positive with the
+// greatest gain over going on.
+template <class Score>
+void StoppingFit<Score>::choose(int64_t step, double price_negative, double price_positive) {
+    const auto& [sorted, price] = arrivals_[step % kGroup];
+    const auto n = static_cast<int64_t>(price.size());
+    if (n >= kFewestRows) {
+        low_gain_.resize(n);
+        high_gain_.resize(n);
+        for (int64_t j = 0; j < n; ++j) {
+            const double to_go = to_go_[sorted[j].at];
+            low_gain_[j] = to_go - price_negative * (1 - price[j]);
+            high_gain_[j] = to_go - price_positive * price[j];
+        }
+        place(step, sorted);
+    }
+    for (int64_t j = 0; j < n && sorted[j].sum < lower_[step]; ++j)
+        to_go_[sorted[j].at] = price_negative * (1 - price[j]);
+    for (int64_t j = n - 1; j >= 0 && sorted[j].sum > upper_[step]; --j)
+        to_go_[sorted[j].at] = price_positive * price[j];
+}
+
+// The thresholds that gain most.
+template <class Score>
+void StoppingFit<Score>::place(int64_t step, const std::vector<Candidate>& sorted) {
+    const auto n = static_cast<int64_t>(sorted.size());
+    high_best_.resize(n + 1);
+    high_begin_.resize(n + 1);
+    high_best_[n] = 0;
+    high_begin_[n] = static_cast<int32_t>(n);
     double suffix = 0;
     for (int64_t j = n - 1; j >= 0; --j) {
-        const int32_t row = reached_[j].row;
-        const double p = price_of_negative(outlook.below(reached_[j].sum, problem_.threshold), row);
-        low_gain[j] = to_go_[row] - price_negative * (1 - p);
-        suffix += to_go_[row] - price_positive * p;
-        const bool tie = j > 0 && reached_[j - 1].sum == reached_[j].sum;  // no cut inside ties
-        const bool better = problem_.quit_positive && !tie && suffix > high_best[j + 1];
-        high_best[j] = better ? suffix : high_best[j + 1];
-        high_begin[j] = better ? j : high_begin[j + 1];
+        suffix += high_gain_[j];
+        const bool tie = j > 0 && sorted[j - 1].sum == sorted[j].sum;  // no cut inside ties
+        const bool better = problem_.quit_positive && !tie && suffix > high_best_[j + 1];
+        high_best_[j] = better ? suffix : high_best_[j + 1];
+        high_begin_[j] = better ? static_cast<int32_t>(j) : high_begin_[j + 1];
     }
     int64_t low_end = 0;
-    double best = high_best[0], prefix = 0;
+    double best = high_best_[0], prefix = 0;
     for (int64_t j = 0; problem_.quit_negative && j < n; ++j) {
-        prefix += low_gain[j];
-        const bool tie = j + 1 < n && reached_[j + 1].sum == reached_[j].sum;
-        if (!tie && prefix + high_best[j + 1] > best) {
-            best = prefix + high_best[j + 1];
+        prefix += low_gain_[j];
+        const bool tie = j + 1 < n && sorted[j + 1].sum == sorted[j].sum;
+        if (!tie && prefix + high_best_[j + 1] > best) {
+            best = prefix + high_best_[j + 1];
             low_end = j + 1;
         }
     }
-    const int64_t high = high_begin[low_end];
-    lower_[step] = low_end == 0   ? -kInf
-                   : low_end == n ? std::nextafter(reached_[n - 1].sum, kInf)
-                                  : between(reached_[low_end - 1].sum, reached_[low_end].sum,
-                                            reached_[low_end].sum);
-    upper_[step] =
-        high == n   ? kInf
-        : high == 0 ? std::nextafter(reached_[0].sum, -kInf)
-                    : between(reached_[high - 1].sum, reached_[high].sum, reached_[high - 1].sum);
+    const int64_t high = high_begin_[low_end];
+    lower_[step] = low_end == 0 ? -kInf
+                   : low_end == n
+                       ? std::nextafter(sorted[n - 1].sum, kInf)
+                       : between(sorted[low_end - 1].sum, sorted[low_end].sum, sorted[low_end].sum);
+    upper_[step] = high == n ? kInf
+                   : high == 0
+                       ? std::nextafter(sorted[0].sum, -kInf)
+                       : between(sorted[high - 1].sum, sorted[high].sum, sorted[high - 1].sum);
     upper_[step] = std::max(upper_[step], lower_[step]);
 }
 

@@ -14,8 +14,17 @@ struct Outlook {
     std::vector<double> mean;       // (bins,) mean full score of the bin's rows
     std::vector<double> deviation;  // (bins,) of the full score, drawn to the pooled one
 
-    // The probability that a row with this running sum ends below `threshold`.
-    double below(double sum, double threshold) const;
+    // The probability that a row with this running sum ends below `threshold`. `next` is the first
+    // bin whose centre is above the sum.
+    double below(double sum, size_t next, double threshold) const;
+    size_t next(double sum) const;
+};
+
+// How much an outlook is smoothed, and how far it is believed.
+struct Smoothing {
+    int64_t most_bins, rows_per_bin;
+    double pseudo_rows;  // weight of the pooled deviation in a bin's
+    double share;        // of the outlook in a price; the rest is the row's own full decision
 };
 
 struct StoppingProblem {
@@ -25,6 +34,7 @@ struct StoppingProblem {
     std::span<const double> full;    // (N,)
     std::span<const double> costs;   // (T,) by base model
     bool quit_negative, quit_positive;
+    Smoothing smoothing;
 };
 
 // Holds what sweeps share: running sums at some steps, and the thresholds as they stand.
@@ -43,29 +53,66 @@ class StoppingFit {
     const std::vector<double>& lower() const { return lower_; }
     const std::vector<double>& upper() const { return upper_; }
 
+    // What the thresholds as they stand do with the rows: how many are decided differently from
+    // their full score, and how many base models all of them take together.
+    int64_t differing() const { return differing_; }
+    int64_t steps() const;
+
   private:
     struct Candidate {
         double sum;
-        int32_t row;
+        uint32_t key;  // the sum on a grid, to sort by
+        int32_t at;    // place in `row_`
     };
 
-    const std::vector<double>& sums_at(int64_t step, int threads);
+    // The rows that reach one step, by running sum, and what can be said before what going on costs
+    // them is known.
+    struct Arrivals {
+        std::vector<Candidate> sorted;
+        std::vector<double> price;  // of quitting positive: that the row ends below the threshold
+    };
+
+    struct Scratch {
+        std::vector<Candidate> unsorted;
+        std::vector<double> full;
+    };
+
     void exits(int threads);
-    void choose(int64_t step, const std::vector<double>& sums, double price_negative,
-                double price_positive);
+    void order_rows();
+    void add_segment(int64_t step, int threads);
+    void prepare(int64_t from, int64_t to, int threads);
+    void look_ahead(int64_t step, const std::vector<Candidate>& sorted, Scratch& scratch);
+    void enter(int64_t step, double price_negative, double price_positive);
+    void choose(int64_t step, double price_negative, double price_positive);
+    void place(int64_t step, const std::vector<Candidate>& sorted);
+    static void sort(const double* sums, int64_t n, std::vector<Candidate>& sorted,
+                     std::vector<Candidate>& unsorted);
     double cost_of_step(int64_t step) const { return problem_.costs[problem_.order[step]]; }
-    double price_of_negative(double below, int32_t row) const;
+    bool is_positive(int64_t row) const { return problem_.full[row] >= problem_.threshold; }
+    double price_of_negative(double below, bool negative) const;
 
     StoppingProblem problem_;
     const Score* values_;
     std::vector<double> lower_, upper_;  // (T,)
     std::vector<Outlook> outlook_;       // (T,) as last estimated
-    std::vector<double> to_go_;          // (N,) what going on costs a row
     std::vector<int32_t> exit_;          // (N,) step at which the present thresholds end a row
-    std::vector<Candidate> reached_;     // rows that reach the step in hand
-    std::vector<std::vector<double>> checkpoint_;  // running sums before every kSegment-th step
-    std::vector<std::vector<double>> segment_;     // running sums after each step of one segment
+    int64_t differing_ = 0;              // rows that they decide differently
+    std::vector<std::vector<double>> checkpoint_;  // (T / kSegment, N) running sums before a step
+
+    // By place: the rows, last to end first, so that those that reach a step are the first ones.
+    std::vector<int32_t> row_;                  // (N,)
+    std::vector<double> full_;                  // (N,) their full scores
+    std::vector<double> to_go_;                 // (N,) what going on costs them
+    std::vector<int64_t> reaching_;             // (T,) how many of them reach a step
+    std::vector<std::vector<double>> segment_;  // (kSegment, N) running sums after some steps
     int64_t segment_begin_ = -1;
+
+    std::vector<Arrivals> arrivals_;  // (kGroup,) of some steps
+
+    // For the step in hand, (rows,) by running sum.
+    std::vector<double> low_gain_, high_gain_;
+    std::vector<double> high_best_;    // the most that a suffix from here on can gain
+    std::vector<int32_t> high_begin_;  // and where it starts
 };
 
 }  // namespace qwyc

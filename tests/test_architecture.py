@@ -44,7 +44,7 @@ ALLOWED = {
         "threads",
     },
     "binomial": set(),
-    "stopping": {"_native", "errors", "policy", "progress", "scores", "threads"},
+    "stopping": {"_native", "capacity", "errors", "policy", "progress", "scores", "threads"},
     "provable": {"ensemble", "policy"},
     "certify": {"binomial", "errors", "options", "policy", "stopping"},
     "header": {"certify", "ensemble", "errors"},

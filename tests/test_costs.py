@@ -136,6 +136,14 @@ def test_memory_needed_is_stated_for_the_largest_case():
     assert capacity.memory_available() > 1e6
 
 
+def test_a_path_that_does_not_fit_is_refused_before_the_work(monkeypatch):
+    scores = np.random.default_rng(0).normal(size=(600, 5))
+    monkeypatch.setattr(capacity, "memory_available", lambda: 100_000)
+    with pytest.raises(qwyc.CapacityError, match=r"5 base models on 600 rows .*Fit on (\d+) rows"):
+        qwyc.fit_path(scores)
+    assert capacity.memory_to_fit_path(1_000_000, 500) < 1e9
+
+
 @pytest.mark.parametrize("as_frame", [False, True])
 def test_max_rows_draws_by_seed(toy, as_frame):
     X, y = toy

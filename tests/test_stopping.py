@@ -43,6 +43,8 @@ def test_sweeps_choose_the_same_thresholds_as_the_oracle(seed, quit, ties):
         )
         np.testing.assert_array_equal(found[0], lower)
         np.testing.assert_array_equal(found[1], upper)
+        done = qwyc.Policy(order, lower, upper, 0.2, costs).apply(matrix)
+        assert found[2:] == (np.sum(done.label != matrix.positive), done.steps.sum())
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -135,5 +137,13 @@ def test_wrong_arguments_do_not_reach_the_native_core():
     values = np.zeros((3, 5))
     with pytest.raises(ValueError, match="order"):
         _native.StoppingFit64(
-            values, 0.0, np.zeros(5), 0.0, np.zeros(3, np.int32), np.ones(3), True, True
+            values,
+            0.0,
+            np.zeros(5),
+            0.0,
+            np.zeros(3, np.int32),
+            np.ones(3),
+            True,
+            True,
+            (96, 20, 50.0, 0.5),
         )

@@ -14,6 +14,12 @@ def memory_needed(n_rows: int, n_models: int, *, score_bytes: int = 4) -> int:
     return n_rows * n_models * score_bytes * 3 // 2 + 100 * n_rows
 
 
+def memory_to_fit_path(n_rows: int, n_models: int) -> int:
+    """Bytes that fitting a path takes at most beside the score matrix: running sums at every 16th step,
+    and 450 bytes a row (native/stopping.cpp)."""
+    return n_rows * (8 * -(-n_models // 16) + 450)
+
+
 def memory_available() -> int | None:
     """Bytes that this process may still take; None where the system does not say."""
     limits = []
@@ -46,4 +52,16 @@ def check_capacity(n_rows: int, n_models: int, *, score_bytes: int = 4) -> None:
         f"optimising {n_models:,} base models on {n_rows:,} rows needs {needed / 1e9:.1f} GB of memory; "
         f"{available / 1e9:.1f} GB are available. Pass max_rows={fits} to draw that "
         "many rows at random (by seed), or fewer rows yourself."
+    )
+
+
+def check_path_capacity(n_rows: int, n_models: int) -> None:
+    """Raise, before any work is done, where fitting a path would not fit into memory."""
+    needed, available = memory_to_fit_path(n_rows, n_models), memory_available()
+    if available is None or needed <= 0.9 * available:
+        return
+    raise CapacityError(
+        f"fitting a path of {n_models:,} base models on {n_rows:,} rows needs {needed / 1e9:.1f} GB of "
+        f"memory beside the scores; {available / 1e9:.1f} GB are available. Fit on "
+        f"{int(n_rows * 0.8 * available / needed):,} rows: more than 20,000 hardly help."
     )

@@ -205,7 +205,7 @@ def sweep(
         V += costs[order[r + 1]]
         R = np.flatnonzero(ends >= r)
         if len(R) >= 40:
-            R = R[np.argsort(g[R], kind="stable")]
+            R = R[np.lexsort((R, -ends[R], g[R]))]  # by running sum; equal ones last to end first
             outlooks[r] = _outlook(g[R], full[R])
             p = 0.5 * _below(outlooks[r], g[R], threshold) + 0.5 * negative[R]
             lower[r], upper[r] = _best_cuts(

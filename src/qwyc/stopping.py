@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc import _native
+from qwyc.capacity import check_path_capacity
 from qwyc.errors import OptionError
 from qwyc.policy import Policy
 from qwyc.progress import Report
@@ -35,6 +36,9 @@ WIDER = (
     0.1,
 )  # by how much the thresholds of more cautious members are moved out
 MOST_MEMBERS = 56
+MOST_BINS, ROWS_PER_BIN = 96, 20  # of the outlook at a step
+PSEUDO_ROWS = 50.0  # weight of the pooled deviation in a bin's
+OUTLOOK_SHARE = 0.5  # of the outlook in the price of quitting; the rest is the row's full decision
 BOLDEST = 0.08  # the path ends where this share of the fitting rows is decided differently
 
 
@@ -112,14 +116,17 @@ def fit_path(
 ) -> Path:
     """The whole path on a sample. `weights` multiply the price of calling a full-positive row negative,
     and of the reverse. `report` is called with the number of members done."""
+    N, T = matrix.values.shape
+    check_path_capacity(N, T)
     fit = _stopping_fit(matrix, order, threshold, costs, quit)
     cores, unit = thread_count(threads), float(costs.mean())
-    positive, T = matrix.full >= threshold, len(order)
     lowers, uppers, prices = [np.full(T, -np.inf)], [np.full(T, np.inf)], [np.inf]
     price, sweeps = FIRST_PRICE, FIRST_SWEEPS
     while len(prices) < MOST_MEMBERS:
         for _ in range(sweeps):
-            lower, upper = fit.sweep(price * unit * weights[0], price * unit * weights[1], cores)
+            lower, upper, differing, steps = fit.sweep(
+                price * unit * weights[0], price * unit * weights[1], cores
+            )
         if (
             len(prices) == 1
         ):  # between "never quit" and this one, for alphas far below what it risks
@@ -132,8 +139,7 @@ def fit_path(
         uppers.append(upper)
         prices.append(price)
         report(len(prices))
-        decisions = Policy(order, lower, upper, threshold, costs).apply(matrix, threads=threads)
-        if np.mean(decisions.label != positive) > BOLDEST or decisions.steps.mean() <= 1:
+        if differing > BOLDEST * N or steps <= N:
             break
         price *= next(factor for above, factor in SCHEDULE if price > above)
         sweeps = SWEEPS
@@ -177,4 +183,5 @@ def _stopping_fit(
         costs,
         quit in ("both", "negative"),
         quit in ("both", "positive"),
+        (MOST_BINS, ROWS_PER_BIN, PSEUDO_ROWS, OUTLOOK_SHARE),
     )

@@ -1,0 +1,83 @@
+"""The research protocol: its variants are what they say, and its halves share no row."""
+
+import numpy as np
+import pytest
+from qwyc.experiments import research
+from qwyc.experiments.brute_force import general_instance
+
+import qwyc
+from qwyc import orders, stopping
+
+STUDIES = [
+    *("order", "portfolio", "price", "smoothing", "sweeps", "thresholds"),
+    *("costs-0.5", "rows-1000", "models-10"),
+]
+
+
+@pytest.fixture(scope="module")
+def case():
+    rng = np.random.default_rng(0)
+    fit, test = (
+        qwyc.ScoreMatrix.from_array(general_instance(rng, n, 12), threshold=0.2)
+        for n in (1500, 1500)
+    )
+    return research.Case(fit, test, "both", np.ones(12))
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_variant_gives_a_path_from_never_to_bold(case, name):
+    change, variants = research.study(name)
+    assert next(iter(variants)) == "default"
+    changed = change(case)
+    for make in variants.values():
+        points = research.points_of(make(changed), changed.test)
+        assert points[0] == (0.0, pytest.approx(changed.costs.sum()))
+        assert points[-1][1] < points[0][1]
+
+
+def test_constants_are_put_back(case):
+    before = (orders.RIDGE, stopping.MOST_BINS)
+    other = research.path_of(case, research.order_of(case, RIDGE=5.0), MOST_BINS=1)
+    assert before == (orders.RIDGE, stopping.MOST_BINS)
+    assert not np.array_equal(other.lower[-1], research.path_of(case).lower[-1])
+
+
+def test_fewer_base_models_are_an_ensemble_of_their_own(case):
+    few = research.first_models(case, 5)
+    np.testing.assert_allclose(few.fit.full, case.fit.values[:, :5].sum(axis=1))
+    assert few.test.values.shape == (1500, 5)
+
+
+def test_backward_elimination_ends_with_what_is_best_alone(case):
+    C = research.covariances(case)
+    alone = C.sum(axis=1) * np.abs(C.sum(axis=1)) / np.diag(C)
+    order = research.backward_order(case)
+    assert sorted(order) == list(range(12))
+    assert alone[order[0]] > np.median(alone)
+
+
+def test_the_halves_share_no_row(tmp_path):
+    X = np.arange(400, dtype=np.float32)[:, None]
+    seen = {}
+
+    class Model:
+        def fit(self, rows, labels):
+            return self
+
+    def scores(self, rows):
+        seen.setdefault(half, []).append(rows[:, 0])
+        return qwyc.ScoreMatrix.from_array(np.tile(rows - 200, (1, 3)))
+
+    class Read:
+        def __init__(self, model):
+            pass
+
+    Read.scores = scores
+    pair = (lambda seed: (X, X[:, 0] > 200), lambda seed: Model(), "both", 100)
+    with research.using(qwyc, read_model=Read):
+        for half in research.HALVES:
+            kept = research.case_of("toy", pair, half, 0, tmp_path)
+            assert kept.fit.values.shape[1] == 3
+    select, report = (np.concatenate(seen[half]) for half in research.HALVES)
+    assert len(select) == len(report) == 150
+    assert not np.intersect1d(select, report).size
