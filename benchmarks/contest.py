@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import qwyc
-from qwyc.bench import FULL, QUITTING, Line, line, one_row
+from qwyc.bench import FULL, QUITTING, Line, line
 from qwyc.timing import Contestant, batches, interleave
 
 from . import peers
@@ -115,7 +115,7 @@ def ours(fast: Any, threads: int) -> list[Peer]:
             QUITTING,
             qwyc.__version__,
             lambda rows: fast.predict(rows, threads=threads),
-            one_row(fast),
+            fast.predict_one,
             lambda labels: np.atleast_1d(labels) == positive,
             same_model=False,
         ),

@@ -203,7 +203,7 @@ class OneRow {
           otherwise_(std::move(otherwise)),
           finite_only_(finite_only) {}
 
-    nb::object call(nb::handle row) const {
+    nb::object predict(nb::handle row) const {
         Py_buffer view;
         if (PyObject_CheckBuffer(row.ptr()) &&
             PyObject_GetBuffer(row.ptr(), &view, PyBUF_FORMAT | PyBUF_ND) == 0) {
@@ -304,7 +304,7 @@ void bind_forest(nb::module_& m) {
     nb::class_<OneRow>(m, "OneRow", nb::type_slots(slots), "Decides one row at a time.")
         .def(nb::init<const AnyQuitter&, nb::object, nb::object, nb::object, bool>(), "quitter"_a,
              "negative"_a, "positive"_a, "otherwise"_a, "finite_only"_a)
-        .def("__call__", &OneRow::call, "row"_a, "The class of one row, (n_features,).");
+        .def("predict", &OneRow::predict, "row"_a, "The class of one row, (n_features,).");
 }
 
 }  // namespace qwyc

@@ -156,6 +156,10 @@ template <class In>
 void FullEngine<Real>::score(const In* rows, int64_t n, float* values, double* full, int threads,
                              std::string_view isa) const {
     const Kernels& chosen = kernels(isa);
+    if (n <= kFew && !values) {
+        for (int64_t i = 0; i < n; ++i) full[i] = score_one(rows + i * forest().n_features());
+        return;
+    }
     Worker<In> worker(*this, chosen, rows);
     const int64_t chunk = std::min<int64_t>(kChunk, most_rows(forest().n_features()));
     parallel_for(n, chunk, threads, [=](int64_t begin, int64_t end) mutable {

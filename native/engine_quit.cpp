@@ -237,7 +237,12 @@ template <class Real>
 template <class In>
 void QuitEngine<Real>::decide(const In* rows, int64_t n, const DecisionsOut& out, int threads,
                               std::string_view isa) const {
-    if (n == 0) return;
+    if (n <= kFew) {
+        const int64_t width = plan_.forest->n_features();
+        for (int64_t i = 0; i < n; ++i)
+            decide_one(rows + i * width, {out.positive + i, out.steps + i, out.score + i});
+        return;
+    }
     const Kernels& chosen = kernels(isa);
     const auto n_columns = static_cast<int64_t>(plan_.columns.size());
     const int64_t fits = kBlockBytes / std::max<int64_t>(n_columns, 1) / kChunk * kChunk;

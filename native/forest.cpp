@@ -10,17 +10,18 @@ namespace qwyc {
 
 namespace {
 
-void require(bool ok, const std::string& what) {
+void require(bool ok, const char* what) {
     if (!ok) throw std::invalid_argument(what);
 }
 
 // (T + 1,) offsets that start at 0, never fall and end at `total`.
 void require_offsets(std::span<const int64_t> begin, size_t total, const std::string& name) {
-    require(!begin.empty() && begin.front() == 0, name + " does not start at 0");
+    require(!begin.empty() && begin.front() == 0, (name + " does not start at 0").c_str());
     for (size_t i = 1; i < begin.size(); ++i)
-        require(begin[i - 1] <= begin[i], name + " falls at " + std::to_string(i));
+        if (begin[i - 1] > begin[i])
+            throw std::invalid_argument(name + " falls at " + std::to_string(i));
     require(begin.back() == static_cast<int64_t>(total),
-            name + " does not end at the array's length");
+            (name + " does not end at the array's length").c_str());
 }
 
 }  // namespace
@@ -56,17 +57,18 @@ void Forest<Real>::check(const FlatTrees<Real>& flat) const {
     for (size_t t = 0; t + 1 < flat.node_begin.size(); ++t) {
         const int64_t first = flat.node_begin[t], nodes = flat.node_begin[t + 1] - first;
         const int64_t leaves = flat.leaf_begin[t + 1] - flat.leaf_begin[t];
-        const std::string tree = "tree " + std::to_string(t);
-        require(leaves == nodes + 1, tree + " has not one leaf more than it has nodes");
+        const auto in_tree = [t](bool ok, const char* what) {  // no text is made where all is well
+            if (!ok) throw std::invalid_argument("tree " + std::to_string(t) + what);
+        };
+        in_tree(leaves == nodes + 1, " has not one leaf more than it has nodes");
         for (int64_t i = 0; i < nodes; ++i) {
             const int32_t feature = flat.feature[first + i];
-            require(feature >= 0 && feature < n_features_,
-                    tree + " splits on a feature out of range");
-            require(!std::isnan(flat.threshold[first + i]), tree + " has a threshold that is NaN");
+            in_tree(feature >= 0 && feature < n_features_, " splits on a feature out of range");
+            in_tree(!std::isnan(flat.threshold[first + i]), " has a threshold that is NaN");
             for (int64_t child : {flat.left[first + i], flat.right[first + i]})
                 // Children come after their parent, so every walk ends.
-                require(child >= 0 ? child > i && child < nodes : ~child < leaves,
-                        tree + " has a child out of range");
+                in_tree(child >= 0 ? child > i && child < nodes : ~child < leaves,
+                        " has a child out of range");
         }
     }
 }

@@ -9,7 +9,7 @@
 
 namespace qwyc {
 
-inline constexpr int32_t kFew = 8;    // rows up to which walking beats whole registers
+inline constexpr int32_t kFew = 6;    // rows up to which walking beats whole registers
 inline constexpr int32_t kWalks = 8;  // walks in flight
 
 inline int32_t words_of(int32_t n) {

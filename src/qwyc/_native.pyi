@@ -69,7 +69,7 @@ class OneRow:
 
     def __init__(self, quitter: Quitter, negative: object, positive: object, otherwise: object, finite_only: bool) -> None: ...
 
-    def __call__(self, row: object) -> object:
+    def predict(self, row: object) -> object:
         """The class of one row, (n_features,)."""
 
 @overload

@@ -139,7 +139,7 @@ def bench(
     for size in sorted({min(size, len(rows)) for size in sizes}):
         calls = dict(contestants)
         if size == 1:
-            calls[QUITTING] = one_row(classifier)
+            calls[QUITTING] = classifier.predict_one
         timings = interleave(
             {
                 name: Contestant(call, _inputs(rows, size, name), size)
@@ -180,12 +180,6 @@ def line(contestant: str, batch: int, timing: Timing) -> Line:
         p99=timing.percentile(99),
         calls=timing.calls,
     )
-
-
-def one_row(classifier: Classifier) -> Callable[[npt.NDArray[Any]], object]:
-    """The label of one row, (n_features,), by the shortest way."""
-    direct: Callable[[npt.NDArray[Any]], object] | None = getattr(classifier, "predict_one", None)
-    return direct or (lambda row: classifier.predict(row[None], threads=1)[0])
 
 
 def open_source(path: Path, ensemble: Ensemble) -> tuple[str, Any]:

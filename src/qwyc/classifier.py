@@ -86,7 +86,8 @@ class Classifier:
             return otherwise
         inputs = self.ensemble.inputs
         finite_only = not (inputs.accepts_missing and inputs.accepts_infinity)
-        return _native.OneRow(self._quitter, negative, positive, otherwise, finite_only)
+        # The bound method itself: fewer steps from Python to the engine than a callable object.
+        return _native.OneRow(self._quitter, negative, positive, otherwise, finite_only).predict
 
     @cached_property
     def _quitter(self) -> _native.Quitter:

@@ -84,10 +84,15 @@ class Inputs:
     accepts_missing: bool = True  # otherwise NaN is refused, as the source does
     accepts_infinity: bool = True
 
-    @property
+    @cached_property
     def takes_plain_rows(self) -> bool:
         """Whether numbers are all there is to a row: none of them stands for something else."""
         return math.isnan(self.missing) and not (self.arrays_hold_values and self.categories)
+
+    @cached_property
+    def takes_any_numbers(self) -> bool:
+        """Whether, besides, none is refused, so that nobody needs to look at them."""
+        return self.takes_plain_rows and self.accepts_missing and self.accepts_infinity
 
 
 @dataclass(frozen=True)

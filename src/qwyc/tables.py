@@ -25,12 +25,17 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
+_READ_AS_THEY_ARE = (np.dtype(np.float32), np.dtype(np.float64))  # by the engine
 _NAMED_AT_MOST = 10  # column names in one message
 
 
 def to_matrix(X: Any, inputs: Inputs) -> Array:
     """Rows as the trees take them: (N, n_features), C order, float32 or float64. Of `inputs.dtype`, but
     for arrays of the other that can go to the engine as they are: it converts while it reads."""
+    if type(X) is np.ndarray and X.dtype in _READ_AS_THEY_ARE and inputs.takes_any_numbers:
+        fits = X.ndim == 2 and X.shape[1] == inputs.n_features
+        if fits and X.flags.c_contiguous and X.flags.aligned:
+            return X  # nothing to look at: small batches should not wait for it
     # Casts to float32 may overflow to infinity, as they do in the source libraries.
     with np.errstate(all="ignore"):
         rows = _convert(X, inputs)
@@ -84,11 +89,8 @@ def _from_array(X: Array, inputs: Inputs) -> Array:
             values = values.astype(object)
             values[masked] = None
         return _from_objects(values, inputs, as_values)
-    dtype = inputs.dtype
-    if values.dtype.name in ("float32", "float64") and inputs.accepts_infinity:
-        # A number past float32 would have to be refused as infinity, and `missing` be found, after
-        # conversion; otherwise the engine can do it.
-        dtype = values.dtype.name if inputs.takes_plain_rows and masked is None else dtype
+    read_as_it_is = values.dtype in _READ_AS_THEY_ARE and inputs.takes_any_numbers
+    dtype = values.dtype if read_as_it_is and masked is None else inputs.dtype
     rows = np.require(values, dtype, ["C", "A"])
     if (as_values or masked is not None) and np.may_share_memory(rows, values):
         rows = rows.copy()
