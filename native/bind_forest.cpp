@@ -246,11 +246,20 @@ class OneRow {
         uint8_t positive = 0;
         int32_t steps = 0;
         double score = 0;
+        const DecisionsOut out{&positive, &steps, &score};
         std::visit(
-            [&](const auto& held) { held->engine.decide_one(row, {&positive, &steps, &score}); },
+            [&](const auto& held) {
+                auto state = held->engine.start_one();
+                if (held->engine.walk_some(state, row, kHeld, out)) return;
+                // A row that takes long lets other threads of Python on.
+                nb::gil_scoped_release release;
+                held->engine.walk_on(state, row, out);
+            },
             quitter_.held);
         return positive;
     }
+
+    static constexpr int32_t kHeld = 32;  // steps, less than letting go of the GIL would take
 
     AnyQuitter quitter_;
     nb::object label_[2], otherwise_;

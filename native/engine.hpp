@@ -57,9 +57,20 @@ class QuitEngine {
     void decide(const In* rows, int64_t n, const DecisionsOut& out, int threads,
                 std::string_view isa = "") const;
 
-    // One row, without any allocation: several trees in flight.
+    // One row, without any allocation, several trees in flight: where it is in the order.
+    struct OneRow {
+        int32_t step;
+        double sum;
+    };
+    OneRow start_one() const;
+
+    // Evaluates a row up to step `most`; true where it quit, which then is in `out`.
     template <class In>
-    void decide_one(const In* row, const DecisionsOut& out) const;
+    bool walk_some(OneRow& state, const In* row, int32_t most, const DecisionsOut& out) const;
+
+    // Evaluates a row to its end.
+    template <class In>
+    void walk_on(OneRow state, const In* row, const DecisionsOut& out) const;
 
   private:
     template <class In>
@@ -73,9 +84,6 @@ class QuitEngine {
     };
 
     std::vector<Segment> segments(std::span<const double> survival) const;
-
-    template <class In>
-    void walk_on(int32_t step, double sum, const In* row, const DecisionsOut& out) const;
 
     const FullEngine<Real>& full_;
     std::vector<int32_t> order_;

@@ -173,7 +173,7 @@ class QuitEngine<Real>::Worker {
 
     void walk_on(int32_t step, int32_t row, double sum, const In* x, const DecisionsOut& out) {
         const DecisionsOut here{out.positive + row, out.steps + row, out.score + row};
-        engine_->walk_on(step, sum, x, here);
+        engine_->walk_on({step, sum}, x, here);
     }
 
     // Rows that never quit: their full scores decide.
@@ -201,36 +201,43 @@ class QuitEngine<Real>::Worker {
     int32_t at_[kChunk] = {}, walked_[kChunk] = {}, leaf_[kChunk] = {};  // of a deep tree's step
 };
 
-// One row from a step on, several trees in flight.
 template <class Real>
 template <class In>
-void QuitEngine<Real>::walk_on(int32_t step, double sum, const In* row,
-                               const DecisionsOut& out) const {
+bool QuitEngine<Real>::walk_some(OneRow& state, const In* row, int32_t most,
+                                 const DecisionsOut& out) const {
     const Forest<Real>& forest = *plan_.forest;
+    const int32_t stop = std::min(last_, most);
     int32_t leaf[kWalks];
-    for (; step < last_; step += kWalks) {
-        const int32_t end = std::min(step + kWalks, last_);
-        walk_trees(forest, order_.data(), step, end, row, leaf);
-        for (int32_t r = step; r < end; ++r) {
-            sum += forest.step_value(leaf[r - step]);
-            if (sum < lower_[r] || sum > upper_[r]) {
-                *out.positive = sum > upper_[r];
+    while (state.step < stop) {
+        const int32_t begin = state.step, end = std::min(begin + kWalks, stop);
+        walk_trees(forest, order_.data(), begin, end, row, leaf);
+        for (; state.step < end; ++state.step) {
+            const int32_t r = state.step;
+            state.sum += forest.step_value(leaf[r - begin]);
+            if (state.sum < lower_[r] || state.sum > upper_[r]) {
+                *out.positive = state.sum > upper_[r];
                 *out.steps = r + 1;
-                *out.score = sum;
-                return;
+                *out.score = state.sum;
+                return true;
             }
         }
     }
+    return false;
+}
+
+template <class Real>
+template <class In>
+void QuitEngine<Real>::walk_on(OneRow state, const In* row, const DecisionsOut& out) const {
+    if (walk_some(state, row, last_, out)) return;
     *out.score = full_.score_one(row);
     *out.positive = *out.score >= policy_.threshold;
     *out.steps = plan_.n_steps();
 }
 
 template <class Real>
-template <class In>
-void QuitEngine<Real>::decide_one(const In* row, const DecisionsOut& out) const {
+auto QuitEngine<Real>::start_one() const -> OneRow {
     const Rules& rules = plan_.forest->rules();
-    walk_on(0, rules.base / rules.divisor, row, out);
+    return {0, rules.base / rules.divisor};
 }
 
 template <class Real>
@@ -240,7 +247,8 @@ void QuitEngine<Real>::decide(const In* rows, int64_t n, const DecisionsOut& out
     if (n <= kFew) {
         const int64_t width = plan_.forest->n_features();
         for (int64_t i = 0; i < n; ++i)
-            decide_one(rows + i * width, {out.positive + i, out.steps + i, out.score + i});
+            walk_on(start_one(), rows + i * width,
+                    {out.positive + i, out.steps + i, out.score + i});
         return;
     }
     const Kernels& chosen = kernels(isa);
@@ -267,10 +275,12 @@ void QuitEngine<Real>::decide(const In* rows, int64_t n, const DecisionsOut& out
     });
 }
 
-#define QWYC_INSTANTIATE(Real, In)                                                       \
-    template void QuitEngine<Real>::decide(const In*, int64_t, const DecisionsOut&, int, \
-                                           std::string_view) const;                      \
-    template void QuitEngine<Real>::decide_one(const In*, const DecisionsOut&) const;
+#define QWYC_INSTANTIATE(Real, In)                                                              \
+    template void QuitEngine<Real>::decide(const In*, int64_t, const DecisionsOut&, int,        \
+                                           std::string_view) const;                             \
+    template bool QuitEngine<Real>::walk_some(OneRow&, const In*, int32_t, const DecisionsOut&) \
+        const;                                                                                  \
+    template void QuitEngine<Real>::walk_on(OneRow, const In*, const DecisionsOut&) const;
 template class QuitEngine<float>;
 template class QuitEngine<double>;
 QWYC_INSTANTIATE(float, float)

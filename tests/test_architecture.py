@@ -95,7 +95,8 @@ ALLOWED = {
         "timing",
     },
     "demo": {"", "classifier", "datasets", "errors", "options", "policy"},
-    "cli": {"", "bench", "datafiles", "demo", "errors", "experiments"},
+    "inspection": {"_native", "certify", "classifier", "ensemble", "errors"},
+    "cli": {"", "bench", "datafiles", "demo", "errors", "experiments", "inspection"},
 }
 
 

@@ -82,6 +82,24 @@ def verify(
 
 
 @app.command()
+def inspect(
+    classifier: Annotated[Path, typer.Argument(help="A .qwyc file.", show_default=False)],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say what a saved classifier is, what it promises, what other alphas would cost, and how it is
+    evaluated and why."""
+    import json
+
+    from qwyc import inspection
+
+    fast = qwyc.load(classifier)
+    if as_json:
+        print(json.dumps(inspection.inspect(fast), indent=2))
+    else:
+        print(inspection.describe(fast))
+
+
+@app.command()
 def bench(
     classifier: Annotated[Path, typer.Argument(help="A .qwyc file.", show_default=False)],
     data: Annotated[

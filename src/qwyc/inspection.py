@@ -1,0 +1,105 @@
+"""inspect: what a classifier is, what it would cost at other alphas, and how it is evaluated."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from qwyc import _native
+from qwyc.certify import boldest_that_passes
+from qwyc.classifier import Classifier
+from qwyc.ensemble import Ensemble
+from qwyc.errors import InfeasibleError
+
+ALPHAS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02)
+SMALL = 256  # leaves: a tree that is compared for many rows at once; larger ones are walked
+
+
+def inspect(fast: Classifier) -> dict[str, Any]:
+    """Everything that is known about a classifier, as plain values."""
+    facts: dict[str, Any] = {
+        "model": fast.ensemble.description,
+        "classes": fast.ensemble.classes.tolist(),
+        "threshold": fast.policy.threshold,
+        "base_models": fast.policy.n_models,
+        "quits": fast.policy.quit,
+        "why": why(fast),
+        "certificate": asdict(fast.certificate) | {"sentence": str(fast.certificate)},
+        "at_other_alphas": other_alphas(fast),
+    }
+    if isinstance(fast.ensemble, Ensemble):
+        leaves = np.diff(fast.ensemble.trees.leaf_begin)
+        facts["trees"] = {
+            "nodes": len(fast.ensemble.trees.feature),
+            "most_leaves": int(leaves.max()),
+            "walked": int(np.count_nonzero(leaves > SMALL)),
+        }
+        facts["features"] = fast.ensemble.inputs.n_features
+        facts["digest"] = fast.ensemble.digest
+        facts["instruction_sets"] = _native.available_isas()
+    return facts
+
+
+def why(fast: Classifier) -> str:
+    """Whether rows quit early or are evaluated in full, and why."""
+    seen = fast.certificate
+    if fast.policy.quit != "never":
+        timed = f" ({fast.speed})" if fast.speed is not None else ""
+        share = seen.mean_models / fast.policy.n_models
+        rows = f"{share:.0%} of the base models are evaluated for a row on average"
+        return f"rows quit early: {rows if seen.rows else 'nothing was measured'}{timed}"
+    if _could_quit(fast):
+        timed = f": {fast.speed}" if fast.speed is not None else ""
+        return (
+            "rows are evaluated in full, since quitting early was measured to be slower when the "
+            f"classifier was optimised{timed}"
+        )
+    return "rows are evaluated in full: no policy that quits early keeps the promise"
+
+
+def _could_quit(fast: Classifier) -> bool:
+    """Whether a policy that quits early was certified, and not taken."""
+    if fast.evidence is None or fast.certificate.confidence is None:
+        return fast.speed is not None and not fast.speed.quitting_pays
+    certificate = fast.certificate
+    assert certificate.confidence is not None
+    return boldest_that_passes(fast.evidence, certificate.alpha, certificate.confidence) > 0
+
+
+def other_alphas(fast: Classifier) -> list[dict[str, float]]:
+    """Base models per row at other alphas, on the rows held out; each is valid by itself."""
+    if fast.evidence is None or fast.certificate.confidence is None:
+        return []
+    found = []
+    for alpha in ALPHAS:
+        try:
+            k = boldest_that_passes(fast.evidence, alpha, fast.certificate.confidence)
+        except InfeasibleError:
+            continue
+        models, cost = fast.evidence.mean_models[k], fast.evidence.mean_cost[k]
+        found.append({"alpha": alpha, "mean_models": float(models), "mean_cost": float(cost)})
+    return found
+
+
+def describe(fast: Classifier) -> str:
+    """The same for people: the classifier's own four lines, and what they leave out."""
+    facts = inspect(fast)
+    lines = [repr(fast), f"  evaluation {facts['why']}"]
+    if "trees" in facts:
+        trees = facts["trees"]
+        kinds = f"{trees['nodes']:,} nodes, up to {trees['most_leaves']:,} leaves a tree"
+        if trees["walked"]:
+            kinds += f"; {trees['walked']:,} trees have more than {SMALL} and are walked"
+        lines.append(f"  trees      {kinds}; {facts['instruction_sets'][0]} on this machine")
+        lines.append(f"  digest     {facts['digest']}")
+    if facts["at_other_alphas"]:
+        lines.append(
+            f"  other alphas, at {fast.certificate.confidence:g} confidence, on the rows held out:"
+        )
+        lines += [
+            f"    {at['alpha']:>6.2%}  {at['mean_models']:7.1f} base models per row"
+            for at in facts["at_other_alphas"]
+        ]
+    return "\n".join(lines)

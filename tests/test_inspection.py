@@ -1,0 +1,82 @@
+"""What `qwyc inspect` says, and that it is so."""
+
+import json
+from dataclasses import replace
+
+import lightgbm
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import qwyc
+from qwyc.cli import app
+from qwyc.inspection import describe, inspect
+from qwyc.speed import Speed
+
+
+@pytest.fixture(scope="module")
+def fast():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 4)).astype(np.float32)
+    model = lightgbm.LGBMClassifier(n_estimators=30, verbose=-1, n_jobs=1)
+    model.fit(X[:1000], X[:1000, 0] + X[:1000, 1] > 0)
+    return qwyc.optimize(model, X[1000:], alpha=0.01, costs=np.ones(30), progress=False)
+
+
+def test_facts_are_plain_values_and_agree_with_the_classifier(fast, tmp_path):
+    fast.save(tmp_path / "m.qwyc")
+    result = CliRunner().invoke(app, ["inspect", str(tmp_path / "m.qwyc"), "--json"])
+    assert result.exit_code == 0
+    facts = json.loads(result.stdout)
+    assert facts == json.loads(json.dumps(inspect(fast)))
+    assert facts["base_models"] == 30
+    assert facts["features"] == 4
+    assert facts["digest"] == fast.ensemble.digest
+    assert facts["certificate"]["rows"] == fast.certificate.rows
+    for at in facts["at_other_alphas"]:
+        there = fast.at(alpha=at["alpha"])
+        assert at["mean_models"] == there.certificate.mean_models
+    alphas = [at["alpha"] for at in facts["at_other_alphas"]]
+    assert 0.01 in alphas
+    assert 0.0005 not in alphas  # too few rows
+
+
+def test_it_says_how_rows_are_evaluated_and_why(fast):
+    share = fast.certificate.mean_models / 30
+    assert f"rows quit early: {share:.0%} of the base models" in describe(fast)
+    timed = replace(fast, speed=Speed(quit=1.0, full=2.5, rows=2048))
+    assert "(2.5 times as fast as all of them)" in describe(timed)
+    never = replace(fast, policy=fast.path[0])
+    assert "evaluated in full, since quitting early was measured to be slower" in describe(never)
+    cautious = fast.at(alpha=0.002)
+    strict = replace(
+        never, certificate=replace(fast.certificate, alpha=0.002), evidence=_spoilt(fast.evidence)
+    )
+    assert "no policy that quits early keeps the promise" in describe(strict)
+    assert cautious.certificate.alpha == 0.002
+
+
+def _spoilt(evidence):
+    """Every member but the first has too many flips."""
+    flips = evidence.flips.copy()
+    flips[1:] = evidence.rows // 2
+    return replace(evidence, flips=flips)
+
+
+def test_trees_that_are_walked_are_counted():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 3))
+    model = lightgbm.LGBMClassifier(n_estimators=3, num_leaves=400, min_child_samples=1, verbose=-1)
+    model.fit(X, rng.integers(0, 2, 3000))
+    proven = qwyc.optimize(model, alpha=0)
+    facts = inspect(proven)
+    assert facts["trees"]["walked"] == 3
+    assert facts["at_other_alphas"] == []
+    assert "3 trees have more than 256 and are walked" in describe(proven)
+    assert "nothing was measured" in describe(proven)
+
+
+def test_a_wrong_file_is_one_line(tmp_path, capsys):
+    (tmp_path / "x.qwyc").write_text("dear diary")
+    result = CliRunner().invoke(app, ["inspect", str(tmp_path / "x.qwyc")])
+    assert isinstance(result.exception, qwyc.QwycError)
