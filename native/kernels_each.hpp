@@ -4,7 +4,9 @@
 
 #include "kernels.hpp"
 
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+#if defined(QWYC_PORTABLE_ONLY)
+#define QWYC_X86 0
+#elif defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #define QWYC_X86 1
 #else
 #define QWYC_X86 0
