@@ -45,6 +45,8 @@ class Summation(enum.IntEnum):
     FLOAT32 = 0  # base + f_1 + ... + f_T, every partial sum rounded to float32 (XGBoost)
     FLOAT64 = 1  # (base + f_1 + ... + f_T) / divisor in float64 (LightGBM, scikit-learn boosting)
     SHARES = 2  # both classes' shares added apart in float64, divided, compared (random forests)
+    FLOAT64_LATE = 3  # f_1 + ... + f_T in float64, the base added last (CatBoost)
+    FLOAT32_LATE = 4  # f_1 + ... + f_T in float32, the base added last (ONNX Runtime)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,24 +20,25 @@ import numpy.typing as npt
 from qwyc.cascade import BaseModels
 from qwyc.ensemble import Ensemble
 from qwyc.errors import ModelError
-from qwyc.importers import lightgbm, sklearn, xgboost
+from qwyc.importers import catboost, lightgbm, sklearn, xgboost
 from qwyc.importers.callables import base_models
 
 __all__ = ["base_models", "live_labels", "read_model"]
 
-# scikit-learn last: the other two subclass its estimators.
-LIVE = (xgboost, lightgbm, sklearn)
-FILES = (xgboost, lightgbm)
+# scikit-learn last: the others subclass its estimators.
+LIVE = (xgboost, lightgbm, catboost, sklearn)
+FILES = (xgboost, lightgbm, catboost)
 
 SUPPORTED = (
     "binary classifiers from XGBoost (JSON or UBJSON file, Booster, XGBClassifier), LightGBM (text "
-    "file, Booster, LGBMClassifier) and scikit-learn (RandomForestClassifier, ExtraTreesClassifier, "
-    "GradientBoostingClassifier, HistGradientBoostingClassifier)"
+    "file, Booster, LGBMClassifier), CatBoost (cbm or JSON file, CatBoostClassifier) and "
+    "scikit-learn (RandomForestClassifier, ExtraTreesClassifier, GradientBoostingClassifier, "
+    "HistGradientBoostingClassifier)"
 )
 
 
 def read_model(model: Any) -> Ensemble:
-    """Read a trained model: a path, or a live XGBoost, LightGBM or scikit-learn object."""
+    """Read a trained model: a path, or a live XGBoost, LightGBM, CatBoost or scikit-learn object."""
     if isinstance(model, Ensemble):
         return model
     if isinstance(model, (str, os.PathLike)):

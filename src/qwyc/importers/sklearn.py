@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qwyc.border import smallest_positive
+from qwyc.border import smallest_positive, smallest_sum_above_zero
 from qwyc.ensemble import Ensemble, Inputs, Link, NodeFlag, Source, Summation, Trees
 from qwyc.errors import ModelError
 
@@ -232,20 +232,8 @@ def _hist_threshold(model: Any, values: npt.NDArray[np.float64], base: float) ->
         return bool(probe.predict(row)[0] == model.classes_[1])
 
     if is_positive(float(np.finfo(np.float64).tiny)):
-        return _smallest_sum_above_zero(values, base)
+        return smallest_sum_above_zero(values, base)
     return smallest_positive(is_positive, np.float64)
-
-
-def _smallest_sum_above_zero(values: npt.NDArray[np.float64], base: float) -> float:
-    """The smallest positive number that a sum of these values can be.
-
-    All of them are multiples of the smallest last bit among them, hence every rounded sum is, so
-    that this decides as `sum > 0` does. It is no subnormal unless a value is close to one: those
-    count as 0 in a process that flushes them.
-    """
-    parts = np.append(values, base)
-    parts = np.abs(parts[parts != 0])
-    return float(np.spacing(parts).min()) if parts.size else float(np.finfo(np.float64).tiny)
 
 
 _READERS: dict[str, Callable[[Any, str], Ensemble]] = {
