@@ -49,7 +49,8 @@ ALLOWED = {
     "certify": {"binomial", "errors", "options", "policy", "stopping"},
     "artifact": {"certify", "ensemble", "errors", "policy", "stopping"},
     "classifier": {"artifact", "cascade", "certify", "ensemble", "errors", "policy", "stopping"},
-    "verify": {"binomial", "certify", "classifier", "errors", "policy"},
+    "parity": {"cascade", "ensemble", "errors", "importers"},
+    "verify": {"binomial", "certify", "classifier", "ensemble", "errors", "parity", "policy"},
     "optimize": {
         "capacity",
         "cascade",
@@ -61,6 +62,7 @@ ALLOWED = {
         "importers",
         "options",
         "orders",
+        "parity",
         "policy",
         "progress",
         "provable",

@@ -23,10 +23,11 @@ from qwyc.certify import (
 )
 from qwyc.classifier import Classifier
 from qwyc.ensemble import Ensemble
-from qwyc.errors import InputError, OptionError, ParityError
+from qwyc.errors import InputError, OptionError
 from qwyc.fit import QUITS, fit_policy
 from qwyc.options import Probability, check_choice, check_costs, check_count, check_number
 from qwyc.orders import correlation
+from qwyc.parity import prove_parity
 from qwyc.policy import Policy
 from qwyc.progress import ProgressOption, progress_reporter
 from qwyc.provable import provable_policy
@@ -187,7 +188,7 @@ def _score(
     scores = ensemble.scores(X, threads=threads)
     if not len(scores.full):
         raise InputError("X has no rows; optimising needs a sample of rows like those to come")
-    prove_parity(model, X, ensemble, scores)
+    prove_parity(model, X, ensemble, scores.full, scores.threshold)
     return scores
 
 
@@ -208,23 +209,6 @@ def _observed(
     return observed_certificate(
         how, alpha, policy, policy.apply(scores), positive, seed=seed, sample=scores.digest
     )
-
-
-def prove_parity(model: Any, X: Any, ensemble: Ensemble | BaseModels, scores: ScoreMatrix) -> None:
-    """Compare full decisions with a live model's own; raise, naming a row, where they differ."""
-    expected = importers.live_labels(model, X, ensemble)
-    if expected is None:  # a file, or plain callables: nothing to compare with
-        return
-    ours: npt.NDArray[Any] = ensemble.classes[scores.positive.astype(np.intp)]
-    differs = np.flatnonzero(np.asarray(expected) != ours)
-    if len(differs):
-        i = int(differs[0])
-        raise ParityError(
-            f"row {i} of X: the model's own predict says {expected[i]!r}, the base models as read say "
-            f"{ours[i]!r} (score {scores.full[i]!r}, positive from {scores.threshold!r}); "
-            f"{len(differs):,} of {len(ours):,} rows differ. The model was not read exactly, "
-            "so it is refused; please report it with the library's version."
-        )
 
 
 def _threshold(threshold: Any, ensemble: Ensemble | BaseModels) -> float:

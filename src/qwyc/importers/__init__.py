@@ -3,7 +3,9 @@
     is_live(model)                      is this one of the library's own objects?
     read_live(model)                    -> Ensemble
     live_labels(model, X, ensemble)     the library's own decisions, to prove parity with
+    live_scores(model, X, ensemble)     its own scores, within TOLERANCE of which ours must be
     looks_like(head), read_file(path)   the same for files (not for scikit-learn: a pickle is code)
+    load(path)                          the live model in a file, by the library itself
 
 Reading a file imports nothing of the library that wrote it.
 """
@@ -11,6 +13,7 @@ Reading a file imports nothing of the library that wrote it.
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +22,11 @@ import numpy.typing as npt
 
 from qwyc.cascade import BaseModels
 from qwyc.ensemble import Ensemble
-from qwyc.errors import ModelError
+from qwyc.errors import MissingDependencyError, ModelError
 from qwyc.importers import catboost, lightgbm, sklearn, xgboost
 from qwyc.importers.callables import base_models
 
-__all__ = ["base_models", "live_labels", "read_model"]
+__all__ = ["Answer", "base_models", "live_answer", "load_live", "read_model"]
 
 # scikit-learn last: the others subclass its estimators.
 LIVE = (xgboost, lightgbm, catboost, sklearn)
@@ -51,18 +54,45 @@ def read_model(model: Any) -> Ensemble:
     raise ModelError(f"cannot read a model of type {kind}; supported are {SUPPORTED}")
 
 
-def live_labels(model: Any, X: Any, ensemble: Ensemble | BaseModels) -> npt.NDArray[Any] | None:
-    """The labels that a live model itself gives to X; None for anything that is not live."""
+@dataclass(frozen=True)
+class Answer:
+    """What a live model itself says of some rows."""
+
+    labels: npt.NDArray[Any]  # (N,)
+    scores: npt.NDArray[np.float64] | None = None  # (N,)
+    tolerance: float = 0.0  # relative; above 0 where the library's own sums are not reproducible
+
+
+def live_answer(model: Any, X: Any, ensemble: Ensemble | BaseModels) -> Answer | None:
+    """What a live model itself says of X; None for anything that is not live."""
     if isinstance(ensemble, BaseModels):
-        return np.asarray(model.predict(ensemble.prepare(X))) if hasattr(model, "predict") else None
+        if not hasattr(model, "predict"):
+            return None
+        return Answer(np.asarray(model.predict(ensemble.prepare(X))))
     for importer in LIVE:
         if importer.is_live(model):
-            labels: npt.NDArray[Any] = importer.live_labels(model, X, ensemble)
-            return labels
+            scores = np.asarray(importer.live_scores(model, X, ensemble), dtype=np.float64)
+            labels = importer.live_labels(model, X, ensemble)
+            return Answer(labels, scores, importer.TOLERANCE)
     return None
 
 
+def load_live(path: str | os.PathLike[str]) -> Any:
+    """The live model in a file, loaded by the library that wrote it."""
+    importer = _importer_of(Path(path))
+    try:
+        return importer.load(Path(path))
+    except ImportError as error:
+        raise MissingDependencyError(f"loading {path} needs {error.name}; install it") from None
+
+
 def _read_file(path: Path) -> Ensemble:
+    ensemble: Ensemble = _importer_of(path).read_file(path)
+    return ensemble
+
+
+def _importer_of(path: Path) -> Any:
+    """The module that reads a file, by how the file starts."""
     try:
         with path.open("rb") as file:
             head = file.read(512)
@@ -70,8 +100,7 @@ def _read_file(path: Path) -> Ensemble:
         raise ModelError(f"cannot read {path}: {error.strerror or error}") from None
     for importer in FILES:
         if importer.looks_like(head):
-            ensemble: Ensemble = importer.read_file(path)
-            return ensemble
+            return importer
     if b'"qwyc"' in head:
         raise ModelError(f"{path} is a qwyc classifier, not a model; open it with qwyc.load")
     if head[:1] == b"\x80" or path.suffix in (".pkl", ".pickle", ".joblib"):

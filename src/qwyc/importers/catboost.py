@@ -24,6 +24,7 @@ from qwyc.importers.flatten import NodeTable, flatten, offsets, to_int32
 _SUPPORTED = "supported are binary classifiers: Logloss, CrossEntropy and Focal"
 _REMEDY = "save it again with model.save_model('model.cbm')"
 _BINARY = ("Logloss", "CrossEntropy", "Focal")
+TOLERANCE = 0.0
 _MAX_DEPTH = 24
 
 Array = npt.NDArray[Any]
@@ -78,6 +79,15 @@ def live_scores(model: Any, X: Any, ensemble: Ensemble) -> Array:
     """The live model's own scores, (N,)."""
     predict = partial(model.predict, prediction_type="RawFormulaVal")
     return np.asarray(live.ask(predict, X, ensemble)).reshape(-1)
+
+
+def load(path: Path) -> Any:
+    """The model in a file as CatBoost loads it."""
+    import catboost
+
+    with path.open("rb") as file:
+        kind = "cbm" if file.read(4) == MAGIC else "json"
+    return catboost.CatBoost().load_model(str(path), format=kind)
 
 
 def _ensemble(document: Document) -> Ensemble:

@@ -42,6 +42,8 @@ _TREES = {
 # Forests whose class shares are closer than this can be decided by the order of summation.
 _TIE = 1e-9
 
+TOLERANCE = 1e-12  # with several threads, forests add up in whatever order their trees finish
+
 
 def is_live(model: Any) -> bool:
     """Whether `model` is an estimator of scikit-learn's own, or derives from one."""
@@ -362,18 +364,27 @@ def live_labels(model: Any, X: Any, ensemble: Ensemble) -> npt.NDArray[Any]:
     return labels
 
 
-def _predict(model: Any, X: Any, ensemble: Ensemble) -> Any:
+def live_scores(model: Any, X: Any, ensemble: Ensemble) -> npt.NDArray[Any]:
+    """The model's own scores, (N,): its decision function, or the positive class's share."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if hasattr(model, "decision_function"):
+            return np.asarray(_predict(model, X, ensemble, "decision_function"))
+        return np.asarray(_predict(model, X, ensemble, "predict_proba"))[:, 1]
+
+
+def _predict(model: Any, X: Any, ensemble: Ensemble, method: str = "predict") -> Any:
     """Predict X as it stands where the model may take it, so that scikit-learn does its own
     conversion; otherwise its matrix, which holds the same values unless there are categories."""
     rows = _as_fitted(X, ensemble.inputs)
     if ensemble.inputs.categories:
-        return model.predict(rows)
+        return getattr(model, method)(rows)
     if rows is not None:
         try:
-            return model.predict(rows)
+            return getattr(model, method)(rows)
         except (TypeError, ValueError):
             pass
-    return model.predict(ensemble.matrix(X))
+    return getattr(model, method)(ensemble.matrix(X))
 
 
 def _as_fitted(X: Any, inputs: Inputs) -> Any:
