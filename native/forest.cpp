@@ -101,7 +101,8 @@ template <class Real>
 double Forest<Real>::finish(const FullSum& sum) const {
     if (rules_.summation == Summation::kFloat32) return sum.single;
     if (rules_.summation == Summation::kFloat32Late)
-        return sum.single + static_cast<float>(rules_.base);
+        return static_cast<float>(sum.single +
+                                  rules_.base);  // the sum of two floats, if base is one
     if (rules_.summation == Summation::kFloat64Late) return sum.value + rules_.base;
     const double value = sum.value / rules_.divisor;
     if (rules_.summation == Summation::kFloat64) return value;

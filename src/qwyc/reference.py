@@ -373,7 +373,8 @@ def full_score(ensemble: Ensemble, leaves: Array) -> Array:
         total32 = np.full(N, 0 if late else ensemble.base, dtype=np.float32)
         for t in range(T):
             total32 += values[:, t].astype(np.float32)
-        total32 += np.float32(ensemble.base if late else 0)
+        if late:
+            total32 = (total32 + np.float64(ensemble.base)).astype(np.float32)
         return total32.astype(np.float64)
     total = np.full(N, 0 if late else ensemble.base, dtype=np.float64)
     other = np.zeros(N)
