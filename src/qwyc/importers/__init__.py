@@ -23,14 +23,14 @@ import numpy.typing as npt
 from qwyc.cascade import BaseModels
 from qwyc.ensemble import Ensemble
 from qwyc.errors import MissingDependencyError, ModelError
-from qwyc.importers import catboost, lightgbm, sklearn, treelite, xgboost
+from qwyc.importers import catboost, lightgbm, onnx, sklearn, treelite, xgboost
 from qwyc.importers.callables import base_models
 
 __all__ = ["Answer", "base_models", "live_answer", "load_live", "read_model"]
 
 # scikit-learn last: the others subclass its estimators.
-LIVE = (xgboost, lightgbm, catboost, treelite, sklearn)
-FILES = (xgboost, lightgbm, catboost, treelite)
+LIVE = (xgboost, lightgbm, catboost, treelite, onnx, sklearn)
+FILES = (xgboost, lightgbm, catboost, treelite, onnx)
 
 SUPPORTED = (
     "binary classifiers from XGBoost (JSON or UBJSON file, Booster, XGBClassifier), LightGBM (text "
