@@ -81,7 +81,7 @@ class Inputs:
     dtype: str  # "float32" or "float64": rows are converted to it before any comparison
     categories: Mapping[int, tuple[Category, ...]] = field(default_factory=dict)  # code -> value
     arrays_hold_values: bool = False  # plain arrays hold category values too (otherwise codes)
-    unseen: str = "missing"  # an unseen category is "missing" or an "error", as in the source
+    unseen: str = "missing"  # or "invalid" (-1), "first" (0), "error": as in the source
     missing: float = float("nan")  # a value that means missing, besides NaN
     accepts_missing: bool = True  # otherwise NaN is refused, as the source does
     accepts_infinity: bool = True

@@ -23,13 +23,13 @@ import numpy.typing as npt
 from qwyc.cascade import BaseModels
 from qwyc.ensemble import Ensemble
 from qwyc.errors import MissingDependencyError, ModelError
-from qwyc.importers import catboost, lightgbm, onnx, sklearn, treelite, xgboost
+from qwyc.importers import catboost, lightgbm, onnx, sklearn, treelite, xgboost, ydf
 from qwyc.importers.callables import base_models
 
 __all__ = ["Answer", "base_models", "live_answer", "load_live", "read_model"]
 
 # scikit-learn last: the others subclass its estimators.
-LIVE = (xgboost, lightgbm, catboost, treelite, onnx, sklearn)
+LIVE = (xgboost, lightgbm, catboost, treelite, onnx, ydf, sklearn)
 FILES = (xgboost, lightgbm, catboost, treelite, onnx)
 
 SUPPORTED = (
@@ -93,6 +93,10 @@ def _read_file(path: Path) -> Ensemble:
 
 def _importer_of(path: Path) -> Any:
     """The module that reads a file, by how the file starts."""
+    if (path / "data_spec.pb").is_file():
+        raise ModelError(
+            f"{path} is a YDF model, whose files only YDF reads; pass ydf.load_model({str(path)!r})"
+        )
     try:
         with path.open("rb") as file:
             head = file.read(512)
