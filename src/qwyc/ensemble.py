@@ -10,7 +10,7 @@ import enum
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -131,6 +131,7 @@ class Ensemble:
     classes: npt.NDArray[Any]  # (2,) negative, positive
     source: Source
     link: Link = Link()
+    transform: Callable[[Any], Any] | None = None  # a pipeline's own steps, from its rows to ours
 
     def __getstate__(self) -> dict[str, Any]:
         # What is cached can be made again, and the native forest cannot be pickled.
@@ -145,9 +146,10 @@ class Ensemble:
     def description(self) -> str:
         """What it is, in a few words."""
         source = f"{self.source.library} {self.source.version}".rstrip()
+        steps = "" if self.transform is None else f", behind {self.transform}"
         return (
             f"{self.n_models} trees from {source} ({self.source.kind}), "
-            f"{self.inputs.n_features} features"
+            f"{self.inputs.n_features} features{steps}"
         )
 
     @cached_property
@@ -179,7 +181,7 @@ class Ensemble:
 
     def matrix(self, X: Any) -> npt.NDArray[Any]:
         """Rows as the trees take them: (N, n_features), C order, of `inputs.dtype`."""
-        return tables.to_matrix(X, self.inputs)
+        return tables.to_matrix(X if self.transform is None else self.transform(X), self.inputs)
 
     def scores(self, X: Any, *, threads: int | None = None) -> ScoreMatrix:
         """Every base model on every row."""

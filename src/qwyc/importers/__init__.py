@@ -13,7 +13,7 @@ Reading a file imports nothing of the library that wrote it.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,8 @@ import numpy.typing as npt
 from qwyc.cascade import BaseModels
 from qwyc.ensemble import Ensemble
 from qwyc.errors import MissingDependencyError, ModelError
-from qwyc.importers import catboost, lightgbm, onnx, sklearn, treelite, xgboost, ydf
-from qwyc.importers.callables import base_models
+from qwyc.importers import callables, catboost, lightgbm, onnx, sklearn, treelite, xgboost, ydf
+from qwyc.importers.pipelines import is_pipeline, last_step, transform_of, with_transform
 
 __all__ = ["Answer", "base_models", "live_answer", "load_live", "read_model"]
 
@@ -46,6 +46,10 @@ def read_model(model: Any) -> Ensemble:
         return model
     if isinstance(model, (str, os.PathLike)):
         return _read_file(Path(model))
+    if is_pipeline(model):
+        read = with_transform(model, read_model(last_step(model)))
+        assert isinstance(read, Ensemble)
+        return read
     for importer in LIVE:
         if importer.is_live(model):
             ensemble: Ensemble = importer.read_live(model)
@@ -65,6 +69,8 @@ class Answer:
 
 def live_answer(model: Any, X: Any, ensemble: Ensemble | BaseModels) -> Answer | None:
     """What a live model itself says of X; None for anything that is not live."""
+    if is_pipeline(model):
+        return _pipeline_answer(model, X, ensemble)
     if isinstance(ensemble, BaseModels):
         if not hasattr(model, "predict"):
             return None
@@ -75,6 +81,28 @@ def live_answer(model: Any, X: Any, ensemble: Ensemble | BaseModels) -> Answer |
             labels = importer.live_labels(model, X, ensemble)
             return Answer(labels, scores, importer.TOLERANCE)
     return None
+
+
+def _pipeline_answer(model: Any, X: Any, ensemble: Ensemble | BaseModels) -> Answer:
+    """The pipeline's own decisions, and the scores of its last step."""
+    labels = np.asarray(model.predict(X)).reshape(-1)
+    if isinstance(ensemble, BaseModels):
+        return Answer(labels)
+    inner = replace(ensemble, transform=None)
+    said = live_answer(last_step(model), transform_of(model)(X), inner)
+    return Answer(labels) if said is None else replace(said, labels=labels)
+
+
+def base_models(model: Any) -> BaseModels | None:
+    """The base models of `model`, or None where it is to be read as trees."""
+    if not is_pipeline(model):
+        return callables.base_models(model)
+    inner = base_models(last_step(model))
+    if inner is None:
+        return None
+    read = with_transform(model, inner)
+    assert isinstance(read, BaseModels)
+    return read
 
 
 def load_live(path: str | os.PathLike[str]) -> Any:

@@ -26,7 +26,6 @@ SUPPORTED = (
 )
 
 _ADVICE = {
-    "Pipeline": "pass the classifier at its end, and rows as they reach it",
     "GridSearchCV": "pass its best_estimator_",
     "RandomizedSearchCV": "pass its best_estimator_",
     "FrozenEstimator": "pass its estimator",
