@@ -64,8 +64,9 @@ def optimize(
 
     Parameters
     ----------
-    model : a path, or a live XGBoost, LightGBM or scikit-learn model (see `read_model`); or a list of
-        callables, or a scikit-learn bagging, voting or AdaBoost ensemble of anything.
+    model : a path, or a live model of XGBoost, LightGBM, CatBoost, scikit-learn, YDF, Treelite or ONNX
+        (see `read_model`), or a pipeline that ends in one; or a list of callables, or a scikit-learn
+        bagging, voting, AdaBoost or stacking ensemble of anything.
     X : rows like those to come, without labels, and not those that the model was trained on.
     alpha : the share of decisions that may differ from the full ensemble's; or both kinds apart,
         `dict(negative=..., positive=...)`: full-positive rows called negative, and the reverse. 0 is

@@ -34,14 +34,15 @@ FILES = (xgboost, lightgbm, catboost, treelite, onnx)
 
 SUPPORTED = (
     "binary classifiers from XGBoost (JSON or UBJSON file, Booster, XGBClassifier), LightGBM (text "
-    "file, Booster, LGBMClassifier), CatBoost (cbm or JSON file, CatBoostClassifier) and "
-    "scikit-learn (RandomForestClassifier, ExtraTreesClassifier, GradientBoostingClassifier, "
-    "HistGradientBoostingClassifier)"
+    "file, Booster, LGBMClassifier), CatBoost (cbm or JSON file, CatBoostClassifier), Treelite "
+    "(checkpoint, Model), ONNX (file, ModelProto), YDF (live models) and scikit-learn "
+    "(RandomForestClassifier, ExtraTreesClassifier, GradientBoostingClassifier, "
+    "HistGradientBoostingClassifier, bagging and AdaBoost of trees, pipelines)"
 )
 
 
 def read_model(model: Any) -> Ensemble:
-    """Read a trained model: a path, or a live XGBoost, LightGBM, CatBoost or scikit-learn object."""
+    """Read a trained model: a path, a live model of any library in docs/models.md, or a pipeline."""
     if isinstance(model, Ensemble):
         return model
     if isinstance(model, (str, os.PathLike)):
