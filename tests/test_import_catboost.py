@@ -138,6 +138,52 @@ def test_files_hold_the_same_model(data, tmp_path, policy):
     assert live.source.version == catboost.__version__
 
 
+def test_models_that_were_added_up(data):
+    X, y = data
+    parts = [train(X, y, random_seed=i) for i in range(2)]
+    both = catboost.sum_models(parts, weights=[0.5, 0.7])
+    with pytest.raises(qwyc.ModelError, match="objective is unknown"):
+        qwyc.read_model(both)
+    assert check(catboost.to_classifier(both), X).n_models == both.tree_count_
+
+
+def test_overlapping_lists_in_a_file_do_not_multiply(tmp_path):
+    # 4,000 features, all with the same 4,000 borders: 64 MB from a file of 50 KB.
+    n = 4000
+    borders = np.arange(n, dtype="<f4").tobytes()
+    vtable = np.array([12, 8, 0, 0, 0, 4], dtype="<u2").tobytes()  # the feature's field 3 at 4
+    trees_vtable = np.array([16, 8, *[0] * 5, 4], dtype="<u2").tobytes()  # field 5 at 4
+    core_vtable = np.array([8, 8, 0, 4], dtype="<u2").tobytes()
+    table = 4 + len(core_vtable)
+    trees_at = table + 8 + len(trees_vtable)
+    list_at = trees_at + 8
+    feature_at = list_at + 4 + 4 * n + len(vtable)
+    parts = [
+        np.uint32(table),
+        core_vtable,
+        np.int32(len(core_vtable)),
+        np.uint32(trees_at - table - 4),
+    ]
+    parts += [
+        trees_vtable,
+        np.int32(len(trees_vtable)),
+        np.uint32(list_at - trees_at - 4),
+        np.uint32(n),
+    ]
+    parts += [np.uint32(feature_at - list_at - 4 - 4 * i) for i in range(n)]
+    parts += [vtable, np.int32(len(vtable)), np.uint32(4), np.uint32(n), borders]
+    content = b"".join(p if isinstance(p, bytes) else p.tobytes() for p in parts)
+    (tmp_path / "m.cbm").write_bytes(b"CBM1" + np.uint32(len(content)).tobytes() + content)
+    with pytest.raises(qwyc.ModelError, match="lists overlap"):
+        qwyc.read_model(tmp_path / "m.cbm")
+
+
+def test_rows_that_are_no_table(data):
+    X, y = data
+    with pytest.raises(qwyc.InputError, match=r"X \(Pool\) is not a table"):
+        qwyc.optimize(train(X, y), catboost.Pool(X), alpha=0)
+
+
 def test_names_and_tables(data):
     X, y = data
     frame = pd.DataFrame(X, columns=list("abcdef"))

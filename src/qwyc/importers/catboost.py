@@ -66,7 +66,9 @@ def read_live(model: Any) -> Ensemble:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.cbm"
             model.save_model(str(path), format="cbm")
-            return _ensemble(from_cbm(path.read_bytes()))
+            return _ensemble(
+                from_cbm(path.read_bytes()), live.derives_from(model, "CatBoostClassifier")
+            )
 
 
 def live_labels(model: Any, X: Any, ensemble: Ensemble) -> Array:
@@ -90,8 +92,8 @@ def load(path: Path) -> Any:
     return catboost.CatBoost().load_model(str(path), format=kind)
 
 
-def _ensemble(document: Document) -> Ensemble:
-    loss = _refuse_unsupported(document)
+def _ensemble(document: Document, classifier: bool = False) -> Ensemble:
+    loss = _refuse_unsupported(document, classifier)
     columns, borders, high = _splits(document)
     make = _oblivious if document.steps is None else _stepwise
     trees = make(document, columns, borders, high)
@@ -113,13 +115,14 @@ def _ensemble(document: Document) -> Ensemble:
     return ensemble
 
 
-def _refuse_unsupported(document: Document) -> str:
+def _refuse_unsupported(document: Document, classifier: bool) -> str:
     """The objective's name; ModelError where the model is not a binary classifier of trees."""
     parameters = document.info.get("params") or {}
     loss = str((parameters.get("loss_function") or {}).get("type", "unknown"))
     if document.dimension > 1 or len(document.bias) > 1:
         raise ModelError(f"the model's objective is {loss} with several outputs; {_SUPPORTED}")
-    if loss not in _BINARY:
+    # Models that were added up have lost their objective; catboost.to_classifier says what they are.
+    if loss not in _BINARY and not (classifier and loss == "unknown"):
         raise ModelError(f"the model's objective is {loss}; {_SUPPORTED}")
     if document.scale != 1:
         raise ModelError(

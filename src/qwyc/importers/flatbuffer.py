@@ -21,11 +21,12 @@ class Table:
 
     buffer: bytes
     at: int
+    budget: list[int]  # one number, shared: bytes that may still be read, as lists may overlap
 
     @classmethod
     def root(cls, buffer: bytes) -> Table:
         """The table that a buffer is about."""
-        return cls(buffer, _unpack(buffer, "I", 0))
+        return cls(buffer, _unpack(buffer, "I", 0), [8 * len(buffer)])
 
     def integer(self, field: int, default: int, kind: str = "i") -> int:
         """A number of a `struct` kind: "i" int32, "b" int8, "?" bool."""
@@ -40,15 +41,11 @@ class Table:
     def table(self, field: int) -> Table | None:
         """A table inside this one."""
         place = self._place(field)
-        return None if place is None else Table(self.buffer, self._follow(place))
+        return None if place is None else Table(self.buffer, self._follow(place), self.budget)
 
     def text(self, field: int) -> str:
         """A string; "" where it is absent."""
         return bytes(self.array(field, np.uint8)).decode("utf-8", "surrogateescape")
-
-    def raw(self, field: int) -> bytes:
-        """A vector of bytes."""
-        return self.array(field, np.uint8).tobytes()
 
     def array(self, field: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """A vector of numbers or structs, (n,); empty where it is absent."""
@@ -57,32 +54,27 @@ class Table:
         if place is None:
             return np.empty(0, kind)
         begin, count = self._vector(place)
-        if count * kind.itemsize > len(self.buffer) - begin:
-            raise ModelError("a list reaches past the end of the file")
+        self._spend(count * kind.itemsize, begin)
         return np.frombuffer(self.buffer, kind, count, begin)
 
     def tables(self, field: int) -> list[Table]:
         """A vector of tables; empty where it is absent."""
-        return [Table(self.buffer, at) for at in self._targets(field)]
-
-    def texts(self, field: int) -> list[str]:
-        """A vector of strings."""
-        found = []
-        for at in self._targets(field):
-            size = _unpack(self.buffer, "I", at)
-            if size > len(self.buffer) - at - 4:
-                raise ModelError("a text reaches past the end of the file")
-            found.append(self.buffer[at + 4 : at + 4 + size].decode("utf-8", "surrogateescape"))
-        return found
+        return [Table(self.buffer, at, self.budget) for at in self._targets(field)]
 
     def _targets(self, field: int) -> list[int]:
         place = self._place(field)
         if place is None:
             return []
         begin, count = self._vector(place)
-        if count * 4 > len(self.buffer) - begin:
-            raise ModelError("a list reaches past the end of the file")
+        self._spend(4 * count, begin)
         return [self._follow(begin + 4 * i) for i in range(count)]
+
+    def _spend(self, size: int, begin: int) -> None:
+        if size > len(self.buffer) - begin:
+            raise ModelError("a list reaches past the end of the file")
+        self.budget[0] -= size
+        if self.budget[0] < 0:
+            raise ModelError("lists overlap")
 
     def _place(self, field: int) -> int | None:
         """Where a field is, from the table's own list of places."""
