@@ -95,7 +95,7 @@ void bind_forest_constructor(nb::class_<AnyForest>& cls) {
            Vector<uint32_t> category_words, Vector<double> leaf_value, Vector<double> leaf_other,
            int64_t n_features, int summation, bool less_equal, bool truncates, double base,
            double divisor) {
-            require(summation >= 0 && summation <= 2, "unknown summation");
+            require(summation >= 0 && summation <= 4, "unknown summation");
             const FlatTrees<Real> flat{span(node_begin), span(leaf_begin),     span(feature),
                                        span(threshold),  span(left),           span(right),
                                        span(flags),      span(category_begin), span(category_words),

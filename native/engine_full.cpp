@@ -107,6 +107,7 @@ class FullEngine<Real>::Worker {
         const float* step = plan_.step_value.data() + tree.leaf_begin;
         switch (forest.rules().summation) {
             case Summation::kFloat32:  // what a step adds is the leaf's value itself
+            case Summation::kFloat32Late:
                 kernels_.add_single(step, tree.n_leaves, number_, chunk.words, single_);
                 break;
             case Summation::kShares:
@@ -114,6 +115,7 @@ class FullEngine<Real>::Worker {
                                     other_);
                 [[fallthrough]];
             case Summation::kFloat64:
+            case Summation::kFloat64Late:
                 kernels_.add_double(plan_.leaf_value.data() + tree.leaf_begin, number_, chunk.words,
                                     value_);
         }

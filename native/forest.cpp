@@ -46,8 +46,9 @@ void Forest<Real>::check(const FlatTrees<Real>& flat) const {
             "leaf_other must hold one share per leaf for a forest, and be empty otherwise");
     require(std::isfinite(rules_.divisor) && rules_.divisor > 0 && std::isfinite(rules_.base),
             "base and divisor must be finite, divisor positive");
-    require(rules_.summation != Summation::kFloat32 || rules_.divisor == 1,
-            "sums in float32 are not divided");
+    require(rules_.summation == Summation::kFloat64 || rules_.summation == Summation::kShares ||
+                rules_.divisor == 1,
+            "sums in float32, and those with the base added last, are not divided");
     for (double value : flat.leaf_value)
         require(std::abs(value / rules_.divisor) <= std::numeric_limits<float>::max(),
                 "a leaf value is not finite, or too large for float32");
@@ -105,6 +106,10 @@ Forest<Real>::Forest(const FlatTrees<Real>& flat, int64_t n_features, const Rule
 template <class Real>
 double Forest<Real>::finish(const FullSum& sum) const {
     if (rules_.summation == Summation::kFloat32) return sum.single;
+    if (rules_.summation == Summation::kFloat32Late)
+        return static_cast<float>(sum.single +
+                                  rules_.base);  // the sum of two floats, if base is one
+    if (rules_.summation == Summation::kFloat64Late) return sum.value + rules_.base;
     const double value = sum.value / rules_.divisor;
     if (rules_.summation == Summation::kFloat64) return value;
     // The source decides by its positive share > its negative share. Rounding can make that differ

@@ -22,6 +22,8 @@ enum class Summation : uint8_t {
     kFloat32 = 0,  // base + f_1 + ... + f_T, each partial sum rounded to float32 (XGBoost)
     kFloat64 = 1,  // (base + f_1 + ... + f_T) / divisor in float64 (LightGBM, scikit-learn)
     kShares = 2,   // the two classes' shares added apart in float64 and compared (random forests)
+    kFloat64Late = 3,  // f_1 + ... + f_T in float64, the base added last (CatBoost)
+    kFloat32Late = 4,  // f_1 + ... + f_T in float32, the base added last (ONNX Runtime)
 };
 
 // Where to go, and how numbers are compared: constant over an ensemble.
@@ -140,17 +142,22 @@ class Forest {
 
     // The full score of a row is what `add` makes of its leaves, tree by tree in the source's
     // order, and `finish` of the result.
-    FullSum start() const { return {static_cast<float>(rules_.base), rules_.base, 0.0}; }
+    FullSum start() const {
+        if (rules_.summation >= Summation::kFloat64Late) return {0.0f, 0.0, 0.0};
+        return {static_cast<float>(rules_.base), rules_.base, 0.0};
+    }
 
     void add(FullSum& sum, int32_t leaf) const {
         switch (rules_.summation) {
             case Summation::kFloat32:
+            case Summation::kFloat32Late:
                 sum.single += static_cast<float>(leaf_value_[leaf]);
                 break;
             case Summation::kShares:
                 sum.other += leaf_other_[leaf];
                 [[fallthrough]];
             case Summation::kFloat64:
+            case Summation::kFloat64Late:
                 sum.value += leaf_value_[leaf];
         }
     }

@@ -73,8 +73,9 @@ def flatten(roots, leaf_values, leaf_others, dtype):
 def random_ensemble(seed, *, n_trees=12, n_features=5, depth=5, summation=None, dtype=None):
     rng = np.random.default_rng(seed)
     dtype = dtype or str(rng.choice(["float32", "float64"]))
-    summation = Summation(int(rng.integers(3)) if summation is None else summation)
+    summation = Summation(int(rng.integers(len(Summation))) if summation is None else summation)
     shares = summation == Summation.SHARES
+    narrow = summation in (Summation.FLOAT32, Summation.FLOAT32_LATE)
     roots = [random_tree(rng, n_features, int(rng.integers(0, depth + 1))) for _ in range(n_trees)]
     values = {}
 
@@ -85,7 +86,7 @@ def random_ensemble(seed, *, n_trees=12, n_features=5, depth=5, summation=None, 
             if shares
             else rng.normal(size=n)
         )
-        values["v"] = np.asarray(v, dtype=np.float32 if summation == Summation.FLOAT32 else float)
+        values["v"] = np.asarray(v, dtype=np.float32 if narrow else float)
         return values["v"]
 
     trees = flatten(roots, leaf_values, lambda n: 1 - values["v"] if shares else [], dtype)

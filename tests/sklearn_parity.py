@@ -48,7 +48,8 @@ def around_thresholds(ensemble: Ensemble, X: Any) -> Any:
     """Rows with one value each at, just above and just below a threshold, as float64."""
     trees, rows = ensemble.trees, []
     for feature, t in list(zip(trees.feature, trees.threshold, strict=True))[:300]:
-        up, down = (np.nextafter(t, t.dtype.type(s)) for s in (np.inf, -np.inf))
+        with np.errstate(over="ignore"):
+            up, down = (np.nextafter(t, t.dtype.type(s)) for s in (np.inf, -np.inf))
         for value in (t, up, down, np.nextafter(float(t), np.inf), np.nextafter(float(t), -np.inf)):
             row = np.array(X[len(rows) % len(X)], np.float64)
             row[feature] = value

@@ -7,7 +7,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse
-from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, VotingClassifier
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    StackingClassifier,
+    VotingClassifier,
+)
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -136,6 +141,16 @@ ENSEMBLES = {
         weights=[1, 0.5, 2],
     ),
     "AdaBoost": AdaBoostClassifier(n_estimators=25, random_state=0),
+    "stacking": StackingClassifier(
+        [("a", GaussianNB()), ("b", DecisionTreeClassifier(max_depth=3)), ("c", RidgeClassifier())],
+        cv=2,
+    ),
+    "stacking with the rows": StackingClassifier(
+        [("a", GaussianNB()), ("b", DecisionTreeClassifier(max_depth=3))],
+        final_estimator=RidgeClassifier(),
+        passthrough=True,
+        cv=2,
+    ),
     "AdaBoost of naive Bayes": AdaBoostClassifier(GaussianNB(), n_estimators=10, random_state=0),
 }
 
@@ -187,3 +202,7 @@ def test_what_does_not_fit(rows, toy):
     three = BaggingClassifier().fit(X, np.arange(600) % 3)
     with pytest.raises(qwyc.ModelError, match="3 classes"):
         qwyc.optimize(three, X, alpha=0.1)
+    parts = [("a", GaussianNB()), ("b", DecisionTreeClassifier())]
+    curved = StackingClassifier(parts, final_estimator=GaussianNB(), cv=2).fit(X, X[:, 0] > 0)
+    with pytest.raises(qwyc.ModelError, match="final estimator is GaussianNB"):
+        qwyc.optimize(curved, X, alpha=0.1)

@@ -88,6 +88,8 @@ def saved(tmp_path_factory):
     frame[6000:].to_parquet(folder / "new.parquet")
     frame[6000:].reset_index(drop=True).to_feather(folder / "new.feather")
     X[6000:].drop(columns="c").to_csv(folder / "short.csv", index=False)
+    model.booster_.save_model(folder / "m.txt")
+    model.booster_.save_model(folder / "short.txt", num_iteration=50)
     (folder / "junk.parquet").write_bytes(b"junk")
     return folder
 
@@ -99,6 +101,16 @@ def test_verify_passes_on_fresh_rows(saved, name):
     assert done.stdout.startswith("PASS: ")
     assert "by base models taken" in done.stdout
     assert "For comparison" in done.stdout
+
+
+def test_verify_compares_with_the_model_file(saved):
+    done = run("verify", "m.qwyc", "new.csv", "--model", "m.txt", cwd=saved)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "equal those of m.txt, as lightgbm itself gives them" in done.stdout
+    done = run("verify", "m.qwyc", "new.csv", "--model", "short.txt", cwd=saved)
+    assert done.returncode == 1
+    assert done.stdout.startswith("FAIL: row ")
+    assert "was not made from short.txt" in done.stdout
 
 
 def test_verify_fails_where_it_must(saved):

@@ -150,6 +150,8 @@ def test_flags_match_the_native_ones():
         ("kFloat32", Summation.FLOAT32),
         ("kFloat64", Summation.FLOAT64),
         ("kShares", Summation.SHARES),
+        ("kFloat64Late", Summation.FLOAT64_LATE),
+        ("kFloat32Late", Summation.FLOAT32_LATE),
     ):
         assert f"{name} = {int(flag)}," in header
 

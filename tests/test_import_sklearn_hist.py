@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
+from qwyc.border import smallest_sum_above_zero
 from qwyc.errors import InputError, ModelError
-from qwyc.importers.sklearn import _smallest_sum_above_zero, live_labels, read_live
+from qwyc.importers.sklearn import live_labels, read_live
 from sklearn_parity import NAN, around_thresholds, check, data
 
 
@@ -117,7 +118,7 @@ def test_hist_gradient_boosting_close_to_zero(kind):
     picks=st.lists(st.integers(0, 5), max_size=12),
 )
 def test_no_sum_lies_between_zero_and_the_threshold(values, picks):
-    threshold = _smallest_sum_above_zero(np.array(values[1:]), values[0])
+    threshold = smallest_sum_above_zero(np.array(values[1:]), values[0])
     assert threshold > 0
     total = values[0]
     for i in picks:

@@ -253,10 +253,10 @@ def _check_source(
     ensemble: Ensemble,
     full: npt.NDArray[np.float64],
 ) -> None:
-    own = importers.live_labels(model, rows, ensemble)
-    assert own is not None  # the model is live
+    answer = importers.live_answer(model, rows, ensemble)
+    assert answer is not None  # the model is live
     ours = ensemble.classes[(full >= ensemble.threshold).astype(np.intp)]
-    differ = int((np.asarray(own) != ours).sum())
+    differ = int((np.asarray(answer.labels) != ours).sum())
     if differ:
         raise ModelError(
             f"{path} decides {differ:,} of {len(rows):,} rows unlike the full ensemble: it is not the "

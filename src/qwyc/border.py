@@ -33,3 +33,15 @@ def smallest_positive(is_positive: Callable[[float], bool], dtype: Float) -> flo
         else:
             low = middle
     return number(high)
+
+
+def smallest_sum_above_zero(values: npt.NDArray[np.float64], base: float) -> float:
+    """The smallest positive number that a float64 sum of these values can be.
+
+    All of them are multiples of the smallest last bit among them, hence every rounded sum is, so
+    that this decides as `sum > 0` does. It is no subnormal unless a value is close to one: those
+    count as 0 in a process that flushes them.
+    """
+    parts = np.append(values, base)
+    parts = np.abs(parts[parts != 0])
+    return float(np.spacing(parts).min()) if parts.size else float(np.finfo(np.float64).tiny)

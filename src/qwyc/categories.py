@@ -121,7 +121,7 @@ def _take(
         code = lookup.get(value)
         if code is not None:
             table[i] = code
-        elif not is_null(value):
+        elif not is_null(value) and not (value == "" and unseen == "first"):  # YDF: "" is missing
             table[i], strange[i] = _unseen_code(unseen), True
     if unseen == "error" and strange.any():
         hit = strange[taken]  # (N,)
@@ -131,7 +131,7 @@ def _take(
 
 
 def _unseen_code(unseen: str) -> float:
-    return -1.0 if unseen == "invalid" else np.nan
+    return {"invalid": -1.0, "first": 0.0}.get(unseen, np.nan)
 
 
 def _null_code(column: Series[Any], known: Sequence[Any]) -> float:

@@ -82,9 +82,11 @@ class Classifier:
         def otherwise(row: Any) -> Any:
             return self.predict(_as_table(row)).tolist()[0]
 
-        if not isinstance(self.ensemble, Ensemble) or not self.ensemble.inputs.takes_plain_rows:
+        if not isinstance(self.ensemble, Ensemble) or self.ensemble.transform is not None:
             return otherwise
         inputs = self.ensemble.inputs
+        if not inputs.takes_plain_rows:
+            return otherwise
         finite_only = not (inputs.accepts_missing and inputs.accepts_infinity)
         # The bound method itself: fewer steps from Python to the engine than a callable object.
         return _native.OneRow(self._quitter, negative, positive, otherwise, finite_only).predict
@@ -116,12 +118,24 @@ class Classifier:
         certificate = certificate_for(self.path, self.evidence, k, budget, level)
         return replace(self, policy=self.path[k], certificate=certificate, speed=None)
 
+    def without_transform(self) -> Classifier:
+        """The same classifier for rows as they reach the trees: a pipeline's own steps are left out."""
+        if not isinstance(self.ensemble, Ensemble) or self.ensemble.transform is None:
+            return self
+        return replace(self, ensemble=replace(self.ensemble, transform=None))
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a `.qwyc` file; an existing one is replaced in one step or not at all."""
         if not isinstance(self.ensemble, Ensemble):
             raise ArtifactError(
                 "a classifier over Python callables cannot be saved, since files hold no code; keep "
                 "its policy (order, lower, upper, threshold, costs) and build a qwyc.Cascade from it"
+            )
+        if self.ensemble.transform is not None:
+            raise ArtifactError(
+                f"the pipeline's own steps ({self.ensemble.transform}) are code, and files hold none; "
+                "save classifier.without_transform(), which takes rows as pipeline[:-1].transform "
+                "gives them"
             )
         artifact.write(
             path, (self.ensemble, self.policy, self.certificate, self.path, self.evidence)

@@ -68,6 +68,10 @@ def verify(
     confidence: Annotated[
         float | None, typer.Option(help="With which it must be shown [what the file promises].")
     ] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(help="The model's file: all full decisions and scores must equal its own."),
+    ] = None,
 ) -> None:
     """Certify a saved classifier again on rows that it has never seen.
 
@@ -75,7 +79,11 @@ def verify(
     """
     fast = qwyc.load(classifier)
     rows = read_table(data)
-    verification = qwyc.verify(fast, rows, alpha=alpha, confidence=confidence)
+    try:
+        verification = qwyc.verify(fast, rows, alpha=alpha, confidence=confidence, model=model)
+    except qwyc.ParityError as error:
+        print(f"FAIL: {error}")
+        raise typer.Exit(1) from None
     print(verification)
     print(qwyc.diagnose(fast, rows))
     raise typer.Exit(0 if verification.passed else 1)

@@ -10,7 +10,7 @@ import enum
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -45,6 +45,8 @@ class Summation(enum.IntEnum):
     FLOAT32 = 0  # base + f_1 + ... + f_T, every partial sum rounded to float32 (XGBoost)
     FLOAT64 = 1  # (base + f_1 + ... + f_T) / divisor in float64 (LightGBM, scikit-learn boosting)
     SHARES = 2  # both classes' shares added apart in float64, divided, compared (random forests)
+    FLOAT64_LATE = 3  # f_1 + ... + f_T in float64, the base added last (CatBoost)
+    FLOAT32_LATE = 4  # f_1 + ... + f_T in float32, the base added last (ONNX Runtime)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +81,7 @@ class Inputs:
     dtype: str  # "float32" or "float64": rows are converted to it before any comparison
     categories: Mapping[int, tuple[Category, ...]] = field(default_factory=dict)  # code -> value
     arrays_hold_values: bool = False  # plain arrays hold category values too (otherwise codes)
-    unseen: str = "missing"  # an unseen category is "missing" or an "error", as in the source
+    unseen: str = "missing"  # or "invalid" (-1), "first" (0), "error": as in the source
     missing: float = float("nan")  # a value that means missing, besides NaN
     accepts_missing: bool = True  # otherwise NaN is refused, as the source does
     accepts_infinity: bool = True
@@ -139,6 +141,7 @@ class Ensemble:
     classes: npt.NDArray[Any]  # (2,) negative, positive
     source: Source
     link: Link = Link()
+    transform: Callable[[Any], Any] | None = None  # a pipeline's own steps, from its rows to ours
 
     def __getstate__(self) -> dict[str, Any]:
         # What is cached can be made again, and the native forest cannot be pickled.
@@ -153,9 +156,10 @@ class Ensemble:
     def description(self) -> str:
         """What it is, in a few words."""
         source = f"{self.source.library} {self.source.version}".rstrip()
+        steps = "" if self.transform is None else f", behind {self.transform}"
         return (
             f"{self.n_models} trees from {source} ({self.source.kind}), "
-            f"{self.inputs.n_features} features"
+            f"{self.inputs.n_features} features{steps}"
         )
 
     @cached_property
@@ -188,7 +192,7 @@ class Ensemble:
     def matrix(self, X: Any) -> npt.NDArray[Any]:
         """Rows as the trees take them: (N, n_features), C order, float32 or float64; the engine reads
         either as `inputs.dtype`."""
-        return tables.to_matrix(X, self.inputs)
+        return tables.to_matrix(X if self.transform is None else self.transform(X), self.inputs)
 
     def scores(self, X: Any, *, threads: int | None = None) -> ScoreMatrix:
         """Every base model on every row."""

@@ -24,10 +24,11 @@ from qwyc.certify import (
 )
 from qwyc.classifier import Classifier
 from qwyc.ensemble import Ensemble
-from qwyc.errors import InputError, OptionError, ParityError
+from qwyc.errors import InputError, OptionError
 from qwyc.fit import QUITS, fit_policy
 from qwyc.options import Probability, check_choice, check_costs, check_count, check_number
 from qwyc.orders import correlation
+from qwyc.parity import prove_parity
 from qwyc.policy import Policy
 from qwyc.progress import ProgressOption, progress_reporter
 from qwyc.provable import provable_policy
@@ -65,8 +66,9 @@ def optimize(
 
     Parameters
     ----------
-    model : a path, or a live XGBoost, LightGBM or scikit-learn model (see `read_model`); or a list of
-        callables, or a scikit-learn bagging, voting or AdaBoost ensemble of anything.
+    model : a path, or a live model of XGBoost, LightGBM, CatBoost, scikit-learn, YDF, Treelite or ONNX
+        (see `read_model`), or a pipeline that ends in one; or a list of callables, or a scikit-learn
+        bagging, voting, AdaBoost or stacking ensemble of anything.
     X : rows like those to come, without labels, and not those that the model was trained on.
     alpha : the share of decisions that may differ from the full ensemble's; or both kinds apart,
         `dict(negative=..., positive=...)`: full-positive rows called negative, and the reverse. 0 is
@@ -211,7 +213,7 @@ def _score(
     scores = ensemble.scores(X, threads=threads)
     if not len(scores.full):
         raise InputError("X has no rows; optimising needs a sample of rows like those to come")
-    prove_parity(model, X, ensemble, scores)
+    prove_parity(model, X, ensemble, scores.full, scores.threshold)
     return scores
 
 
@@ -232,23 +234,6 @@ def _observed(
     return observed_certificate(
         how, alpha, policy, policy.apply(scores), positive, seed=seed, sample=scores.digest
     )
-
-
-def prove_parity(model: Any, X: Any, ensemble: Ensemble | BaseModels, scores: ScoreMatrix) -> None:
-    """Compare full decisions with a live model's own; raise, naming a row, where they differ."""
-    expected = importers.live_labels(model, X, ensemble)
-    if expected is None:  # a file, or plain callables: nothing to compare with
-        return
-    ours: npt.NDArray[Any] = ensemble.classes[scores.positive.astype(np.intp)]
-    differs = np.flatnonzero(np.asarray(expected) != ours)
-    if len(differs):
-        i = int(differs[0])
-        raise ParityError(
-            f"row {i} of X: the model's own predict says {expected[i]!r}, the base models as read say "
-            f"{ours[i]!r} (score {scores.full[i]!r}, positive from {scores.threshold!r}); "
-            f"{len(differs):,} of {len(ours):,} rows differ. The model was not read exactly, "
-            "so it is refused; please report it with the library's version."
-        )
 
 
 def _threshold(threshold: Any, ensemble: Ensemble | BaseModels) -> float:

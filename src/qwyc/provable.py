@@ -44,7 +44,7 @@ def rounding_margin(ensemble: Ensemble) -> float:
     trees, T = ensemble.trees, ensemble.n_models
     size = np.maximum.reduceat(np.abs(trees.leaf_value), trees.leaf_begin[:-1])  # (T,)
     total = (abs(ensemble.base) + float(size.sum())) / ensemble.divisor  # no partial sum is larger
-    narrow = ensemble.summation == Summation.FLOAT32
+    narrow = ensemble.summation in (Summation.FLOAT32, Summation.FLOAT32_LATE)
     source = (
         (T + 2) * (HALF_ULP_32 if narrow else HALF_ULP_64) * total
     )  # the library's own additions

@@ -368,18 +368,21 @@ def full_score(ensemble: Ensemble, leaves: Array) -> Array:
     """The source library's own sum, (N,), from the leaves (N, T)."""
     values = ensemble.trees.leaf_value[leaves]
     N, T = leaves.shape
-    if ensemble.summation == 0:  # float32, one after the other
-        total32 = np.full(N, ensemble.base, dtype=np.float32)
+    late = ensemble.summation in (3, 4)  # the base comes last
+    if ensemble.summation in (0, 4):  # float32, one after the other
+        total32 = np.full(N, 0 if late else ensemble.base, dtype=np.float32)
         for t in range(T):
             total32 += values[:, t].astype(np.float32)
+        if late:
+            total32 = (total32 + np.float64(ensemble.base)).astype(np.float32)
         return total32.astype(np.float64)
-    total = np.full(N, ensemble.base, dtype=np.float64)
+    total = np.full(N, 0 if late else ensemble.base, dtype=np.float64)
     other = np.zeros(N)
     for t in range(T):
         total += values[:, t]
         if ensemble.summation == 2:
             other += ensemble.trees.leaf_other[leaves[:, t]]
-    total /= ensemble.divisor
+    total = total + ensemble.base if late else total / ensemble.divisor
     if ensemble.summation == 2:  # two shares: on a tie in the last bits the comparison decides
         other /= ensemble.divisor
         above_half = np.nextafter(0.5, 1.0)

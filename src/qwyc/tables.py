@@ -75,8 +75,16 @@ def _as_array(X: Any, dtype: type | None = None) -> Array:
 def _from_array(X: Array, inputs: Inputs) -> Array:
     values = np.asarray(X)  # (N, n_features) plain: without mask or subclass
     as_values = inputs.categories if inputs.arrays_hold_values else {}
-    if values.dtype.kind not in "biufO" and not (values.dtype.kind == "U" and as_values):
+    if (
+        values.ndim
+        and values.dtype.kind not in "biufO"
+        and not (values.dtype.kind == "U" and as_values)
+    ):
         raise InputError(f"X must hold numbers; it is an array of {values.dtype}")
+    if values.ndim == 0:
+        raise InputError(
+            f"X ({type(X.item()).__name__}) is not a table of rows and columns; pass an array or a frame"
+        )
     if values.ndim != 2:
         raise InputError(
             f"X must have two dimensions, rows and columns; it has shape {values.shape}: "

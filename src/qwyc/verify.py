@@ -12,7 +12,9 @@ import numpy.typing as npt
 from qwyc.binomial import lower_bound, upper_bound
 from qwyc.certify import check_budget, check_confidence, passes, rows_to_certify, shown
 from qwyc.classifier import Classifier
+from qwyc.ensemble import Ensemble
 from qwyc.errors import InputError, OptionError
+from qwyc.parity import compare_with_model
 from qwyc.policy import Decisions
 
 DEFAULT_CONFIDENCE = 0.95
@@ -33,6 +35,7 @@ class Verification:
     mean_models: float
     full_models: int
     rows_needed: int  # the fewest rows that could have shown it
+    parity: str | None = None  # what was compared with the model itself, if that was given
 
     def __str__(self) -> str:
         differ = self.negative + self.positive
@@ -44,7 +47,7 @@ class Verification:
         )
         if not self.passed and self.rows < self.rows_needed:
             head += f" So few rows cannot show it: at least {self.rows_needed:,} are needed."
-        return head
+        return head if self.parity is None else f"{head}\n{self.parity}"
 
 
 def verify(
@@ -53,16 +56,28 @@ def verify(
     *,
     alpha: float | Mapping[str, float] | None = None,
     confidence: float | None = None,
+    model: Any = None,
     threads: int | None = None,
 ) -> Verification:
     """Certify a classifier again, on fresh rows like those to come.
 
     It passes where the exact binomial bound on the share that differs is within alpha, by default
-    what the certificate promises; a proven classifier passes where no decision differs at all."""
+    what the certificate promises; a proven classifier passes where no decision differs at all.
+
+    With `model`, the model that the classifier was made from, live or its file, all full decisions
+    and scores are compared with the model's own first: ParityError, naming a row, where one differs.
+    """
     certificate = classifier.certificate
     budget = certificate.alpha if alpha is None else check_budget(alpha)
     level = certificate.confidence if confidence is None else check_confidence(confidence)
     level = DEFAULT_CONFIDENCE if level is None else level
+    proof = None
+    if model is not None:
+        if not isinstance(classifier.ensemble, Ensemble):
+            raise OptionError(
+                "a classifier over Python callables has no model file to compare with"
+            )
+        proof = compare_with_model(model, X, classifier.ensemble)
     decided, against = _compare(classifier, X, threads)
     negative_flips = int(np.count_nonzero(~decided & against.full))
     positive_flips = int(np.count_nonzero(decided & ~against.full))
@@ -83,6 +98,7 @@ def verify(
         mean_models=float(against.steps.mean()),
         full_models=classifier.policy.n_models,
         rows_needed=1 if budget == 0 else rows_to_certify(budget, level),
+        parity=proof,
     )
 
 

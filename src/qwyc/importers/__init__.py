@@ -3,7 +3,9 @@
     is_live(model)                      is this one of the library's own objects?
     read_live(model)                    -> Ensemble
     live_labels(model, X, ensemble)     the library's own decisions, to prove parity with
+    live_scores(model, X, ensemble)     its own scores, within TOLERANCE of which ours must be
     looks_like(head), read_file(path)   the same for files (not for scikit-learn: a pickle is code)
+    load(path)                          the live model in a file, by the library itself
 
 Reading a file imports nothing of the library that wrote it.
 """
@@ -11,6 +13,7 @@ Reading a file imports nothing of the library that wrote it.
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,29 +22,35 @@ import numpy.typing as npt
 
 from qwyc.cascade import BaseModels
 from qwyc.ensemble import Ensemble
-from qwyc.errors import ModelError
-from qwyc.importers import lightgbm, sklearn, xgboost
-from qwyc.importers.callables import base_models
+from qwyc.errors import MissingDependencyError, ModelError
+from qwyc.importers import callables, catboost, lightgbm, onnx, sklearn, treelite, xgboost, ydf
+from qwyc.importers.pipelines import is_pipeline, last_step, transform_of, with_transform
 
-__all__ = ["base_models", "live_labels", "read_model"]
+__all__ = ["Answer", "base_models", "live_answer", "load_live", "read_model"]
 
-# scikit-learn last: the other two subclass its estimators.
-LIVE = (xgboost, lightgbm, sklearn)
-FILES = (xgboost, lightgbm)
+# scikit-learn last: the others subclass its estimators.
+LIVE = (xgboost, lightgbm, catboost, treelite, onnx, ydf, sklearn)
+FILES = (xgboost, lightgbm, catboost, treelite, onnx)
 
 SUPPORTED = (
     "binary classifiers from XGBoost (JSON or UBJSON file, Booster, XGBClassifier), LightGBM (text "
-    "file, Booster, LGBMClassifier) and scikit-learn (RandomForestClassifier, ExtraTreesClassifier, "
-    "GradientBoostingClassifier, HistGradientBoostingClassifier)"
+    "file, Booster, LGBMClassifier), CatBoost (cbm or JSON file, CatBoostClassifier), Treelite "
+    "(checkpoint, Model), ONNX (file, ModelProto), YDF (live models) and scikit-learn "
+    "(RandomForestClassifier, ExtraTreesClassifier, GradientBoostingClassifier, "
+    "HistGradientBoostingClassifier, bagging and AdaBoost of trees, pipelines)"
 )
 
 
 def read_model(model: Any) -> Ensemble:
-    """Read a trained model: a path, or a live XGBoost, LightGBM or scikit-learn object."""
+    """Read a trained model: a path, a live model of any library in docs/models.md, or a pipeline."""
     if isinstance(model, Ensemble):
         return model
     if isinstance(model, (str, os.PathLike)):
         return _read_file(Path(model))
+    if is_pipeline(model):
+        read = with_transform(model, read_model(last_step(model)))
+        assert isinstance(read, Ensemble)
+        return read
     for importer in LIVE:
         if importer.is_live(model):
             ensemble: Ensemble = importer.read_live(model)
@@ -50,18 +59,73 @@ def read_model(model: Any) -> Ensemble:
     raise ModelError(f"cannot read a model of type {kind}; supported are {SUPPORTED}")
 
 
-def live_labels(model: Any, X: Any, ensemble: Ensemble | BaseModels) -> npt.NDArray[Any] | None:
-    """The labels that a live model itself gives to X; None for anything that is not live."""
+@dataclass(frozen=True)
+class Answer:
+    """What a live model itself says of some rows."""
+
+    labels: npt.NDArray[Any]  # (N,)
+    scores: npt.NDArray[np.float64] | None = None  # (N,)
+    tolerance: float = 0.0  # relative; above 0 where the library's own sums are not reproducible
+
+
+def live_answer(model: Any, X: Any, ensemble: Ensemble | BaseModels) -> Answer | None:
+    """What a live model itself says of X; None for anything that is not live."""
+    if is_pipeline(model):
+        return _pipeline_answer(model, X, ensemble)
     if isinstance(ensemble, BaseModels):
-        return np.asarray(model.predict(ensemble.prepare(X))) if hasattr(model, "predict") else None
+        if not hasattr(model, "predict"):
+            return None
+        return Answer(np.asarray(model.predict(ensemble.prepare(X))))
     for importer in LIVE:
         if importer.is_live(model):
-            labels: npt.NDArray[Any] = importer.live_labels(model, X, ensemble)
-            return labels
+            scores = np.asarray(importer.live_scores(model, X, ensemble), dtype=np.float64)
+            labels = importer.live_labels(model, X, ensemble)
+            return Answer(labels, scores, importer.TOLERANCE)
     return None
 
 
+def _pipeline_answer(model: Any, X: Any, ensemble: Ensemble | BaseModels) -> Answer:
+    """The pipeline's own decisions, and the scores of its last step."""
+    labels = np.asarray(model.predict(X)).reshape(-1)
+    if isinstance(ensemble, BaseModels):
+        return Answer(labels)
+    inner = replace(ensemble, transform=None)
+    said = live_answer(last_step(model), transform_of(model)(X), inner)
+    return Answer(labels) if said is None else replace(said, labels=labels)
+
+
+def base_models(model: Any) -> BaseModels | None:
+    """The base models of `model`, or None where it is to be read as trees."""
+    if not is_pipeline(model):
+        return callables.base_models(model)
+    inner = base_models(last_step(model))
+    if inner is None:
+        return None
+    read = with_transform(model, inner)
+    assert isinstance(read, BaseModels)
+    return read
+
+
+def load_live(path: str | os.PathLike[str]) -> Any:
+    """The live model in a file, loaded by the library that wrote it."""
+    importer = _importer_of(Path(path))
+    try:
+        return importer.load(Path(path))
+    except ImportError as error:
+        raise MissingDependencyError(f"loading {path} needs {error.name}; install it") from None
+
+
 def _read_file(path: Path) -> Ensemble:
+    ensemble: Ensemble = _importer_of(path).read_file(path)
+    return ensemble
+
+
+def _importer_of(path: Path) -> Any:
+    """The module that reads a file, by how the file starts."""
+    if (path / "data_spec.pb").is_file():
+        raise ModelError(
+            f"{path} is a YDF model, whose files only YDF reads; pass ydf.load_model({str(path)!r})"
+        )
     try:
         with path.open("rb") as file:
             head = file.read(512)
@@ -69,8 +133,7 @@ def _read_file(path: Path) -> Ensemble:
         raise ModelError(f"cannot read {path}: {error.strerror or error}") from None
     for importer in FILES:
         if importer.looks_like(head):
-            ensemble: Ensemble = importer.read_file(path)
-            return ensemble
+            return importer
     if b'"qwyc"' in head:
         raise ModelError(f"{path} is a qwyc classifier, not a model; open it with qwyc.load")
     if head[:1] == b"\x80" or path.suffix in (".pkl", ".pickle", ".joblib"):

@@ -1,5 +1,5 @@
-"""Ensembles of anything: lists of callables, and scikit-learn's bagging, voting and AdaBoost of any base
-estimator, taken apart into base models for `qwyc.Cascade`."""
+"""Ensembles of anything: lists of callables, and scikit-learn's bagging, voting, AdaBoost and stacking of
+any base estimator, taken apart into base models for `qwyc.Cascade`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from qwyc.cascade import BaseModels
 from qwyc.errors import InputError, ModelError
 from qwyc.importers.live import derives_from, made_by
+from qwyc.importers.sklearn import has_tree_bases
 
 Shares = npt.NDArray[np.float64]  # (n, 2) of the negative and the positive class
 
@@ -30,8 +31,11 @@ def base_models(model: Any) -> BaseModels | None:
         ("BaggingClassifier", _bagging),
         ("VotingClassifier", _voting),
         ("AdaBoostClassifier", _ada_boost),
+        ("StackingClassifier", _stacking),
     ):
         if derives_from(model, name):
+            if name in ("BaggingClassifier", "AdaBoostClassifier") and has_tree_bases(model):
+                return None  # read as trees, which is faster and can be saved
             if not hasattr(model, "estimators_"):
                 raise ModelError(f"this {name} is not fitted; call fit first")
             if len(model.classes_) != 2:
@@ -97,6 +101,45 @@ def _ada_boost(model: Any) -> BaseModels:
         [shares_of(e, float(w)) for e, w in pairs],
         float(model.estimator_weights_.sum()),
         model,
+    )
+
+
+def _stacking(model: Any) -> BaseModels:
+    """A linear final estimator adds up what the base estimators say, each times its coefficient."""
+    final = model.final_estimator_
+    linear = derives_from(final, "LinearClassifierMixin")
+    coefficients = np.atleast_2d(np.asarray(final.coef_, dtype=float)) if linear else np.empty(0)
+    if len(coefficients) != 1:
+        raise ModelError(
+            f"this StackingClassifier's final estimator is {type(final).__name__}, for which the base "
+            "estimators do not add up to a score; qwyc supports linear ones (LogisticRegression)"
+        )
+    weights, at = coefficients[0], 0
+
+    def part_of(estimator: Any, method: str, weight: float) -> Callable[[Any], Any]:
+        def part(X: Any) -> Any:
+            said = np.asarray(getattr(estimator, method)(X), dtype=float)
+            return weight * (said if said.ndim == 1 else said[:, -1])
+
+        return part
+
+    models: list[Callable[[Any], Any]] = []
+    for estimator, method in zip(model.estimators_, model.stack_method_, strict=True):
+        models.append(part_of(estimator, method, float(weights[at])))
+        at += 1
+    if model.passthrough:
+        rest = weights[at:]
+        models.append(lambda X: np.asarray(_plain(X) @ rest, dtype=float))
+    elif at != len(weights):
+        raise ModelError(
+            "this StackingClassifier's base estimators give more than one number a row"
+        )
+    return BaseModels(
+        models,
+        base=float(np.ravel(final.intercept_)[0]),
+        threshold=ABOVE_ZERO,
+        classes=np.asarray(model.classes_),
+        prepare=_columns_of(model),
     )
 
 

@@ -67,7 +67,7 @@ def to_int32(values: npt.NDArray[np.int64], what: str) -> npt.NDArray[np.int32]:
     return values.astype(np.int32)
 
 
-def offsets(sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def offsets(sizes: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """Where each of some runs begins, and where the last one ends: (n + 1,) for n sizes."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 

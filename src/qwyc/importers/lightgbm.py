@@ -9,7 +9,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from qwyc.importers.flatten import MAX_CATEGORY, MAX_WORDS, offsets, to_int32
 
 _SUPPORTED = "supported are binary classifiers (objective=binary) of decision trees"
 _REMEDY = "save it again with Booster.save_model('model.txt')"
+TOLERANCE = 0.0
 _MAX_CHOICES = 1_000_000  # features times ordered columns
 _ZERO = float(np.float32(1e-35))  # LightGBM takes every |x| up to this for 0
 
@@ -75,6 +76,19 @@ def live_labels(model: Any, X: Any, ensemble: Ensemble) -> npt.NDArray[Any]:
     if live.derives_from(model, "LGBMClassifier"):
         return outputs
     return np.asarray(ensemble.classes[(outputs > 0.5).astype(np.intp)])
+
+
+def live_scores(model: Any, X: Any, ensemble: Ensemble) -> npt.NDArray[Any]:
+    """The live model's own scores, (N,); of a random forest LightGBM gives the sum."""
+    scores = live.ask(partial(model.predict, raw_score=True), X, ensemble)
+    return np.asarray(scores) / ensemble.divisor
+
+
+def load(path: Path) -> Any:
+    """The model in a file as LightGBM loads it."""
+    import lightgbm
+
+    return lightgbm.Booster(model_file=str(path))
 
 
 def _ensemble(text: str, classes: npt.NDArray[Any]) -> Ensemble:

@@ -6,32 +6,42 @@ scikit-learn is never imported here: a live model has brought it along.
 from __future__ import annotations
 
 import copy
-import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from qwyc.border import smallest_positive
-from qwyc.ensemble import Ensemble, Inputs, Link, NodeFlag, Source, Summation, Trees
+from qwyc.border import smallest_positive, smallest_sum_above_zero
+from qwyc.ensemble import Ensemble, Inputs, Link, NodeFlag, Summation
 from qwyc.errors import ModelError
+from qwyc.importers.flatten import offsets
+from qwyc.importers.sklearn_trees import flat_trees, inputs_of, source, split_trees
 
 SUPPORTED = (
-    "RandomForestClassifier, ExtraTreesClassifier, GradientBoostingClassifier and "
-    "HistGradientBoostingClassifier"
+    "RandomForestClassifier, ExtraTreesClassifier, GradientBoostingClassifier, "
+    "HistGradientBoostingClassifier, DecisionTreeClassifier, ExtraTreeClassifier, and "
+    "BaggingClassifier and AdaBoostClassifier of trees"
 )
 
 _ADVICE = {
-    "Pipeline": "pass the classifier at its end, and rows as they reach it",
     "GridSearchCV": "pass its best_estimator_",
     "RandomizedSearchCV": "pass its best_estimator_",
     "FrozenEstimator": "pass its estimator",
 }
 
+# Where a fitted model has its trees, if not in estimators_.
+_TREES = {
+    "HistGradientBoostingClassifier": "_predictors",
+    "DecisionTreeClassifier": "tree_",
+    "ExtraTreeClassifier": "tree_",
+}
+
 # Forests whose class shares are closer than this can be decided by the order of summation.
 _TIE = 1e-9
+
+TOLERANCE = 1e-12  # with several threads, forests add up in whatever order their trees finish
 
 
 def is_live(model: Any) -> bool:
@@ -68,7 +78,7 @@ def read_live(model: Any) -> Ensemble:
 
 
 def _check_fitted(model: Any, name: str) -> None:
-    trees = "_predictors" if name.startswith("Hist") else "estimators_"
+    trees = _TREES.get(name, "estimators_")
     if not hasattr(model, trees) or not hasattr(model, "classes_"):
         raise ModelError(f"this {name} is not fitted; call fit first")
     if getattr(model, "n_outputs_", 1) != 1:
@@ -78,7 +88,7 @@ def _check_fitted(model: Any, name: str) -> None:
             f"this {name} has {len(model.classes_)} class{'es' * (len(model.classes_) != 1)}; "
             "qwyc supports two"
         )
-    if not len(getattr(model, trees)):
+    if trees != "tree_" and not len(getattr(model, trees)):
         raise ModelError(f"this {name} has no trees")
 
 
@@ -86,15 +96,16 @@ def _check_fitted(model: Any, name: str) -> None:
 
 
 def _read_forest(model: Any, name: str) -> Ensemble:
-    """Random forests and extra trees: every tree votes with its leaf's class shares."""
-    trees = [estimator.tree_ for estimator in model.estimators_]
+    """Random forests, extra trees and single trees: each votes with its leaf's class shares."""
+    estimators = getattr(model, "estimators_", [model])
+    trees = [estimator.tree_ for estimator in estimators]
     shares = np.concatenate([tree.value[:, 0, :] for tree in trees])  # (n, 2) as predict_proba has
     return Ensemble(
-        trees=_split_trees(trees, shares[:, 1], shares[:, 0]),
-        inputs=_inputs(
+        trees=split_trees(trees, shares[:, 1], shares[:, 0]),
+        inputs=inputs_of(
             model,
             "float32",
-            accepts_missing=bool(model.estimators_[0]._support_missing_values(np.empty((0, 0)))),
+            accepts_missing=bool(estimators[0]._support_missing_values(np.empty((0, 0)))),
             accepts_infinity=False,
         ),
         summation=Summation.SHARES,
@@ -104,7 +115,7 @@ def _read_forest(model: Any, name: str) -> Ensemble:
         divisor=float(len(trees)),
         threshold=float(np.nextafter(0.5, 1.0)),  # a tie goes to the first class
         classes=np.asarray(model.classes_),
-        source=_source(name),
+        source=source(name),
         link=Link("identity"),
     )
 
@@ -114,8 +125,8 @@ def _read_boosting(model: Any, name: str) -> Ensemble:
     trees = [estimator.tree_ for estimator in model.estimators_[:, 0]]
     value = np.concatenate([tree.value[:, 0, 0] for tree in trees])  # (n,)
     return Ensemble(
-        trees=_split_trees(trees, model.learning_rate * value),
-        inputs=_inputs(model, "float32", accepts_missing=False, accepts_infinity=False),
+        trees=split_trees(trees, model.learning_rate * value),
+        inputs=inputs_of(model, "float32", accepts_missing=False, accepts_infinity=False),
         summation=Summation.FLOAT64,
         less_equal=True,
         truncates=False,
@@ -123,7 +134,7 @@ def _read_boosting(model: Any, name: str) -> Ensemble:
         divisor=1.0,
         threshold=0.0,  # its predict is score >= 0, with either loss
         classes=np.asarray(model.classes_),
-        source=_source(name),
+        source=source(name),
     )
 
 
@@ -148,18 +159,18 @@ def _read_hist(model: Any, name: str) -> Ensemble:
     """HistGradientBoostingClassifier: its rows are float64, and its splits may be category sets."""
     predictors = [stage[0] for stage in model._predictors]
     nodes = np.concatenate([predictor.nodes for predictor in predictors])  # (n,) records
-    begin = _offsets([len(predictor.nodes) for predictor in predictors])
+    begin = offsets([len(predictor.nodes) for predictor in predictors])
     inner = nodes["is_leaf"] == 0
     in_sets = inner & (nodes["is_categorical"] != 0)
     # Infinities in training can leave a threshold NaN: nothing is <= that, nothing in an empty set.
     nowhere = inner & ~in_sets & np.isnan(nodes["num_threshold"])
     flags = np.where(nodes["missing_go_to_left"] != 0, NodeFlag.DEFAULT_LEFT, 0)
     flags = flags | np.where(in_sets | nowhere, NodeFlag.CATEGORICAL | NodeFlag.IN_SET_LEFT, 0)
-    set_begin = _offsets([len(predictor.raw_left_cat_bitsets) for predictor in predictors])
+    set_begin = offsets([len(predictor.raw_left_cat_bitsets) for predictor in predictors])
     sets = np.concatenate([p.raw_left_cat_bitsets for p in predictors])  # (n_sets, 8) words
     set_of = nodes["bitset_idx"] + np.repeat(set_begin[:-1], np.diff(begin))  # (n,)
     order, categories = _columns(model)
-    trees = _flat_trees(
+    trees = flat_trees(
         begin=begin,
         left=np.where(inner, nodes["left"].astype(np.int64), -1),
         right=nodes["right"].astype(np.int64),
@@ -173,7 +184,7 @@ def _read_hist(model: Any, name: str) -> Ensemble:
     base = float(np.asarray(model._baseline_prediction).item())
     return Ensemble(
         trees=trees,
-        inputs=_inputs(model, "float64", categories=categories),
+        inputs=inputs_of(model, "float64", categories=categories),
         summation=Summation.FLOAT64,
         less_equal=True,
         truncates=False,
@@ -181,7 +192,7 @@ def _read_hist(model: Any, name: str) -> Ensemble:
         divisor=1.0,
         threshold=_hist_threshold(model, trees.leaf_value, base),
         classes=np.asarray(model.classes_),
-        source=_source(name),
+        source=source(name),
     )
 
 
@@ -232,120 +243,104 @@ def _hist_threshold(model: Any, values: npt.NDArray[np.float64], base: float) ->
         return bool(probe.predict(row)[0] == model.classes_[1])
 
     if is_positive(float(np.finfo(np.float64).tiny)):
-        return _smallest_sum_above_zero(values, base)
+        return smallest_sum_above_zero(values, base)
     return smallest_positive(is_positive, np.float64)
 
 
-def _smallest_sum_above_zero(values: npt.NDArray[np.float64], base: float) -> float:
-    """The smallest positive number that a sum of these values can be.
+def has_tree_bases(model: Any) -> bool:
+    """Whether a fitted BaggingClassifier or AdaBoostClassifier is one of single decision trees."""
+    bases = getattr(model, "estimators_", ())
+    return len(bases) > 0 and all(
+        type(base).__name__ in ("DecisionTreeClassifier", "ExtraTreeClassifier")
+        and type(base).__module__.startswith("sklearn.tree")
+        for base in bases
+    )
 
-    All of them are multiples of the smallest last bit among them, hence every rounded sum is, so
-    that this decides as `sum > 0` does. It is no subnormal unless a value is close to one: those
-    count as 0 in a process that flushes them.
-    """
-    parts = np.append(values, base)
-    parts = np.abs(parts[parts != 0])
-    return float(np.spacing(parts).min()) if parts.size else float(np.finfo(np.float64).tiny)
+
+def _check_bases(model: Any, name: str) -> None:
+    if not has_tree_bases(model):
+        base = type(model.estimators_[0]).__name__
+        raise ModelError(
+            f"this {name} is one of {base}, not of decision trees: qwyc.optimize takes it apart "
+            "into base models, but it cannot be read as trees"
+        )
+
+
+def _read_bagging(model: Any, name: str) -> Ensemble:
+    """BaggingClassifier of trees: a forest whose trees may each see columns of their own."""
+    _check_bases(model, name)
+    trees = [estimator.tree_ for estimator in model.estimators_]
+    shares = [np.zeros((tree.node_count, 2)) for tree in trees]
+    for share, estimator, tree in zip(shares, model.estimators_, trees, strict=True):
+        # Labels are encoded as 0 and 1; a tree may have seen one of them only.
+        classes = np.asarray(estimator.classes_, np.intp)
+        share[:, classes] = tree.value[:, 0, : len(classes)]
+    both = np.concatenate(shares)  # (n, 2)
+    first = model.estimators_[0]
+    return Ensemble(
+        trees=split_trees(trees, both[:, 1], both[:, 0], model.estimators_features_),
+        inputs=inputs_of(
+            model,
+            "float32",
+            accepts_missing=bool(first._support_missing_values(np.empty((0, 0)))),
+            accepts_infinity=False,
+        ),
+        summation=Summation.SHARES,
+        less_equal=True,
+        truncates=False,
+        base=0.0,
+        divisor=float(len(trees)),
+        threshold=float(np.nextafter(0.5, 1.0)),  # a tie goes to the first class
+        classes=np.asarray(model.classes_),
+        source=source(name),
+        link=Link("identity"),
+    )
+
+
+def _read_ada_boost(model: Any, name: str) -> Ensemble:
+    """AdaBoostClassifier of trees: each adds its weight to its class and takes it from the other,
+    and the score is the difference, twice the one."""
+    _check_bases(model, name)
+    if getattr(model, "algorithm", "") == "SAMME.R":
+        raise ModelError(
+            "this AdaBoostClassifier has algorithm='SAMME.R', which scikit-learn has dropped since; "
+            "qwyc supports SAMME"
+        )
+    trees = [estimator.tree_ for estimator in model.estimators_]
+    total = float(model.estimator_weights_.sum())
+    if not 0 < total < np.inf:
+        raise ModelError(f"this AdaBoostClassifier's weights add up to {total}, not above 0")
+    values = []
+    for estimator, weight in zip(model.estimators_, model.estimator_weights_, strict=False):
+        says = np.argmax(estimator.tree_.value[:, 0, :], axis=1)  # (n,)
+        positive = np.asarray(estimator.classes_)[says] == model.classes_[1]
+        values.append(np.where(positive, 2 * weight, -2 * weight))
+    value = np.concatenate(values)
+    return Ensemble(
+        trees=split_trees(trees, value),
+        inputs=inputs_of(model, "float32", accepts_missing=False, accepts_infinity=False),
+        summation=Summation.FLOAT64,
+        less_equal=True,
+        truncates=False,
+        base=0.0,
+        divisor=total,
+        threshold=smallest_sum_above_zero(value, 0.0) / total,
+        classes=np.asarray(model.classes_),
+        source=source(name),
+        link=Link("logistic"),
+    )
 
 
 _READERS: dict[str, Callable[[Any, str], Ensemble]] = {
     "RandomForestClassifier": _read_forest,
     "ExtraTreesClassifier": _read_forest,
+    "DecisionTreeClassifier": _read_forest,
+    "ExtraTreeClassifier": _read_forest,
     "GradientBoostingClassifier": _read_boosting,
     "HistGradientBoostingClassifier": _read_hist,
+    "BaggingClassifier": _read_bagging,
+    "AdaBoostClassifier": _read_ada_boost,
 }
-
-
-# ---- the parts of an Ensemble ----------------------------------------------------------------
-
-
-def _source(name: str) -> Source:
-    version = str(getattr(sys.modules.get("sklearn"), "__version__", ""))
-    return Source(library="scikit-learn", version=version, kind=name)
-
-
-def _inputs(model: Any, dtype: str, **rest: Any) -> Inputs:
-    names = getattr(model, "feature_names_in_", None)
-    return Inputs(
-        n_features=int(model.n_features_in_),
-        names=None if names is None else tuple(str(name) for name in names),
-        dtype=dtype,
-        arrays_hold_values=bool(rest.get("categories")),
-        unseen="missing",
-        **rest,
-    )
-
-
-def _split_trees(
-    trees: Sequence[Any],
-    value: npt.NDArray[np.float64],
-    other: npt.NDArray[np.float64] | None = None,
-) -> Trees:
-    """sklearn.tree's trees, whose rows are float32 and whose splits are numeric."""
-    left_of_missing = np.concatenate([tree.missing_go_to_left for tree in trees]) != 0
-    n_nodes = len(left_of_missing)
-    return _flat_trees(
-        begin=_offsets([tree.node_count for tree in trees]),
-        left=np.concatenate([tree.children_left for tree in trees]),
-        right=np.concatenate([tree.children_right for tree in trees]),
-        feature=np.concatenate([tree.feature for tree in trees]),
-        threshold=_round_down(np.concatenate([tree.threshold for tree in trees])),
-        flags=np.where(left_of_missing, NodeFlag.DEFAULT_LEFT, 0),
-        value=value,
-        other=other,
-        sets=np.empty((0, 0), np.uint32),
-        has_set=np.zeros(n_nodes, bool),
-    )
-
-
-def _round_down(threshold: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
-    """The largest float32 <= threshold: the same split for every row of float32."""
-    with np.errstate(over="ignore"):
-        near = threshold.astype(np.float32)
-        return np.where(near > threshold, np.nextafter(near, np.float32(-np.inf)), near)
-
-
-def _flat_trees(
-    *,
-    begin: npt.NDArray[np.int64],  # (T + 1,) tree t owns nodes begin[t]:begin[t+1], root first
-    left: npt.NDArray[Any],  # (n,) counted within the tree; < 0 at leaves
-    right: npt.NDArray[Any],  # (n,)
-    feature: npt.NDArray[Any],  # (n,)
-    threshold: npt.NDArray[Any],  # (n,)
-    flags: npt.NDArray[Any],  # (n,)
-    value: npt.NDArray[np.float64],  # (n,)
-    sets: npt.NDArray[np.uint32],  # (n_sets, words) bit sets of the nodes that have one, in order
-    has_set: npt.NDArray[np.bool_],  # (n,)
-    other: npt.NDArray[np.float64] | None = None,  # (n,)
-) -> Trees:
-    """Number inner nodes and leaves apart. scikit-learn already has parents before children."""
-    is_leaf = left < 0
-    inner = np.flatnonzero(~is_leaf)  # (n_nodes,)
-    leaves = np.flatnonzero(is_leaf)  # (n_leaves,)
-    node_begin = np.searchsorted(inner, begin).astype(np.int64)
-    leaf_begin = np.searchsorted(leaves, begin).astype(np.int64)
-    tree_of = np.repeat(np.arange(len(begin) - 1), np.diff(begin))  # (n,)
-    number = np.empty(len(left), np.int32)  # (n,) a node's new number within its tree; ~leaf
-    number[inner] = np.arange(len(inner)) - node_begin[tree_of[inner]]
-    number[leaves] = ~(np.arange(len(leaves)) - leaf_begin[tree_of[leaves]])
-    first = begin[tree_of[inner]]
-    return Trees(
-        node_begin=node_begin,
-        leaf_begin=leaf_begin,
-        feature=feature[inner].astype(np.int32),
-        threshold=threshold[inner],
-        left=number[first + left[inner]],
-        right=number[first + right[inner]],
-        flags=flags[inner].astype(np.uint8),
-        category_begin=_offsets(has_set[inner] * sets.shape[1]),
-        category_words=np.ascontiguousarray(sets, np.uint32).ravel(),
-        leaf_value=np.ascontiguousarray(value[leaves]),
-        leaf_other=np.empty(0) if other is None else np.ascontiguousarray(other[leaves]),
-    )
-
-
-def _offsets(sizes: Any) -> npt.NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 # ---- the live model's own answer -------------------------------------------------------------
@@ -368,18 +363,27 @@ def live_labels(model: Any, X: Any, ensemble: Ensemble) -> npt.NDArray[Any]:
     return labels
 
 
-def _predict(model: Any, X: Any, ensemble: Ensemble) -> Any:
+def live_scores(model: Any, X: Any, ensemble: Ensemble) -> npt.NDArray[Any]:
+    """The model's own scores, (N,): its decision function, or the positive class's share."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if hasattr(model, "decision_function"):
+            return np.asarray(_predict(model, X, ensemble, "decision_function"))
+        return np.asarray(_predict(model, X, ensemble, "predict_proba"))[:, 1]
+
+
+def _predict(model: Any, X: Any, ensemble: Ensemble, method: str = "predict") -> Any:
     """Predict X as it stands where the model may take it, so that scikit-learn does its own
     conversion; otherwise its matrix, which holds the same values unless there are categories."""
     rows = _as_fitted(X, ensemble.inputs)
     if ensemble.inputs.categories:
-        return model.predict(rows)
+        return getattr(model, method)(rows)
     if rows is not None:
         try:
-            return model.predict(rows)
+            return getattr(model, method)(rows)
         except (TypeError, ValueError):
             pass
-    return model.predict(ensemble.matrix(X))
+    return getattr(model, method)(ensemble.matrix(X))
 
 
 def _as_fitted(X: Any, inputs: Inputs) -> Any:

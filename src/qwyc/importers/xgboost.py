@@ -30,6 +30,7 @@ _SUPPORTED = (
 _REMEDY = "save it again with Booster.save_model('model.ubj')"
 _LOGISTIC = ("binary:logistic", "reg:logistic")
 _LINK = Link("logistic", dtype="float32")
+TOLERANCE = 0.0
 _EPSILON = np.float32(1e-6)  # base scores are kept this far from 0 and 1
 
 Document = Mapping[str, Any]
@@ -90,15 +91,35 @@ def live_labels(model: Any, X: Any, ensemble: Ensemble) -> npt.NDArray[Any]:
     return np.asarray(ensemble.classes[(outputs > 0.5).astype(np.intp)])
 
 
-def _booster_outputs(booster: Any, rows: Any) -> Any:
+def live_scores(model: Any, X: Any, ensemble: Ensemble) -> npt.NDArray[Any]:
+    """The live model's own margins, (N,)."""
+    if live.derives_from(model, "XGBClassifier"):
+        return np.asarray(live.ask(partial(model.predict, output_margin=True), X, ensemble))
+    return np.asarray(live.ask(partial(_booster_outputs, model, margin=True), X, ensemble))
+
+
+def load(path: Path) -> Any:
+    """The model in a file as XGBoost loads it: a classifier where one wrote it."""
+    import xgboost
+
+    booster = xgboost.Booster(model_file=str(path))
+    if not booster.attr("scikit_learn"):
+        return booster
+    classifier = xgboost.XGBClassifier()
+    classifier.load_model(str(path))
+    return classifier
+
+
+def _booster_outputs(booster: Any, rows: Any, margin: bool = False) -> Any:
     import xgboost
 
     own = {"feature_names": booster.feature_names, "feature_types": booster.feature_types}
     try:
         described = {} if hasattr(rows, "columns") else own
-        return booster.predict(xgboost.DMatrix(rows, enable_categorical=True, **described))
+        matrix = xgboost.DMatrix(rows, enable_categorical=True, **described)
+        return booster.predict(matrix, output_margin=margin)
     except ValueError:  # a DMatrix takes no infinities; this does
-        return booster.inplace_predict(rows)
+        return booster.inplace_predict(rows, predict_type="margin" if margin else "value")
 
 
 def _ensemble(document: Document, *, by_classifier: bool, missing: float) -> Ensemble:

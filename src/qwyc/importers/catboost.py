@@ -1,0 +1,329 @@
+"""CatBoost: cbm and JSON model files, `CatBoostClassifier` and `CatBoost`.
+
+The model document is read as it stands; CatBoost itself is not needed for that.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qwyc.border import smallest_sum_above_zero
+from qwyc.ensemble import Category, Ensemble, Inputs, Link, NodeFlag, Source, Summation, Trees
+from qwyc.errors import ModelError
+from qwyc.importers import files, live
+from qwyc.importers.catboost_files import MAGIC, Document, from_cbm, from_json
+from qwyc.importers.flatten import NodeTable, flatten, offsets, to_int32
+
+_SUPPORTED = "supported are binary classifiers: Logloss, CrossEntropy and Focal"
+_REMEDY = "save it again with model.save_model('model.cbm')"
+_BINARY = ("Logloss", "CrossEntropy", "Focal")
+TOLERANCE = 0.0
+_MAX_DEPTH = 24
+
+Array = npt.NDArray[Any]
+
+
+def looks_like(head: bytes) -> bool:
+    """Whether a file that starts with `head` may be a CatBoost cbm or JSON model."""
+    start = head.lstrip()
+    keys = (b'"features_info"', b'"model_info"', b'"oblivious_trees"', b'"ctr_data"')
+    return head[:4] == MAGIC or (start[:1] == b"{" and any(key in start[:200] for key in keys))
+
+
+def is_live(model: object) -> bool:
+    """Whether `model` is an object of the catboost library."""
+    return live.made_by(model, "catboost")
+
+
+def read_file(path: Path) -> Ensemble:
+    """The model in a cbm or JSON file."""
+    content = files.read_bytes(path)
+    with files.reading(str(path), "CatBoost model", _REMEDY):
+        if content[:4] == MAGIC:
+            return _ensemble(from_cbm(content))
+        if content[:512].lstrip()[:1] == b"{":
+            return _ensemble(from_json(content))
+        raise ModelError(
+            "expected a CatBoost model, which starts with 'CBM1' or, as JSON, with '{', but it "
+            f"starts with {content[:8]!r}; {_REMEDY}"
+        )
+
+
+def read_live(model: Any) -> Ensemble:
+    """The model in a `CatBoostClassifier`, or in a `CatBoost` with a binary objective."""
+    with files.reading(type(model).__name__, "CatBoost model", "train it again"):
+        if not live.derives_from(model, "CatBoost"):
+            raise ModelError("this is not a model; take a CatBoostClassifier")
+        if not model.is_fitted():
+            raise ModelError("the model is not fitted yet; fit it first")
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model.cbm"
+            model.save_model(str(path), format="cbm")
+            return _ensemble(
+                from_cbm(path.read_bytes()), live.derives_from(model, "CatBoostClassifier")
+            )
+
+
+def live_labels(model: Any, X: Any, ensemble: Ensemble) -> Array:
+    """The classes, (N,), that the live model itself gives the rows X."""
+    predict = partial(model.predict, prediction_type="Class")
+    return np.asarray(live.ask(predict, X, ensemble)).reshape(-1)
+
+
+def live_scores(model: Any, X: Any, ensemble: Ensemble) -> Array:
+    """The live model's own scores, (N,)."""
+    predict = partial(model.predict, prediction_type="RawFormulaVal")
+    return np.asarray(live.ask(predict, X, ensemble)).reshape(-1)
+
+
+def load(path: Path) -> Any:
+    """The model in a file as CatBoost loads it."""
+    import catboost
+
+    with path.open("rb") as file:
+        kind = "cbm" if file.read(4) == MAGIC else "json"
+    return catboost.CatBoost().load_model(str(path), format=kind)
+
+
+def _ensemble(document: Document, classifier: bool = False) -> Ensemble:
+    loss = _refuse_unsupported(document, classifier)
+    columns, borders, high = _splits(document)
+    make = _oblivious if document.steps is None else _stepwise
+    trees = make(document, columns, borders, high)
+    base = float(document.bias[0]) + 0.0  # no -0
+    ensemble = Ensemble(
+        trees=trees,
+        inputs=_inputs(document),
+        summation=Summation.FLOAT64_LATE,
+        less_equal=True,
+        truncates=False,
+        base=base,
+        divisor=1.0,
+        threshold=_threshold(document, trees, base),
+        classes=_classes(document),
+        source=Source("catboost", _version(document), loss),
+        link=Link("logistic"),
+    )
+    _ = ensemble.native  # checks the arrays
+    return ensemble
+
+
+def _refuse_unsupported(document: Document, classifier: bool) -> str:
+    """The objective's name; ModelError where the model is not a binary classifier of trees."""
+    parameters = document.info.get("params") or {}
+    loss = str((parameters.get("loss_function") or {}).get("type", "unknown"))
+    if document.dimension > 1 or len(document.bias) > 1:
+        raise ModelError(f"the model's objective is {loss} with several outputs; {_SUPPORTED}")
+    # Models that were added up have lost their objective; catboost.to_classifier says what they are.
+    if loss not in _BINARY and not (classifier and loss == "unknown"):
+        raise ModelError(f"the model's objective is {loss}; {_SUPPORTED}")
+    if document.scale != 1:
+        raise ModelError(
+            f"the model multiplies its sum by {document.scale:g}; only the scale 1 is supported: "
+            "call model.set_scale_and_bias(1, bias), which scales scores and their threshold"
+        )
+    if not len(document.sizes):
+        raise ModelError("the model has no trees; train it for one round at least")
+    return loss
+
+
+def _splits(document: Document) -> tuple[Array, Array, Array]:
+    """Of every split by its number: the column, the border, and whether NaN is above it, (n,)."""
+    column = [np.full(len(f.borders), f.column, np.int64) for f in document.floats]
+    border = [f.borders for f in document.floats]
+    high = [f.missing_is_high & (f.borders < np.inf) for f in document.floats]
+    _refuse_other_splits(document, sum(len(b) for b in border))
+    none = np.empty(0)
+    return (
+        np.concatenate([none.astype(np.int64), *column]),
+        np.concatenate([none.astype(np.float32), *border]),
+        np.concatenate([none.astype(bool), *high]),
+    )
+
+
+def _refuse_other_splits(document: Document, n_numeric: int) -> None:
+    """Name the first feature that trees split on and that is not numeric."""
+    used = document.splits
+    if document.steps is not None:
+        used = used[(document.steps != 0).any(axis=1)]
+    if not used.size:
+        return
+    if used.min() < 0:
+        raise ModelError("a tree's split has a negative number")
+    begin = n_numeric
+    if np.any((used >= begin) & (used < begin + document.n_estimated)):
+        kinds = {f.kind for f in document.others} & {"text", "embedding"}
+        names = ", ".join(_name(f.name, f.column) for f in document.others if f.kind in kinds)
+        raise ModelError(
+            f"the trees split on what is computed from {' and '.join(sorted(kinds))} features "
+            f"({names}), which qwyc does not read; train without them"
+        )
+    begin += document.n_estimated
+    categorical = [f for f in document.others if f.kind == "categorical"]
+    one_hot = [(n, (feature,)) for n, feature in document.one_hot]
+    for n_splits, chosen in (*one_hot, *document.ctrs):
+        if np.any((used >= begin) & (used < begin + n_splits)):
+            names = ", ".join(_name(categorical[i].name, categorical[i].column) for i in chosen)
+            raise ModelError(
+                f"the trees split on categorical features ({names}), which qwyc does not read yet; "
+                "encode them as numbers before training"
+            )
+        begin += n_splits
+    if used.max() >= begin:
+        raise ModelError("a tree's split has a number that the model does not describe")
+
+
+def _name(name: str, column: int) -> str:
+    return repr(name) if name else f"column {column}"
+
+
+def _oblivious(document: Document, column: Array, border: Array, high: Array) -> Trees:
+    """Trees with one split per level, written out in full. The last split is the root's, so that
+    leaves stay in their order: split i is bit i of a leaf's number."""
+    sizes = document.sizes
+    if sizes.min() < 0 or sizes.max() > _MAX_DEPTH:
+        raise ModelError(f"a tree's depth is not 0 to {_MAX_DEPTH}")
+    if sizes.sum() != len(document.splits) or (1 << sizes).sum() != len(document.leaf_values):
+        raise ModelError("the trees' splits or leaves are too many or too few")
+    begin = offsets(sizes)
+    node_begin = offsets((1 << sizes) - 1)
+    split = np.empty(node_begin[-1], np.int64)  # (n,)
+    left, right = np.empty_like(split), np.empty_like(split)
+    for depth in np.unique(sizes[sizes > 0]):
+        n = (1 << int(depth)) - 1
+        level = np.log2(np.arange(n) + 1).astype(np.int64)  # (n,) nodes level by level
+        trees = np.flatnonzero(sizes == depth)
+        rows = (node_begin[trees, None] + np.arange(n)).ravel()
+        split[rows] = document.splits[(begin[trees, None] + depth - 1 - level)].ravel()
+        for child, at in ((left, 1), (right, 2)):
+            to = 2 * np.arange(n) + at
+            child[rows] = np.tile(np.where(to < n, to, ~(to - n)), len(trees))
+    return Trees(
+        node_begin=node_begin,
+        leaf_begin=offsets(1 << sizes),
+        feature=to_int32(column[split], "a split's column"),
+        threshold=border[split],
+        left=left.astype(np.int32),
+        right=right.astype(np.int32),
+        flags=np.where(high[split], 0, NodeFlag.DEFAULT_LEFT).astype(np.uint8),
+        category_begin=np.zeros(len(split) + 1, np.int64),
+        category_words=np.empty(0, np.uint32),
+        leaf_value=document.leaf_values,
+        leaf_other=np.empty(0),
+    )
+
+
+def _stepwise(document: Document, column: Array, border: Array, high: Array) -> Trees:
+    """Trees of any shape: a node has the distance to each child, and 0 ends in the node's leaf."""
+    steps, leaf_of = document.steps, document.leaf_of
+    assert steps is not None
+    assert leaf_of is not None
+    sizes, n = document.sizes, len(steps)
+    if sizes.min() < 1 or sizes.sum() != n or len(leaf_of) != n or len(document.splits) != n:
+        raise ModelError("the trees' nodes are too many or too few")
+    is_leaf = (steps == 0).all(axis=1)
+    # A node with one child gets its leaf as another node, after all others of its tree.
+    extra = np.flatnonzero(~is_leaf & (steps == 0).any(axis=1))
+    tree_of = np.repeat(np.arange(len(sizes)), sizes)
+    grown = sizes + np.bincount(tree_of[extra], minlength=len(sizes))
+    begin, old_begin = offsets(grown), offsets(sizes)
+    row = np.arange(n) - old_begin[tree_of] + begin[tree_of]  # (n,) where each node goes
+    rank = np.arange(len(extra)) - np.searchsorted(tree_of[extra], tree_of[extra])
+    extra_row = begin[tree_of[extra]] + sizes[tree_of[extra]] + rank
+    total = int(begin[-1])
+    at = np.arange(n) - old_begin[tree_of]  # (n,) within the tree
+    child = np.where(steps != 0, at[:, None] + steps, -1)  # (n, 2)
+    child[extra] = np.where(
+        child[extra] < 0, (extra_row - begin[tree_of[extra]])[:, None], child[extra]
+    )
+    child[is_leaf] = -1
+    ends = np.concatenate([np.flatnonzero(is_leaf), extra])
+    if ends.size and not 0 <= leaf_of[ends].min() <= leaf_of[ends].max() < len(
+        document.leaf_values
+    ):
+        raise ModelError("a tree's leaf has a number that the model does not have")
+    split = np.where(is_leaf, 0, document.splits)
+
+    def spread(values: Array, fill: Any) -> Array:
+        out = np.full(total, fill, values.dtype)
+        out[row] = values
+        return out
+
+    value = np.zeros(total)
+    value[row[is_leaf]] = document.leaf_values[leaf_of[is_leaf]]
+    value[extra_row] = document.leaf_values[leaf_of[extra]]
+    known = np.append(column, 0), np.append(border, np.float32(0)), np.append(high, False)
+    split = np.where(is_leaf, len(column), split)  # leaves take what was appended
+    return flatten(
+        NodeTable(
+            begin=begin,
+            left=spread(child[:, 0], -1),
+            right=spread(child[:, 1], -1),
+            feature=spread(known[0][split], 0),
+            threshold=spread(known[1][split], 0),
+            flags=spread(np.where(known[2][split], 0, int(NodeFlag.DEFAULT_LEFT)), 0).astype(
+                np.uint8
+            ),
+            value=value,
+            set_begin=np.zeros(total + 1, np.int64),
+            set_codes=np.empty(0, np.int64),
+        )
+    )
+
+
+def _inputs(document: Document) -> Inputs:
+    known = [(f.column, f.name) for f in document.floats]
+    known += [(f.column, f.name) for f in document.others]
+    columns = sorted(column for column, _ in known)
+    if columns != list(range(len(columns))):
+        raise ModelError("the model's features are not numbered from 0 without gaps")
+    names = [name for _, name in sorted(known)]
+    # What the trees do not look at may hold anything.
+    ignored: dict[int, tuple[Category, ...]] = {f.column: () for f in document.others}
+    return Inputs(
+        n_features=len(columns),
+        names=tuple(names) if names and all(names) and len(set(names)) == len(names) else None,
+        dtype="float32",
+        categories=ignored,
+        arrays_hold_values=bool(ignored),
+        unseen="missing",
+    )
+
+
+def _threshold(document: Document, trees: Trees, base: float) -> float:
+    """The smallest score that CatBoost calls positive: it must exceed the log-odds of the model's
+    own probability threshold."""
+    stored = document.info.get("binclass_probability_threshold")
+    probability = 0.5 if stored in (None, "") else float(str(stored))
+    if not 0 < probability < 1:
+        raise ModelError(f"the probability threshold is {probability}, not between 0 and 1")
+    if probability == 0.5:
+        return smallest_sum_above_zero(trees.leaf_value, base)
+    return float(np.nextafter(-math.log(1.0 / probability - 1.0), np.inf))
+
+
+def _classes(document: Document) -> Array:
+    """The labels that its own predict gives, negative first."""
+    facts = document.info.get("class_params") or {}
+    names = facts.get("class_names") if isinstance(facts, dict) else None
+    if not names:
+        return np.array([0, 1])
+    if len(names) != 2:
+        raise ModelError(f"the model has {len(names)} classes; {_SUPPORTED}")
+    if any(not isinstance(name, (str, int, float)) for name in names):
+        raise ModelError("the model's class labels are neither text nor numbers")
+    kind = {"Integer": "int64", "Float": "float64", "Boolean": "bool"}
+    return np.array(names, dtype=kind.get(str(facts.get("class_label_type")), object))
+
+
+def _version(document: Document) -> str:
+    text = str(document.info.get("catboost_version_info", ""))
+    at = text.find("tags/v")
+    return text[at + 6 :].split()[0] if at >= 0 else ""

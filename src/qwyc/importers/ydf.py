@@ -1,0 +1,274 @@
+"""YDF (Yggdrasil Decision Forests): live gradient boosted trees, random forests and CART models.
+
+The trees are taken through the model's own Python objects; its files only YDF itself reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qwyc.border import smallest_positive
+from qwyc.ensemble import Category, Ensemble, Inputs, Link, NodeFlag, Source, Summation
+from qwyc.errors import ModelError
+from qwyc.importers import files, live
+from qwyc.importers.comparisons import with_one_rule
+from qwyc.importers.flatten import NodeTable, flatten, offsets
+
+_SUPPORTED = (
+    "supported are binary classifiers: gradient boosted trees, random forests and CART, on numerical, "
+    "discretized numerical, boolean and categorical features"
+)
+TOLERANCE = 0.0
+_NEAR = 2e-6  # probabilities are float32
+_LINK = Link("logistic", dtype="float32")
+
+Array = npt.NDArray[Any]
+
+
+def is_live(model: object) -> bool:
+    """Whether `model` is an object of the ydf library."""
+    return live.made_by(model, "ydf")
+
+
+def read_live(model: Any) -> Ensemble:
+    """A trained model."""
+    with files.reading(type(model).__name__, "YDF model", "train it again"):
+        return _ensemble(model)
+
+
+def live_labels(model: Any, X: Any, ensemble: Ensemble) -> Array:
+    """The classes, (N,), that the live model itself gives the rows X."""
+    slow = not model.list_compatible_engines()
+    return np.asarray(model.predict_class(_dataset(model, X, ensemble), use_slow_engine=slow))
+
+
+def live_scores(model: Any, X: Any, ensemble: Ensemble) -> Array:
+    """Scores, (N,), to compare with: ours where ours has the probability that the model gives, and
+    otherwise the model's, as far as it can be told from that."""
+    slow = not model.list_compatible_engines()
+    outputs = model.predict(_dataset(model, X, ensemble), use_slow_engine=slow)
+    p = np.asarray(outputs, np.float64)
+    ours = ensemble.score_full(X)
+    if ensemble.link.kind == "logistic":
+        expected = 1 / (1 + np.exp(-np.clip(ours, -80, 80)))
+        near = np.clip(p, 1e-37, 1 - 1e-16)
+        theirs = np.log(near) - np.log1p(-near)
+    else:
+        # A forest's share that rounding has put above 1 is given as 1.
+        expected = np.minimum(ours, 1.0) if ensemble.link.kind == "identity" else ours
+        theirs = p
+    return np.asarray(np.where(np.abs(p - expected) <= _NEAR, ours, theirs))
+
+
+def _dataset(model: Any, X: Any, ensemble: Ensemble) -> Any:
+    """Rows as YDF takes them: a pandas frame as it is, or a dictionary of columns."""
+    if type(X).__module__.split(".")[0] == "pandas" and hasattr(X, "columns"):
+        return X
+    matrix, names = ensemble.matrix(X), ensemble.inputs.names
+    assert names is not None
+    columns: dict[str, Array] = {}
+    booleans = _of_kind(model, "BOOLEAN")
+    for j, name in enumerate(names):
+        known = ensemble.inputs.categories.get(j)
+        if known is None:
+            values = matrix[:, j]
+            columns[name] = values > 0.5 if name in booleans else values
+            continue
+        texts = np.array([*(str(value) for value in known), ""], dtype=object)
+        code = np.where(np.isnan(matrix[:, j]), len(known), matrix[:, j]).astype(np.intp)
+        columns[name] = texts[code].astype(np.str_)
+    return columns
+
+
+def _of_kind(model: Any, kind: str) -> set[str]:
+    return {f.name for f in model.input_features() if f.semantic.name == kind}
+
+
+def _ensemble(model: Any) -> Ensemble:
+    if not hasattr(model, "get_all_trees") or not hasattr(model, "label_classes"):
+        raise ModelError(f"this is not a model of trees; {_SUPPORTED}")
+    if model.task().name != "CLASSIFICATION":
+        raise ModelError(f"the model's task is {model.task().name}; {_SUPPORTED}")
+    classes = np.array(model.label_classes())
+    if len(classes) != 2:
+        raise ModelError(f"the model has {len(classes)} classes; {_SUPPORTED}")
+    boosted = hasattr(model, "initial_predictions")
+    if not boosted and not hasattr(model, "winner_takes_all"):
+        raise ModelError(f"the model is a {model.name()}; {_SUPPORTED}")
+    trees = list(model.iter_trees())
+    if not trees:
+        raise ModelError("the model has no trees")
+    inputs, column = _inputs(model)
+    reader = _Nodes(model, column)
+    votes = not boosted and bool(model.winner_takes_all())
+    for tree in trees:
+        reader.add(tree.root, len(trees), boosted, votes)
+    table, less_equal = with_one_rule(reader.table(), np.array(reader.operator))
+    base, summation, link = 0.0, Summation.FLOAT32, Link("identity")
+    threshold = 0.5
+    if boosted:
+        base = float(np.float32(model.initial_predictions()[0]))
+        # The engines that walk trees add the initial prediction last.
+        engines = [str(engine) for engine in model.list_compatible_engines()]  # the best first
+        quick = bool(engines) and "QuickScorer" in engines[0]
+        summation = Summation.FLOAT32 if quick else Summation.FLOAT32_LATE
+        link = Link("none") if model.output_logits() else _LINK
+        threshold = 0.5 if model.output_logits() else _border()
+    ensemble = Ensemble(
+        trees=flatten(table),
+        inputs=inputs,
+        summation=summation,
+        less_equal=less_equal,
+        truncates=False,
+        base=base,
+        divisor=1.0,
+        threshold=threshold,
+        classes=classes,
+        source=Source("ydf", "", str(model.name())),
+        link=link,
+    )
+    _ = ensemble.native  # checks the arrays
+    return ensemble
+
+
+@cache
+def _border() -> float:
+    """The smallest score whose probability is at least a half, in float32."""
+    return smallest_positive(lambda score: _LINK.probability(score) >= 0.5, np.float32)
+
+
+def _inputs(model: Any) -> tuple[Inputs, dict[int, int]]:
+    """What rows look like, and the column of every attribute of the model's own numbering."""
+    features = model.input_features()
+    specification = model.data_spec()
+    categories: dict[int, tuple[Category, ...]] = {}
+    for j, feature in enumerate(features):
+        kind = feature.semantic.name
+        if kind not in ("NUMERICAL", "BOOLEAN", "CATEGORICAL", "DISCRETIZED_NUMERICAL"):
+            raise ModelError(f"the feature {feature.name!r} is {kind.lower()}; {_SUPPORTED}")
+        if kind == "CATEGORICAL":
+            categories[j] = _categories(specification.columns[feature.column_idx], feature.name)
+    inputs = Inputs(
+        n_features=len(features),
+        names=tuple(str(feature.name) for feature in features),
+        dtype="float32",
+        categories=categories,
+        arrays_hold_values=bool(categories),
+        unseen="first",
+    )
+    return inputs, {feature.column_idx: j for j, feature in enumerate(features)}
+
+
+def _categories(column: Any, name: str) -> tuple[Category, ...]:
+    """A feature's values in the order of their codes; the first stands for all that are not known."""
+    facts = column.categorical
+    if facts.is_already_integerized:
+        raise ModelError(f"the feature {name!r} holds codes of its own; pass its values as text")
+    values: list[Category] = ["<OOD>"] * int(facts.number_of_unique_values)
+    for key, item in facts.items.items():
+        values[item.index] = str(key)
+    if _holds_integers(column) and all(_is_integer(value) for value in values[1:]):
+        numbers = [int(str(value)) for value in values[1:]]
+        return (min(numbers, default=0) - 1, *numbers)  # the first is not known either
+    return tuple(values)
+
+
+def _holds_integers(column: Any) -> bool:
+    """Whether the training rows had integers: they were turned into text."""
+    name = column.DESCRIPTOR.fields_by_name["dtype"].enum_type.values_by_number[column.dtype].name
+    return "INT" in name
+
+
+def _is_integer(value: object) -> bool:
+    return str(value).removeprefix("-").isdigit()
+
+
+class _Nodes:
+    """Nodes of all trees, parents first."""
+
+    def __init__(self, model: Any, column: dict[int, int]) -> None:
+        self.specification, self.column = model.data_spec(), column
+        self.begin = [0]
+        self.children: list[list[int]] = []
+        self.feature: list[int] = []
+        self.threshold: list[float] = []
+        self.flags: list[int] = []
+        self.operator: list[str] = []
+        self.value: list[float] = []
+        self.sets: list[Sequence[int]] = []
+
+    def add(self, root: Any, n_trees: int, boosted: bool, votes: bool) -> None:
+        """Append a tree, level by level."""
+        first, waiting = len(self.value), [root]
+        for at, node in enumerate(waiting):
+            if hasattr(node, "condition"):
+                self._append(node.condition)
+                self.children.append([len(waiting), len(waiting) + 1])
+                waiting += [node.pos_child, node.neg_child]
+                self.value.append(0.0)
+                continue
+            self.children.append([-1, -1])
+            self._put(0, 0.0, 0, "", ())
+            self.value.append(_leaf(node.value, n_trees, boosted, votes))
+            assert at + first == len(self.value) - 1
+        self.begin.append(len(self.value))
+
+    def _append(self, condition: Any) -> None:
+        """A condition; where it holds, a row goes left."""
+        kind = type(condition).__name__
+        if condition.attribute not in self.column:
+            raise ModelError("a tree looks at a column that is no feature")
+        flags = int(NodeFlag.DEFAULT_LEFT) if condition.missing else 0
+        at = self.column[condition.attribute]
+        if kind == "NumericalHigherThanCondition":
+            self._put(at, condition.threshold, flags, ">=", ())
+        elif kind == "DiscretizedNumericalHigherThanCondition":
+            column = self.specification.columns[condition.attribute]
+            bounds = column.discretized_numerical.boundaries
+            self._put(at, bounds[condition.threshold_idx - 1], flags, ">=", ())
+        elif kind == "IsTrueCondition":
+            self._put(at, 0.5, flags, ">=", ())
+        elif kind == "IsMissingInCondition":
+            self._put(at, np.inf, int(NodeFlag.DEFAULT_LEFT), ">", ())
+        elif kind == "CategoricalIsInCondition":
+            flags |= NodeFlag.CATEGORICAL | NodeFlag.IN_SET_LEFT
+            self._put(at, 0.0, flags, "", condition.mask)
+        else:
+            name = self.specification.columns[condition.attribute].name
+            raise ModelError(f"the trees split on {name!r} by a {kind}; {_SUPPORTED}")
+
+    def _put(self, at: int, threshold: float, flags: int, operator: str, codes: Any) -> None:
+        self.feature.append(at)
+        self.threshold.append(threshold)
+        self.flags.append(flags)
+        self.operator.append(operator)
+        self.sets.append(codes)
+
+    def table(self) -> NodeTable:
+        """All of them."""
+        children = np.array(self.children, np.int64)
+        return NodeTable(
+            begin=np.array(self.begin, np.int64),
+            left=children[:, 0],
+            right=children[:, 1],
+            feature=np.array(self.feature, np.int64),
+            threshold=np.array(self.threshold, np.float32),
+            flags=np.array(self.flags, np.uint8),
+            value=np.array(self.value),
+            set_begin=offsets([len(codes) for codes in self.sets]),
+            set_codes=np.array([c for codes in self.sets for c in codes], np.int64),
+        )
+
+
+def _leaf(value: Any, n_trees: int, boosted: bool, votes: bool) -> float:
+    """What a leaf adds: of a forest the positive share, or vote, over the number of trees."""
+    if boosted:
+        return float(np.float32(value.value))
+    share = value.probability
+    positive = float(share[1] > share[0]) if votes else float(share[1])
+    return float(np.float32(positive / n_trees))

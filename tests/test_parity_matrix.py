@@ -1,0 +1,167 @@
+"""Every cell of the parity matrix: random models and rows, label for label and score for score."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kinds
+import qwyc
+from kinds import CONDITIONS, EXACT, KINDS, MANY, NONE, REFUSED, as_text, codes, named
+from qwyc import importers
+from sklearn_parity import around_thresholds
+
+ONCE = ("5,000", "categories", "unseen")  # conditions that are not repeated with other seeds
+COLOURS = list("pqrstuvw")
+
+
+def numbers(rng, rows=120, missing=0.0):
+    """(rows, 5) on a grid, one column constant; and labels that a few splits can learn."""
+    X = rng.normal(size=(rows, 5)).round(int(rng.integers(0, 3)))
+    X[:, 3] = rng.integers(0, 4, rows)
+    X[:, 4] = 2.5
+    y = (X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=rows) / 2 > 0.2).astype(int)
+    y[:4] = [0, 1, 0, 1]
+    X[rng.random(X.shape) < missing] = np.nan
+    return X, y
+
+
+def table(rng, rows=240, colours=COLOURS):
+    frame = pd.DataFrame(rng.normal(size=(rows, 2)).round(1), columns=list("ab"))
+    colour = rng.choice(len(colours), rows)
+    frame["k"] = pd.Categorical(np.array(colours)[colour], categories=colours)
+    return frame, (frame["a"] + 2 * (colour % 3 == 0) > 0.7).astype(int).to_numpy()
+
+
+def compare(model, rows):
+    """Read the model, and hold all decisions and scores to its own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ensemble = qwyc.read_model(model)
+        score = ensemble.score_full(rows)
+        answer = importers.live_answer(model, rows, ensemble)
+    labels = ensemble.classes[(score >= ensemble.threshold).astype(int)]
+    np.testing.assert_array_equal(labels, answer.labels)
+    if answer.tolerance:
+        np.testing.assert_allclose(score, answer.scores, rtol=answer.tolerance, atol=1e-12)
+    else:
+        np.testing.assert_array_equal(score, answer.scores)
+    return ensemble
+
+
+def as_rows(kind, X):
+    """Rows as the kind takes them: YDF goes by name."""
+    return named(X, np.zeros(len(X))).drop(columns="label") if kind.name.startswith("YDF") else X
+
+
+def fit(kind, X, y, trees=10, leaf=False):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return kind.fit(X, y, trees, leaf)
+
+
+def fit_table(kind, frame, y):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return kind.fit_table(frame, y)
+
+
+def table_rows(kind, frame):
+    if kind.name == "Treelite":
+        return codes(frame)
+    return as_text(frame) if kind.name.startswith("YDF") else frame
+
+
+def run(kind, condition, seed):
+    """One cell once; raises where the cell is refused."""
+    rng = np.random.default_rng(seed)
+    if condition in ("categories", "unseen"):
+        frame, y = table(rng)
+        model = fit_table(kind, frame, y)
+        rows, _ = table(rng, colours=[*COLOURS, "new"] if condition == "unseen" else COLOURS)
+        return compare(model, table_rows(kind, rows))
+    X, y = numbers(rng, missing=0.15 if condition == "NaN" else 0.0)
+    trees = {"one tree": 1, "5,000": MANY}.get(condition, 10)
+    model = fit(kind, X, y, trees, condition == "leaf")
+    new, _ = numbers(rng, rows=200, missing=0.15 if condition == "NaN" else 0.0)
+    if condition == "inf":
+        new[rng.random(new.shape) < 0.1] = rng.choice([np.inf, -np.inf])
+    if condition in ("float32", "float64"):
+        plain = kind.name.startswith("Pipeline")
+        if not plain:
+            new = np.concatenate([new, around_thresholds(qwyc.read_model(model), X)])
+        new = new.astype(condition) + (0 if condition == "float32" else 1e-9)
+    if condition == "constant":
+        new[:, 4] += rng.normal(size=len(new))  # trained on one value, then others
+    ensemble = compare(model, as_rows(kind, new))
+    if condition == "leaf":
+        assert (np.diff(ensemble.trees.node_begin) == 0).any()
+    if condition == "one tree":
+        assert ensemble.n_models == 1
+    if condition == "5,000":
+        assert ensemble.n_models == MANY
+    return ensemble
+
+
+CELLS = [(kind, condition) for kind in KINDS for condition in CONDITIONS]
+
+
+@pytest.mark.parametrize(
+    ("name", "condition"), [c for c in CELLS if KINDS[c[0]].cell(c[1])[0] == EXACT]
+)
+def test_what_is_read_is_exact(name, condition):
+    kind = KINDS[name]
+    if condition in ONCE:
+        assert run(kind, condition, seed=1) is not None
+        return
+
+    @settings(max_examples=3, deadline=None, database=None, derandomize=True)
+    @given(seed=st.integers(0, 2**32 - 1))
+    def any_model(seed):
+        assert run(kind, condition, seed) is not None
+
+    any_model()
+
+
+@pytest.mark.parametrize(
+    ("name", "condition"),
+    [
+        c
+        for c in CELLS
+        if KINDS[c[0]].cell(c[1])[0] == REFUSED
+        and c != ("ONNX", "categories")
+        and c != ("ONNX", "NaN")
+    ],
+)
+def test_what_is_refused_is_refused_clearly(name, condition):
+    """By the library in training, or by qwyc with an error of its own."""
+    kind = KINDS[name]
+    rng = np.random.default_rng(0)
+    if condition == "NaN":
+        X, y = numbers(rng)
+        model = fit(kind, X, y)
+        X[3, 1] = np.nan
+        with pytest.raises(qwyc.InputError, match="missing value"):
+            compare(model, X)
+        return
+    with pytest.raises((qwyc.InputError, qwyc.ModelError)) as caught:
+        run(kind, condition, seed=0)
+    words = {"categories": "'k'", "unseen": "'k'", "inf": "infinit"}[condition]
+    assert words in str(caught.value)
+
+
+def test_the_page_has_the_table_that_the_tests_make():
+    page = (kinds.ROOT / "docs" / "models.md").read_text()
+    assert kinds.BEGIN + kinds.table() + kinds.END in page, "run `python tests/kinds.py`"
+
+
+def test_every_cell_is_accounted_for():
+    for name, condition in CELLS:
+        outcome, why = KINDS[name].cell(condition)
+        assert outcome in (EXACT, REFUSED, NONE)
+        assert bool(why) == (outcome != EXACT)
