@@ -55,6 +55,7 @@ void Forest<Real>::check(const FlatTrees<Real>& flat) const {
     for (double value : flat.leaf_other)
         require(std::isfinite(value), "a leaf value is not finite");
 
+    std::vector<uint8_t> has_parent;
     for (size_t t = 0; t + 1 < flat.node_begin.size(); ++t) {
         const int64_t first = flat.node_begin[t], nodes = flat.node_begin[t + 1] - first;
         const int64_t leaves = flat.leaf_begin[t + 1] - flat.leaf_begin[t];
@@ -62,14 +63,19 @@ void Forest<Real>::check(const FlatTrees<Real>& flat) const {
             if (!ok) throw std::invalid_argument("tree " + std::to_string(t) + what);
         };
         in_tree(leaves == nodes + 1, " has not one leaf more than it has nodes");
+        has_parent.assign(nodes + leaves, 0);
         for (int64_t i = 0; i < nodes; ++i) {
             const int32_t feature = flat.feature[first + i];
             in_tree(feature >= 0 && feature < n_features_, " splits on a feature out of range");
             in_tree(!std::isnan(flat.threshold[first + i]), " has a threshold that is NaN");
-            for (int64_t child : {flat.left[first + i], flat.right[first + i]})
-                // Children come after their parent, so every walk ends.
+            for (int64_t child : {flat.left[first + i], flat.right[first + i]}) {
+                // Children come after their parent, so every walk ends; and have only one.
                 in_tree(child >= 0 ? child > i && child < nodes : ~child < leaves,
                         " has a child out of range");
+                uint8_t& seen = has_parent[child >= 0 ? child : nodes + ~child];
+                in_tree(!seen, " has a child with two parents");
+                seen = 1;
+            }
         }
     }
 }

@@ -140,6 +140,17 @@ def test_unsound_trees_are_refused(changes, message):
         _ = broken(**changes).native
 
 
+def test_a_child_with_two_parents_is_refused():
+    # Such a graph of n nodes has up to 2^n paths: laying them out would never end.
+    roots = [(0, 0.0, 0, [], (0, 1.0, 0, [], None, None), (0, 2.0, 0, [], None, None))]
+    trees = flatten(roots, lambda n: np.arange(n), lambda n: [], "float32")
+    twice = replace(random_ensemble(1, summation=Summation.FLOAT64), trees=trees)
+    _ = twice.native  # sound
+    shared = replace(trees, right=np.array([1, -2, -4], dtype=np.int32))
+    with pytest.raises(qwyc.ModelError, match="tree 0 has a child with two parents"):
+        _ = replace(twice, trees=shared).native
+
+
 def test_flags_match_the_native_ones():
     header = (Path(__file__).parents[1] / "native" / "forest.hpp").read_text()
     for name, flag in (
