@@ -1,13 +1,13 @@
 """Base models per row at equal disagreement on new rows: this library against everything published.
 
     python -m qwyc.experiments.frontier [--seeds 2] [--trees 500] [--only NAME ...] [--output FILE.csv]
-        [--again all|qwyc|nothing]
+        [--again METHOD ...]
 
 For every (data set, model) pair and seed: the model is trained on one part of the rows, policies are
 fitted on a second (20,000 rows at most), and everything is measured on a third that neither has seen.
 Each method is swept along its own knob, and its mean base models at 0.1, 0.25, 0.5 and 1% of test
 decisions changed are read off by interpolation; a dash where it does not get there. All points are kept in
-the output; `--again qwyc` makes only this library's anew, `--again nothing` only what is missing.
+the output; `--again qwyc` makes only this library's curves anew, and what is missing.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import argparse
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -150,27 +151,29 @@ def our_curve(fit: Any, test: Any, quit: str) -> Points:
     return list(zip(share.tolist(), done.mean_models.tolist(), strict=True))
 
 
-def methods(fit: Any, test: Any, labels: np.ndarray, quit: str, seed: int) -> dict[str, Points]:
-    """Every method's curve on the test rows."""
+def methods(fit: Any, test: Any, labels: np.ndarray, quit: str, seed: int) -> dict[str, Any]:
+    """Name -> what makes that method's curve on the test rows."""
 
     def point(policy: Any) -> tuple[float, float]:
         decisions = policy.apply(test)
         return float(np.mean(decisions.label != test.positive)), float(decisions.steps.mean())
 
-    curves: dict[str, Points] = {"qwyc": our_curve(fit, test, quit)}
-    curves["QWYC*"] = [
-        point(qwyc.fit_policy(fit, alpha=a, quit=quit, progress=False)) for a in ALPHAS
-    ]
+    def thresholds(**options: Any) -> Points:
+        found = [
+            qwyc.fit_policy(fit, alpha=a, quit=quit, progress=False, **options) for a in ALPHAS
+        ]
+        return [point(policy) for policy in found]
+
+    def fan(**options: Any) -> Points:
+        return [point(policy) for policy in qwyc.fit_fan_path(fit, GAMMAS, quit=quit, **options)]
+
+    curves: dict[str, Any] = {"qwyc": lambda: our_curve(fit, test, quit), "QWYC*": thresholds}
     for fixed in levels.FIXED:
-        options = {"order": fixed, "quit": quit, "labels": labels, "seed": seed}
-        curves[f"Algorithm 2, {fixed}"] = [
-            point(qwyc.fit_policy(fit, alpha=a, progress=False, **options)) for a in ALPHAS
-        ]
-        curves[f"Fan, {fixed}"] = [
-            point(policy) for policy in qwyc.fit_fan_path(fit, GAMMAS, **options)
-        ]
-    curves["margin rule"] = margin_rule(test, quit)
-    curves["smaller ensemble"] = smaller_ensembles(test)
+        options = {"order": fixed, "labels": labels, "seed": seed}
+        curves[f"Algorithm 2, {fixed}"] = partial(thresholds, **options)
+        curves[f"Fan, {fixed}"] = partial(fan, **options)
+    curves["margin rule"] = lambda: margin_rule(test, quit)
+    curves["smaller ensemble"] = lambda: smaller_ensembles(test)
     return curves
 
 
@@ -179,7 +182,7 @@ def margin_rule(test: Any, quit: str) -> Points:
     threshold on either side, checked after every base model."""
     T = test.values.shape[1]
     points = []
-    for margin in np.std(test.full) * np.geomspace(0.05, 6, 24):
+    for margin in np.std(test.full) * np.geomspace(0.03, 6, 96):
         lower, upper = np.full(T, test.threshold - margin), np.full(T, test.threshold + margin)
         lower[-1], upper[-1] = -np.inf, np.inf
         if quit == "negative":
@@ -202,8 +205,8 @@ def smaller_ensembles(test: Any) -> Points:
     return points
 
 
-def run_pair(pair: Pair, seed: int, only_ours: bool = False) -> dict[str, Points]:
-    """Every method's curve, or only this library's."""
+def run_pair(pair: Pair, seed: int, skip: set[str]) -> dict[str, Points]:
+    """The curve of every method that is not to be skipped."""
     load, make, quit, n_train = pair
     X, y = load(seed)
     model = make(seed).fit(X[:n_train], y[:n_train])
@@ -211,9 +214,8 @@ def run_pair(pair: Pair, seed: int, only_ours: bool = False) -> dict[str, Points
     n_fit = min(FIT_ROWS, (len(X) - n_train) // 2)
     fit = ensemble.scores(X[n_train : n_train + n_fit])
     test = ensemble.scores(X[n_train + n_fit :][:100_000])
-    if only_ours:
-        return {"qwyc": our_curve(fit, test, quit)}
-    return methods(fit, test, y[n_train : n_train + n_fit], quit, seed)
+    curves = methods(fit, test, y[n_train : n_train + n_fit], quit, seed)
+    return {name: make() for name, make in curves.items() if name not in skip}
 
 
 def main() -> None:
@@ -223,19 +225,17 @@ def main() -> None:
     parser.add_argument("--trees", type=int, default=500)
     parser.add_argument("--only", nargs="*", default=None, help="words in the names of pairs")
     parser.add_argument("--output", type=Path, default=Path("frontier.csv"))
-    parser.add_argument("--again", choices=["all", "qwyc", "nothing"], default="all")
+    parser.add_argument("--again", nargs="*", default=None, help="methods to make anew")
     options = parser.parse_args()
-    known = options.output.exists() and options.again != "all"
+    known = options.output.exists() and options.again is not None
     runs = levels.read(options.output) if known else {}
     for name, pair in pairs(options.trees).items():
         if options.only is not None and not any(word in name for word in options.only):
             continue
         for seed in range(options.seeds):
             started = time.perf_counter()
-            kept = runs.setdefault(name, {}).get(seed)
-            if kept is not None and options.again == "nothing":
-                continue
-            runs[name][seed] = (kept or {}) | run_pair(pair, seed, only_ours=kept is not None)
+            kept = runs.setdefault(name, {}).get(seed, {})
+            runs[name][seed] = kept | run_pair(pair, seed, set(kept) - set(options.again or []))
             print(f"{name}, seed {seed}: {time.perf_counter() - started:.0f} s", flush=True)
             levels.write(runs, options.output)
     print(levels.table(runs), levels.summary(runs), sep="\n\n")

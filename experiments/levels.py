@@ -131,9 +131,9 @@ def draw(runs: Runs, path: Path) -> None:
                 handles.setdefault(label, line)
         full = max(models for _, models in by_seed[min(by_seed)]["smaller ensemble"])
         axes.axhline(full, color="#222222", linewidth=0.8, linestyle=(0, (1, 2)))
-        axes.text(0.031, full * 0.82, f"all {full:.0f}", fontsize=8, va="top", color="#222222")
+        axes.text(2.9, full * 1.06, f"all {full:.0f}", fontsize=8, ha="right", color="#222222")
         axes.set_title(name, fontsize=10, loc="left")
-        axes.set(xscale="log", yscale="log", xlim=(0.03, 3), ylim=(1, 700))
+        axes.set(xscale="log", yscale="log", xlim=(0.03, 3), ylim=(1, 900))
         axes.xaxis.set_major_locator(FixedLocator([0.03, 0.1, 0.25, 0.5, 1, 3]))
         axes.xaxis.set_major_formatter(FixedFormatter(["0.03", "0.1", "0.25", "0.5", "1", "3"]))
         axes.yaxis.set_major_locator(FixedLocator([1, 3, 10, 30, 100, 300]))
@@ -149,7 +149,7 @@ def draw(runs: Runs, path: Path) -> None:
     for axes in panels[::3]:
         axes.set_ylabel("mean base models per row", fontsize=9)
     for axes in panels[: len(runs)][-3:]:
-        axes.set_xlabel("test decisions that differ from the full ensemble's, %", fontsize=9)
+        axes.set_xlabel("test decisions that differ, %", fontsize=9)
     wanted = [label for label in LABELS if label in handles]
     figure.legend(
         [handles[label] for label in wanted],

@@ -119,9 +119,8 @@ def study(name: str) -> tuple[Callable[[Case], Case], dict[str, Variant]]:
         "from 120 rows": constants(FEWEST_ROWS=120),
     }
     before = {
-        "as it was before": lambda case: path_of(case, order_of(case, RIDGE=0.3), **BEFORE),
-        "with the order before": order(RIDGE=0.3),
-        "with the outlook before": constants(**BEFORE),
+        "the outlook before": constants(**BEFORE),
+        "the outlook now, ridge 0.1": order(RIDGE=0.1),
     }
     share = {
         f"outlook {s:.0%} of the price": constants(OUTLOOK_SHARE=s)
@@ -137,16 +136,16 @@ def study(name: str) -> tuple[Callable[[Case], Case], dict[str, Variant]]:
         "order": (
             same,
             {f"width {w}": order(WEIGHT_WIDTH=w) for w in (0.15, 0.25, 0.6, 1.0)}
-            | {f"ridge {r}": order(RIDGE=r) for r in (0.0, 0.3, 0.6, 1.5)}
+            | {f"ridge {r}": order(RIDGE=r) for r in (0.0, 0.1, 0.6, 1.5)}
             | {"backward": lambda case: path_of(case, backward_order(case))},
         ),
         "order-2": (
             same,
             {
                 f"width {w}, ridge {r}": order(WEIGHT_WIDTH=w, RIDGE=r)
-                for w, r in ((0.4, 0.05), (0.4, 0.15), (0.2, 0.2), (0.2, 0.3))
+                for w, r in ((0.4, 0.05), (0.4, 0.15), (0.3, 0.1), (0.2, 0.1), (0.2, 0.2))
             }
-            | {"backward, ridge 0.3": lambda case: path_of(case, backward_order(case, 0.3))},
+            | {"backward, ridge 0.1": lambda case: path_of(case, backward_order(case, 0.1))},
         ),
         "joint": (same, {"Algorithm 1's order": lambda case: path_of(case, joint_order(case))}),
         "portfolio": (same, {"4 orders, inner hold-out": lambda case: portfolio(case, several)}),

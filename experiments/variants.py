@@ -92,7 +92,7 @@ def covariances(case: Case, width: float = 0.4) -> np.ndarray:
     return scaled.T @ scaled
 
 
-def backward_order(case: Case, ridge: float = 0.1) -> np.ndarray:
+def backward_order(case: Case, ridge: float = 0.3) -> np.ndarray:
     """Base models taken away one by one, each time the one that leaves the best correlation."""
     C = covariances(case)
     T = len(C)

@@ -14,7 +14,7 @@ from qwyc.threads import thread_count
 
 FIXED = ("natural", "random", "individual-mse", "greedy-mse", "correlation")
 WEIGHT_WIDTH = 0.4  # of the full score's deviation: how fast weights fall off from the threshold
-RIDGE = 0.1
+RIDGE = 0.3
 
 
 def fixed_order(

@@ -159,7 +159,7 @@ def correlation_order(F: Array, full: Array, threshold: float, costs: Array) -> 
     w /= w.sum()
     D = np.sqrt(w)[:, None] * (F - w @ F)  # weighted and centred
     total = D.sum(axis=1)
-    ridge = 0.1 * (D**2).sum(axis=0)
+    ridge = 0.3 * (D**2).sum(axis=0)
     order: list[int] = []
 
     def score(chosen: list[int]) -> float:
