@@ -1,35 +1,36 @@
 """Base models per row at equal disagreement on new rows: this library against everything published.
 
-    python -m qwyc.experiments.frontier [--seeds 2] [--trees 500] [--only NAME ...] [--output FOLDER]
+    python -m qwyc.experiments.frontier [--seeds 2] [--trees 500] [--only NAME ...] [--output FILE.csv]
+        [--again METHOD ...]
 
 For every (data set, model) pair and seed: the model is trained on one part of the rows, policies are
 fitted on a second (20,000 rows at most), and everything is measured on a third that neither has seen.
 Each method is swept along its own knob, and its mean base models at 0.1, 0.25, 0.5 and 1% of test
-decisions changed are read off by interpolation; "-" where it does not get there.
+decisions changed are read off by interpolation; a dash where it does not get there. All points are kept in
+the output; `--again qwyc` makes only this library's curves anew, and what is missing.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import lightgbm
 import numpy as np
 import xgboost
-from rich import box
-from rich.console import Console
-from rich.table import Table
 from sklearn.ensemble import RandomForestClassifier
 
 import qwyc
 from qwyc.datasets import load_adult
 
-LEVELS = (0.001, 0.0025, 0.005, 0.01)
+from . import levels
+from .levels import Points
+
 FIT_ROWS = 20_000
 ALPHAS = (0.0, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02)
 GAMMAS = (0.5, 0.8, 1.1, 1.4, 1.7, 2.0, 2.4, 2.8, 3.3, 4.0, 5.0, 7.0)
@@ -143,32 +144,36 @@ def pairs(trees: int) -> dict[str, Pair]:
     }
 
 
-Points = list[tuple[float, float]]  # test disagreement, mean base models
+def our_curve(fit: Any, test: Any, quit: str) -> Points:
+    """Every member of the path."""
+    done = qwyc.fit_path(fit, quit=quit, progress=False).flips(test)
+    share = done.counts.sum(axis=1) / len(test.full)
+    return list(zip(share.tolist(), done.mean_models.tolist(), strict=True))
 
 
-def methods(fit: Any, test: Any, labels: np.ndarray, quit: str, seed: int) -> dict[str, Points]:
-    """Every method's curve on the test rows."""
+def methods(fit: Any, test: Any, labels: np.ndarray, quit: str, seed: int) -> dict[str, Any]:
+    """Name -> what makes that method's curve on the test rows."""
 
     def point(policy: Any) -> tuple[float, float]:
         decisions = policy.apply(test)
         return float(np.mean(decisions.label != test.positive)), float(decisions.steps.mean())
 
-    curves: dict[str, Points] = {}
-    path = qwyc.fit_path(fit, quit=quit, progress=False)
-    curves["qwyc"] = [point(path[k]) for k in range(len(path))]
-    curves["QWYC*"] = [
-        point(qwyc.fit_policy(fit, alpha=a, quit=quit, progress=False)) for a in ALPHAS
-    ]
-    for fixed in ("natural", "random", "individual-mse", "greedy-mse"):
-        options = {"order": fixed, "quit": quit, "labels": labels, "seed": seed}
-        curves[f"Algorithm 2, {fixed}"] = [
-            point(qwyc.fit_policy(fit, alpha=a, progress=False, **options)) for a in ALPHAS
+    def thresholds(**options: Any) -> Points:
+        found = [
+            qwyc.fit_policy(fit, alpha=a, quit=quit, progress=False, **options) for a in ALPHAS
         ]
-        curves[f"Fan, {fixed}"] = [
-            point(policy) for policy in qwyc.fit_fan_path(fit, GAMMAS, **options)
-        ]
-    curves["margin rule"] = margin_rule(test, quit)
-    curves["smaller ensemble"] = smaller_ensembles(test)
+        return [point(policy) for policy in found]
+
+    def fan(**options: Any) -> Points:
+        return [point(policy) for policy in qwyc.fit_fan_path(fit, GAMMAS, quit=quit, **options)]
+
+    curves: dict[str, Any] = {"qwyc": lambda: our_curve(fit, test, quit), "QWYC*": thresholds}
+    for fixed in levels.FIXED:
+        options = {"order": fixed, "labels": labels, "seed": seed}
+        curves[f"Algorithm 2, {fixed}"] = partial(thresholds, **options)
+        curves[f"Fan, {fixed}"] = partial(fan, **options)
+    curves["margin rule"] = lambda: margin_rule(test, quit)
+    curves["smaller ensemble"] = lambda: smaller_ensembles(test)
     return curves
 
 
@@ -177,7 +182,7 @@ def margin_rule(test: Any, quit: str) -> Points:
     threshold on either side, checked after every base model."""
     T = test.values.shape[1]
     points = []
-    for margin in np.std(test.full) * np.geomspace(0.05, 6, 24):
+    for margin in np.std(test.full) * np.geomspace(0.03, 6, 96):
         lower, upper = np.full(T, test.threshold - margin), np.full(T, test.threshold + margin)
         lower[-1], upper[-1] = -np.inf, np.inf
         if quit == "negative":
@@ -200,22 +205,8 @@ def smaller_ensembles(test: Any) -> Points:
     return points
 
 
-def at_level(points: Points, level: float) -> float:
-    """Mean base models with at most `level` disagreement, in a line between neighbouring points in log
-    base models; NaN where no point is within the level."""
-    ordered = sorted(points, key=lambda p: -p[1])  # from many base models to few
-    best = np.nan
-    for (d0, m0), (d1, m1) in zip(ordered, [*ordered[1:], ordered[-1]], strict=True):
-        if d0 <= level:
-            best = np.nanmin([best, m0])
-            if d1 > level:
-                share = (level - d0) / (d1 - d0)
-                best = min(best, float(np.exp((1 - share) * np.log(m0) + share * np.log(m1))))
-    return float(best)
-
-
-def run_pair(pair: Pair, seed: int) -> dict[str, Points]:
-    """Every method's curve."""
+def run_pair(pair: Pair, seed: int, skip: set[str]) -> dict[str, Points]:
+    """The curve of every method that is not to be skipped."""
     load, make, quit, n_train = pair
     X, y = load(seed)
     model = make(seed).fit(X[:n_train], y[:n_train])
@@ -223,102 +214,32 @@ def run_pair(pair: Pair, seed: int) -> dict[str, Points]:
     n_fit = min(FIT_ROWS, (len(X) - n_train) // 2)
     fit = ensemble.scores(X[n_train : n_train + n_fit])
     test = ensemble.scores(X[n_train + n_fit :][:100_000])
-    return methods(fit, test, y[n_train : n_train + n_fit], quit, seed)
-
-
-def draw(curves: dict[str, dict[str, Points]], path: Path) -> None:
-    """Mean base models against disagreement, a panel per pair, best published methods in grey."""
-    from matplotlib.figure import Figure
-
-    rows = -(-len(curves) // 3)
-    figure = Figure(figsize=(12, 3.6 * rows), layout="constrained")
-    panels = figure.subplots(rows, 3, squeeze=False).ravel()
-    for axes, (name, by_method) in zip(panels, curves.items(), strict=False):
-        for method, points in by_method.items():
-            share, models = np.array(sorted(points, key=lambda p: p[1])).T
-            shown = (share > 2e-4) & (share < 0.03)
-            style = {"color": "#b8b8b8", "linewidth": 0.9, "zorder": 1}
-            if method == "qwyc":
-                style = {"color": "#1f5fa8", "linewidth": 2.4, "zorder": 3, "label": "qwyc"}
-            elif method == "QWYC*":
-                style = {
-                    "color": "#c4501b",
-                    "linewidth": 1.8,
-                    "zorder": 2,
-                    "label": "QWYC* (the paper)",
-                }
-            elif method == "margin rule":
-                style |= {"linestyle": "--", "color": "#777777", "label": "margin rule"}
-            elif method == "Fan, natural":
-                style |= {"label": "Fan and Algorithm 2, fixed orders"}
-            if method != "smaller ensemble":
-                axes.plot(100 * share[shown], models[shown], **style)
-        axes.set(title=name, xscale="log", yscale="log")
-        axes.set_xticks([0.03, 0.1, 0.25, 0.5, 1, 2], ["0.03", "0.1", "0.25", "0.5", "1", "2"])
-        axes.minorticks_off()
-        axes.spines[["top", "right"]].set_visible(False)
-    for axes in panels[len(curves) :]:
-        axes.set_visible(False)
-    for axes in panels[::3]:
-        axes.set_ylabel("mean base models per row")
-    for axes in panels[: len(curves)][-3:]:
-        axes.set_xlabel("test decisions that differ, %")
-    panels[0].legend(frameon=False, fontsize=8)
-    figure.savefig(path, dpi=110)
+    curves = methods(fit, test, y[n_train : n_train + n_fit], quit, seed)
+    return {name: make() for name, make in curves.items() if name not in skip}
 
 
 def main() -> None:
-    """Run pairs and seeds; print a table per pair and the summary; write a CSV."""
+    """Run pairs and seeds, or read what was kept; print a Markdown table and the summary; draw."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--trees", type=int, default=500)
-    parser.add_argument("--only", nargs="*", default=None)
+    parser.add_argument("--only", nargs="*", default=None, help="words in the names of pairs")
     parser.add_argument("--output", type=Path, default=Path("frontier.csv"))
+    parser.add_argument("--again", nargs="*", default=None, help="methods to make anew")
     options = parser.parse_args()
-    console = Console(width=110)
-    rows: list[list[Any]] = []
-    ratios: dict[str, list[float]] = {}
-    curves: dict[str, dict[str, Points]] = {}
+    known = options.output.exists() and options.again is not None
+    runs = levels.read(options.output) if known else {}
     for name, pair in pairs(options.trees).items():
         if options.only is not None and not any(word in name for word in options.only):
             continue
-        started = time.perf_counter()
-        found = [run_pair(pair, seed) for seed in range(options.seeds)]
-        curves[name] = found[0]
-        runs = [
-            {
-                method: [at_level(points, level) for level in LEVELS]
-                for method, points in run.items()
-            }
-            for run in found
-        ]
-        table = Table(title=name, box=box.SIMPLE_HEAD, title_justify="left")
-        table.add_column("mean base models at test disagreement")
-        for level in LEVELS:
-            table.add_column(f"{level:.2%}", justify="right")
-        for method in runs[0]:
-            mean = np.mean([run[method] for run in runs], axis=0)  # NaN where one seed fails
-            table.add_row(method, *["-" if np.isnan(m) else f"{m:.1f}" for m in mean])
-            rows += [
-                [name, method, seed, level, run[method][i]]
-                for seed, run in enumerate(runs)
-                for i, level in enumerate(LEVELS)
-            ]
-        console.print(table)
-        for run in runs:
-            published = [v[2] for m, v in run.items() if m != "qwyc"]
-            ratio = run["qwyc"][2] / np.nanmin(published)
-            ratios.setdefault("filter" if pair[2] == "negative" else "both", []).append(ratio)
-        console.print(f"  {time.perf_counter() - started:.0f} s\n")
-    for kind, values in ratios.items():
-        console.print(
-            f"At 0.5%, qwyc needs {np.exp(np.mean(np.log(values))):.2f} of the best published method's "
-            f"base models (geometric mean of {len(values)}, quit={kind}; {min(values):.2f} to "
-            f"{max(values):.2f})."
-        )
-    with options.output.open("w", newline="") as file:
-        csv.writer(file).writerows([["pair", "method", "seed", "level", "base models"], *rows])
-    draw(curves, options.output.with_suffix(".png"))
+        for seed in range(options.seeds):
+            started = time.perf_counter()
+            kept = runs.setdefault(name, {}).get(seed, {})
+            runs[name][seed] = kept | run_pair(pair, seed, set(kept) - set(options.again or []))
+            print(f"{name}, seed {seed}: {time.perf_counter() - started:.0f} s", flush=True)
+            levels.write(runs, options.output)
+    print(levels.table(runs), levels.summary(runs), sep="\n\n")
+    levels.draw(runs, options.output.with_suffix(".png"))
 
 
 if __name__ == "__main__":

@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,22 +23,36 @@ from rich.console import Console
 from rich.table import Table
 
 import qwyc
-from qwyc import orders, stopping
+from qwyc import stopping
 
-from .frontier import LEVELS, Pair, Points, at_level, pairs
+from .frontier import Pair, pairs
+from .levels import LEVELS, at_level
+from .variants import (
+    Case,
+    backward_order,
+    bagged,
+    by_cost,
+    by_ratio,
+    first_models,
+    first_rows,
+    joint_order,
+    order_of,
+    path_of,
+    points_of,
+    portfolio,
+    smoothed,
+    with_costs,
+)
 
+# What was taken until these studies, and is compared with.
+BEFORE: dict[str, Any] = {
+    "FIRST_SWEEPS": 4,
+    "FEWEST_ROWS": 40,
+    "ROWS_PER_BIN": 20,
+    "TREND_ROWS": -1.0,
+}
 HALVES = ("select", "report")
 TREES, FIT_ROWS, TEST_ROWS = 300, 10_000, 30_000
-
-
-@dataclass(frozen=True, eq=False)
-class Case:
-    """One model's scores on rows to fit on and rows to measure on."""
-
-    fit: qwyc.ScoreMatrix
-    test: qwyc.ScoreMatrix
-    quit: str
-    costs: np.ndarray  # (T,)
 
 
 def case_of(name: str, pair: Pair, half: str, seed: int, cache: Path) -> Case:
@@ -72,166 +84,6 @@ def case_of(name: str, pair: Pair, half: str, seed: int, cache: Path) -> Case:
     return Case(fit, matrix("test"), quit, np.ones(fit.values.shape[1]))
 
 
-def first_rows(case: Case, n: int) -> Case:
-    """The same with fewer rows to fit on."""
-    return replace(case, fit=case.fit.take(np.arange(min(n, len(case.fit.full)))))
-
-
-def first_models(case: Case, n: int) -> Case:
-    """The same with the first base models only, as if training had stopped there."""
-    T = case.fit.values.shape[1]
-
-    def cut(matrix: qwyc.ScoreMatrix) -> qwyc.ScoreMatrix:
-        scale = T / n if matrix.average else 1.0
-        values = np.asfortranarray(matrix.values[:, :n].astype(np.float64) * scale)
-        full = matrix.base + values.sum(axis=1)
-        return replace(matrix, values=values, full=full)
-
-    return replace(case, fit=cut(case.fit), test=cut(case.test), costs=case.costs[:n])
-
-
-def with_costs(case: Case, spread: float) -> Case:
-    """The same with base models of unequal cost, log-normal with this deviation."""
-    costs = np.exp(spread * np.random.default_rng(7).normal(size=len(case.costs)))
-    return replace(case, costs=costs / costs.mean())
-
-
-@contextmanager
-def using(module: Any, **constants: Any) -> Iterator[None]:
-    """A module with other constants, for a while."""
-    before = {name: getattr(module, name) for name in constants}
-    try:
-        vars(module).update(constants)
-        yield
-    finally:
-        vars(module).update(before)
-
-
-def order_of(case: Case, **constants: float) -> np.ndarray:
-    """The default order with other constants."""
-    with using(orders, **constants):
-        return orders.correlation(case.fit, case.fit.threshold, case.costs, 2)
-
-
-def path_of(case: Case, order: np.ndarray | None = None, **constants: Any) -> stopping.Path:
-    """The default path with other constants, along the default order or another."""
-    if order is None:
-        order = order_of(case)
-    about = {"threshold": case.fit.threshold, "costs": case.costs, "quit": case.quit}
-    with using(stopping, **constants):
-        return stopping.fit_path(case.fit, order, **about)
-
-
-def points_of(path: stopping.Path, matrix: qwyc.ScoreMatrix) -> Points:
-    """Disagreement and mean cost of every member."""
-    done = path.flips(matrix)
-    share = done.counts.sum(axis=1) / len(matrix.full)
-    return list(zip(share.tolist(), done.mean_cost.tolist(), strict=True))
-
-
-def covariances(case: Case, width: float = 0.4) -> np.ndarray:
-    """(T, T) weighted covariances of the base models, as the default order has them."""
-    matrix = case.fit
-    distance = np.abs(matrix.full - matrix.threshold)
-    weight = np.exp(-(distance - distance.min()) / (width * np.std(matrix.full)))
-    weight /= weight.sum()
-    scaled = np.sqrt(weight)[:, None] * (matrix.values - weight @ matrix.values)
-    return scaled.T @ scaled
-
-
-def backward_order(case: Case) -> np.ndarray:
-    """Base models taken away one by one, each time the one that leaves the best correlation."""
-    C = covariances(case)
-    T = len(C)
-    with_full, own = C.sum(axis=1), (1 + orders.RIDGE) * np.diag(C)
-    left = np.ones(T, dtype=bool)
-    with_partial = with_full - np.diag(C) + own
-    partial_full, partial = with_full.sum(), with_full.sum() + orders.RIDGE * np.trace(C)
-    order = np.empty(T, dtype=np.int32)
-    for r in range(T - 1, -1, -1):
-        covariance = partial_full - with_full
-        variance = partial - 2 * with_partial + own
-        sound = left & (covariance > 0) & (variance > 0)
-        worth = np.where(sound, covariance**2 / np.where(sound, variance, 1.0), -1.0)
-        k = int(np.argmax(np.where(left, worth, -2.0)))
-        order[r], left[k] = k, False
-        partial_full, partial = covariance[k], variance[k]
-        with_partial -= C[k]
-    return order
-
-
-def by_cost(case: Case, power: float) -> np.ndarray:
-    """The default order with the gain divided by a power of the cost."""
-    return orders.correlation(case.fit, case.fit.threshold, case.costs**power, 2)
-
-
-def by_ratio(case: Case) -> np.ndarray:
-    """Greedy by the criterion itself, not its gain, over all that the base models so far cost."""
-    C = covariances(case)
-    T = len(C)
-    with_full, own = C.sum(axis=1), (1 + orders.RIDGE) * np.diag(C)
-    with_partial, left = np.zeros(T), np.ones(T, dtype=bool)
-    partial_full = partial = spent = 0.0
-    order = np.empty(T, dtype=np.int32)
-    for r in range(T):
-        covariance, variance = partial_full + with_full, partial + 2 * with_partial + own
-        sound = left & (covariance > 0) & (variance > 0)
-        share = np.where(sound, covariance**2 / np.where(sound, variance, 1.0), 0.0) / C.sum()
-        worth = -np.log(np.maximum(1 - share, 1e-12)) / (spent + case.costs)
-        k = int(np.argmax(np.where(left, np.where(sound, worth, -1.0), -2.0)))
-        order[r], left[k] = k, False
-        partial_full, partial, spent = covariance[k], variance[k], spent + case.costs[k]
-        with_partial += C[k]
-    return order
-
-
-def portfolio(case: Case, candidates: list[Callable[[Case], np.ndarray]]) -> stopping.Path:
-    """The order whose path is cheapest at 0.25 and 0.5% on a third of the fitting rows, refitted on all."""
-    n = len(case.fit.full)
-    rows = np.random.default_rng(0).permutation(n)
-    inner = replace(case, fit=case.fit.take(np.sort(rows[n // 3 :])))
-    held = case.fit.take(np.sort(rows[: n // 3]))
-
-    def cost(make: Callable[[Case], np.ndarray]) -> float:
-        points = points_of(path_of(inner, make(inner)), held)
-        return float(sum(np.log(at_level(points, level)) for level in (0.0025, 0.005)))
-
-    return path_of(case, min(candidates, key=cost)(case))
-
-
-def smoothed(path: stopping.Path, width: int) -> stopping.Path:
-    """Thresholds averaged over neighbouring steps, those that are infinite left out."""
-
-    def mean(rows: np.ndarray) -> np.ndarray:
-        out = rows.copy()
-        for k, row in enumerate(rows):
-            finite = np.isfinite(row)
-            ones = np.ones(2 * width + 1)
-            total = np.convolve(np.where(finite, row, 0.0), ones, mode="same")
-            count = np.convolve(finite.astype(float), ones, mode="same")
-            out[k] = np.where(finite, total / np.maximum(count, 1), row)
-        return out
-
-    lower = mean(path.lower)
-    return replace(path, lower=lower, upper=np.maximum(lower, mean(path.upper)))
-
-
-def bagged(case: Case, times: int) -> stopping.Path:
-    """Thresholds averaged over paths that are fitted on different four fifths of the rows."""
-    order, n = order_of(case), len(case.fit.full)
-    paths = []
-    for seed in range(times):
-        rows = np.sort(np.random.default_rng(seed).permutation(n)[: n * 4 // 5])
-        with using(stopping, BOLDEST=0.03):
-            paths.append(path_of(replace(case, fit=case.fit.take(rows)), order))
-    K = min(map(len, paths))
-
-    def middle(name: str) -> np.ndarray:
-        return np.median([getattr(path, name)[:K] for path in paths], axis=0)
-
-    return replace(paths[0], lower=middle("lower"), upper=middle("upper"), price=paths[0].price[:K])
-
-
 Variant = Callable[[Case], stopping.Path]
 
 
@@ -251,17 +103,30 @@ def study(name: str) -> tuple[Callable[[Case], Case], dict[str, Variant]]:
 
     smoothing = {
         "48 bins of 40": constants(MOST_BINS=48, ROWS_PER_BIN=40),
-        "48 bins of 20": constants(MOST_BINS=48),
-        "200 bins of 10": constants(MOST_BINS=200, ROWS_PER_BIN=10),
-        "96 bins of 10": constants(ROWS_PER_BIN=10),
+        "48 bins of 10": constants(MOST_BINS=48),
+        "200 bins of 10": constants(MOST_BINS=200),
+        "96 bins of 20": constants(ROWS_PER_BIN=20),
+        "96 bins of 5": constants(ROWS_PER_BIN=5),
         "pooled weighs 15": constants(PSEUDO_ROWS=15.0),
         "pooled weighs 150": constants(PSEUDO_ROWS=150.0),
+    }
+    line = {
+        "no line": constants(TREND_ROWS=-1.0),
+        "line weighs 5 rows": constants(TREND_ROWS=5.0),
+        "line weighs 80 rows": constants(TREND_ROWS=80.0),
+        "from 40 rows": constants(FEWEST_ROWS=40),
+        "from 20 rows": constants(FEWEST_ROWS=20),
+        "from 120 rows": constants(FEWEST_ROWS=120),
+    }
+    before = {
+        "the outlook before": constants(**BEFORE),
+        "the outlook now, ridge 0.1": order(RIDGE=0.1),
     }
     share = {
         f"outlook {s:.0%} of the price": constants(OUTLOOK_SHARE=s)
         for s in (0.0, 0.25, 0.75, 0.9, 1.0)
     }
-    several = [
+    several: list[Callable[[Case], np.ndarray]] = [
         order_of,
         lambda case: order_of(case, WEIGHT_WIDTH=0.2),
         lambda case: order_of(case, WEIGHT_WIDTH=0.8),
@@ -274,12 +139,23 @@ def study(name: str) -> tuple[Callable[[Case], Case], dict[str, Variant]]:
             | {f"ridge {r}": order(RIDGE=r) for r in (0.0, 0.1, 0.6, 1.5)}
             | {"backward": lambda case: path_of(case, backward_order(case))},
         ),
+        "order-2": (
+            same,
+            {
+                f"width {w}, ridge {r}": order(WEIGHT_WIDTH=w, RIDGE=r)
+                for w, r in ((0.4, 0.05), (0.4, 0.15), (0.3, 0.1), (0.2, 0.1), (0.2, 0.2))
+            }
+            | {"backward, ridge 0.1": lambda case: path_of(case, backward_order(case, 0.1))},
+        ),
+        "joint": (same, {"Algorithm 1's order": lambda case: path_of(case, joint_order(case))}),
         "portfolio": (same, {"4 orders, inner hold-out": lambda case: portfolio(case, several)}),
         "price": (same, share),
         "smoothing": (same, smoothing),
+        "line": (same, line),
+        "before": (same, before),
         "sweeps": (
             same,
-            {"2 first sweeps": constants(FIRST_SWEEPS=2), "2 a price": constants(SWEEPS=2)},
+            {"4 first sweeps": constants(FIRST_SWEEPS=4), "2 a price": constants(SWEEPS=2)},
         ),
         "thresholds": (
             same,
@@ -302,12 +178,16 @@ def study(name: str) -> tuple[Callable[[Case], Case], dict[str, Variant]]:
             | {"log of what is left over cost": lambda case: path_of(case, by_ratio(case))},
         )
     for n in (1000, 3000):
-        studies[f"rows-{n}"] = (lambda case, n=n: first_rows(case, n), smoothing | share)
+        studies[f"rows-{n}"] = (lambda case, n=n: first_rows(case, n), smoothing | share | line)
+        studies[f"before-rows-{n}"] = (lambda case, n=n: first_rows(case, n), before)
     for n in (10, 20, 50):
+        studies[f"before-models-{n}"] = (lambda case, n=n: first_models(case, n), before)
         few = {"backward": lambda case: path_of(case, backward_order(case))}
         few["ridge 0"] = order(RIDGE=0.0)
         few["width 0.25"] = order(WEIGHT_WIDTH=0.25)
         few["width 1.0"] = order(WEIGHT_WIDTH=1.0)
+        few["Algorithm 1's order"] = lambda case: path_of(case, joint_order(case))
+        few["5 orders, inner hold-out"] = lambda case: portfolio(case, [*several, joint_order])
         studies[f"models-{n}"] = (lambda case, n=n: first_models(case, n), few | share)
     change, variants = studies[name]
     return change, default | variants

@@ -54,15 +54,16 @@ void bind_stopping(nb::module_& m, const char* name) {
             "__init__",
             [](StoppingHolder<Score>* self, Matrix<Score> values, double base, Vector<double> full,
                double threshold, Vector<int32_t> order, Vector<double> costs, bool negative,
-               bool positive, std::tuple<int64_t, int64_t, double, double> smoothing) {
-                const auto [bins, per_bin, pseudo, share] = smoothing;
+               bool positive,
+               std::tuple<int64_t, int64_t, int64_t, double, double, double> smoothing) {
+                const auto [fewest, bins, per_bin, pseudo, trend, share] = smoothing;
                 check_order(static_cast<int64_t>(values.shape(0)), order);
                 require(full.shape(0) == values.shape(1) && costs.shape(0) == values.shape(0),
                         "full must have one entry per row, costs one per base model");
                 require(values.shape(1) < (size_t{1} << 31), "at most 2^31 rows");
-                new (self)
-                    StoppingHolder<Score>(values, base, full, threshold, order, costs, negative,
-                                          positive, Smoothing{bins, per_bin, pseudo, share});
+                new (self) StoppingHolder<Score>(
+                    values, base, full, threshold, order, costs, negative, positive,
+                    Smoothing{fewest, bins, per_bin, pseudo, trend, share});
             },
             "values"_a.noconvert(), "base"_a, "full"_a, "threshold"_a, "order"_a, "costs"_a,
             "quit_negative"_a, "quit_positive"_a, "smoothing"_a)

@@ -13,69 +13,15 @@ namespace qwyc {
 
 namespace {
 
-constexpr int64_t kSegment = 16;     // steps between running sums that are kept
-constexpr int64_t kGroup = 8;        // steps whose rows are sorted at once, a divisor of kSegment
-constexpr int64_t kChunk = 8192;     // rows that a thread takes at once
-constexpr int64_t kFewestRows = 40;  // a step that fewer rows reach keeps its thresholds
-constexpr int kDigit = 11;           // bits that a pass of the sort looks at, of two
+constexpr int64_t kSegment = 16;  // steps between running sums that are kept
+constexpr int64_t kGroup = 8;     // steps whose rows are sorted at once, a divisor of kSegment
+constexpr int64_t kChunk = 8192;  // rows that a thread takes at once
+constexpr int kDigit = 11;        // bits that a pass of the sort looks at, of two
 constexpr int64_t kDigits = 1 << kDigit;
 constexpr int64_t kFewToSort = 1000;   // fewer rows are sorted by comparing
 constexpr int64_t kFewToShare = 2000;  // fewer rows are sorted by one thread
 
-// The normal distribution's cumulative function on a grid, linear in between (error below 1e-5).
-// Made with the four operations only, so that it is the same everywhere, as no library's erfc is.
-constexpr double kPhiEnd = 8.0;
-constexpr int kPhiPerUnit = 64;
-constexpr int kPhiCells = 2 * static_cast<int>(kPhiEnd) * kPhiPerUnit;
-
-std::array<double, kPhiCells + 1> make_phi_table() {
-    // The density's ratio from grid point to grid point is exp(-x h - h^2 / 2), |x h| <= 1/8.
-    const double h = 1.0 / kPhiPerUnit;
-    const auto exp_small = [](double y) {
-        double term = 1, sum = 1;
-        for (int k = 1; k < 20; ++k) sum += term *= y / k;
-        return sum;
-    };
-    std::array<double, kPhiCells + 1> density{}, table{};
-    const int middle = kPhiCells / 2;
-    density[middle] = 1.0;
-    for (int i = middle; i < kPhiCells; ++i) {
-        const double x = (i - middle) * h;
-        density[i + 1] = density[i] * exp_small(-x * h - h * h / 2);
-    }
-    for (int i = 0; i < middle; ++i) density[i] = density[kPhiCells - i];
-    for (int i = 0; i < kPhiCells; ++i) {
-        const double centre = density[i] * exp_small(-(-kPhiEnd + i * h) * h / 2 - h * h / 8);
-        table[i + 1] = table[i] + (density[i] + 4 * centre + density[i + 1]) / 6;  // Simpson
-    }
-    for (int i = 0; i <= kPhiCells; ++i) table[i] /= table[kPhiCells];
-    return table;
-}
-
-double phi(double z) {
-    static const auto table = make_phi_table();
-    const double at = (z + kPhiEnd) * kPhiPerUnit;
-    if (!(at > 0)) return 0;
-    if (at >= kPhiCells) return 1;
-    const int cell = static_cast<int>(at);
-    return table[cell] + (at - cell) * (table[cell + 1] - table[cell]);
-}
-
 }  // namespace
-
-size_t Outlook::next(double sum) const {
-    return std::upper_bound(centre.begin(), centre.end(), sum) - centre.begin();
-}
-
-double Outlook::below(double sum, size_t next, double threshold) const {
-    const size_t left = next == 0 ? 0 : next - 1, right = std::min(next, centre.size() - 1);
-    const double width = centre[right] - centre[left];
-    const double share = width > 0 ? (sum - centre[left]) / width : 0.0;
-    const double m = mean[left] + share * (mean[right] - mean[left]);
-    const double s = share < 0.5 ? deviation[left] : deviation[right];
-    if (!(s > 0)) return m < threshold ? 1.0 : 0.0;
-    return phi((threshold - m) / s);
-}
 
 template <class Score>
 StoppingFit<Score>::StoppingFit(const StoppingProblem& problem, const Score* values)
@@ -219,9 +165,15 @@ void StoppingFit<Score>::prepare(int64_t from, int64_t to, int threads) {
             const int64_t step = from + k, n = reaching_[step];
             auto& [sorted, price] = arrivals_[step % kGroup];
             sort(segment_[step - segment_begin_].data(), n, sorted, scratch.unsorted);
-            scratch.full.resize(n);
-            for (int64_t j = 0; j < n; ++j) scratch.full[j] = full_[sorted[j].at];
-            if (n >= kFewestRows) look_ahead(step, sorted, scratch);
+            if (n >= problem_.smoothing.fewest_rows) {
+                scratch.sums.resize(n);
+                scratch.full.resize(n);
+                for (int64_t j = 0; j < n; ++j) {
+                    scratch.sums[j] = sorted[j].sum;
+                    scratch.full[j] = full_[sorted[j].at];
+                }
+                outlook_[step].fit(scratch.sums, scratch.full, problem_.smoothing);
+            }
             const Outlook& outlook = outlook_[step];
             price.resize(outlook.centre.empty() ? 0 : n);
             size_t next = 0;
@@ -229,7 +181,7 @@ void StoppingFit<Score>::prepare(int64_t from, int64_t to, int threads) {
                 while (next < outlook.centre.size() && outlook.centre[next] <= sorted[j].sum)
                     ++next;
                 price[j] = price_of_negative(outlook.below(sorted[j].sum, next, problem_.threshold),
-                                             scratch.full[j] < problem_.threshold);
+                                             full_[sorted[j].at] < problem_.threshold);
             }
         });
 }
@@ -272,44 +224,6 @@ void StoppingFit<Score>::sort(const double* sums, int64_t n, std::vector<Candida
     }
 }
 
-// Mean and deviation of the full score in bins of equally many rows.
-template <class Score>
-void StoppingFit<Score>::look_ahead(int64_t step, const std::vector<Candidate>& sorted,
-                                    Scratch& scratch) {
-    Outlook& outlook = outlook_[step];
-    const auto n = static_cast<int64_t>(sorted.size());
-    const auto& [most_bins, rows_per_bin, pseudo_rows, share] = problem_.smoothing;
-    const int64_t bins =
-        std::max<int64_t>(1, std::min(most_bins, n / std::max<int64_t>(1, rows_per_bin)));
-    outlook.centre.assign(bins, 0.0);
-    outlook.mean.assign(bins, 0.0);
-    outlook.deviation.assign(bins, 0.0);
-    double pooled = 0;
-    for (int64_t b = 0; b < bins; ++b) {
-        const int64_t from = b * n / bins, to = (b + 1) * n / bins;
-        double sum_g = 0, sum_f = 0, square = 0;
-        for (int64_t j = from; j < to; ++j) {
-            sum_g += sorted[j].sum;
-            sum_f += scratch.full[j];
-        }
-        const auto count = static_cast<double>(to - from);
-        outlook.centre[b] = sum_g / count;
-        outlook.mean[b] = sum_f / count;
-        for (int64_t j = from; j < to; ++j) {
-            const double gap = scratch.full[j] - outlook.mean[b];
-            square += gap * gap;
-        }
-        outlook.deviation[b] = square;
-        pooled += square;
-    }
-    pooled /= static_cast<double>(n);
-    for (int64_t b = 0; b < bins; ++b) {
-        const auto count = static_cast<double>((b + 1) * n / bins - b * n / bins);
-        outlook.deviation[b] =
-            std::sqrt((outlook.deviation[b] + pseudo_rows * pooled) / (count + pseudo_rows));
-    }
-}
-
 // What going on costs the rows that end at this step under the old thresholds: each goes to the
 // first later step where the new ones end it.
 template <class Score>
@@ -339,7 +253,7 @@ template <class Score>
 void StoppingFit<Score>::choose(int64_t step, double price_negative, double price_positive) {
     const auto& [sorted, price] = arrivals_[step % kGroup];
     const auto n = static_cast<int64_t>(price.size());
-    if (n >= kFewestRows) {
+    if (n >= problem_.smoothing.fewest_rows) {
         low_gain_.resize(n);
         high_gain_.resize(n);
         for (int64_t j = 0; j < n; ++j) {
@@ -361,12 +275,13 @@ void StoppingFit<Score>::place(int64_t step, const std::vector<Candidate>& sorte
     const auto n = static_cast<int64_t>(sorted.size());
     high_best_.resize(n + 1);
     high_begin_.resize(n + 1);
+    const double equal = rounding(sorted.front().sum, sorted.back().sum);  // no cut inside ties
     high_best_[n] = 0;
     high_begin_[n] = static_cast<int32_t>(n);
     double suffix = 0;
     for (int64_t j = n - 1; j >= 0; --j) {
         suffix += high_gain_[j];
-        const bool tie = j > 0 && sorted[j - 1].sum == sorted[j].sum;  // no cut inside ties
+        const bool tie = j > 0 && sorted[j].sum - sorted[j - 1].sum <= equal;
         const bool better = problem_.quit_positive && !tie && suffix > high_best_[j + 1];
         high_best_[j] = better ? suffix : high_best_[j + 1];
         high_begin_[j] = better ? static_cast<int32_t>(j) : high_begin_[j + 1];
@@ -375,7 +290,7 @@ void StoppingFit<Score>::place(int64_t step, const std::vector<Candidate>& sorte
     double best = high_best_[0], prefix = 0;
     for (int64_t j = 0; problem_.quit_negative && j < n; ++j) {
         prefix += low_gain_[j];
-        const bool tie = j + 1 < n && sorted[j + 1].sum == sorted[j].sum;
+        const bool tie = j + 1 < n && sorted[j + 1].sum - sorted[j].sum <= equal;
         if (!tie && prefix + high_best_[j + 1] > best) {
             best = prefix + high_best_[j + 1];
             low_end = j + 1;

@@ -5,27 +5,9 @@
 #include <span>
 #include <vector>
 
+#include "outlook.hpp"
+
 namespace qwyc {
-
-// The full score given the running sum at one step, estimated from the rows that reach it: mean
-// piecewise linear between bin centres, deviation constant in a bin.
-struct Outlook {
-    std::vector<double> centre;     // (bins,) ascending: mean running sum of the bin's rows
-    std::vector<double> mean;       // (bins,) mean full score of the bin's rows
-    std::vector<double> deviation;  // (bins,) of the full score, drawn to the pooled one
-
-    // The probability that a row with this running sum ends below `threshold`. `next` is the first
-    // bin whose centre is above the sum.
-    double below(double sum, size_t next, double threshold) const;
-    size_t next(double sum) const;
-};
-
-// How much an outlook is smoothed, and how far it is believed.
-struct Smoothing {
-    int64_t most_bins, rows_per_bin;
-    double pseudo_rows;  // weight of the pooled deviation in a bin's
-    double share;        // of the outlook in a price; the rest is the row's own full decision
-};
 
 struct StoppingProblem {
     int64_t n_rows;
@@ -74,14 +56,13 @@ class StoppingFit {
 
     struct Scratch {
         std::vector<Candidate> unsorted;
-        std::vector<double> full;
+        std::vector<double> sums, full;
     };
 
     void exits(int threads);
     void order_rows();
     void add_segment(int64_t step, int threads);
     void prepare(int64_t from, int64_t to, int threads);
-    void look_ahead(int64_t step, const std::vector<Candidate>& sorted, Scratch& scratch);
     void enter(int64_t step, double price_negative, double price_positive);
     void choose(int64_t step, double price_negative, double price_positive);
     void place(int64_t step, const std::vector<Candidate>& sorted);

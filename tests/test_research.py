@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from qwyc.experiments import research
+from qwyc.experiments import research, variants
 from qwyc.experiments.brute_force import general_instance
 
 import qwyc
@@ -10,7 +10,7 @@ from qwyc import orders, stopping
 
 STUDIES = [
     *("order", "portfolio", "price", "smoothing", "sweeps", "thresholds"),
-    *("costs-0.5", "rows-1000", "models-10"),
+    *("line", "before", "costs-0.5", "rows-1000", "models-10"),
 ]
 
 
@@ -21,37 +21,37 @@ def case():
         qwyc.ScoreMatrix.from_array(general_instance(rng, n, 12), threshold=0.2)
         for n in (1500, 1500)
     )
-    return research.Case(fit, test, "both", np.ones(12))
+    return variants.Case(fit, test, "both", np.ones(12))
 
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_variant_gives_a_path_from_never_to_bold(case, name):
-    change, variants = research.study(name)
-    assert next(iter(variants)) == "default"
+    change, makers = research.study(name)
+    assert next(iter(makers)) == "default"
     changed = change(case)
-    for make in variants.values():
-        points = research.points_of(make(changed), changed.test)
+    for make in makers.values():
+        points = variants.points_of(make(changed), changed.test)
         assert points[0] == (0.0, pytest.approx(changed.costs.sum()))
         assert points[-1][1] < points[0][1]
 
 
 def test_constants_are_put_back(case):
     before = (orders.RIDGE, stopping.MOST_BINS)
-    other = research.path_of(case, research.order_of(case, RIDGE=5.0), MOST_BINS=1)
+    other = variants.path_of(case, variants.order_of(case, RIDGE=5.0), MOST_BINS=1)
     assert before == (orders.RIDGE, stopping.MOST_BINS)
-    assert not np.array_equal(other.lower[-1], research.path_of(case).lower[-1])
+    assert not np.array_equal(other.lower[-1], variants.path_of(case).lower[-1])
 
 
 def test_fewer_base_models_are_an_ensemble_of_their_own(case):
-    few = research.first_models(case, 5)
+    few = variants.first_models(case, 5)
     np.testing.assert_allclose(few.fit.full, case.fit.values[:, :5].sum(axis=1))
     assert few.test.values.shape == (1500, 5)
 
 
 def test_backward_elimination_ends_with_what_is_best_alone(case):
-    C = research.covariances(case)
+    C = variants.covariances(case)
     alone = C.sum(axis=1) * np.abs(C.sum(axis=1)) / np.diag(C)
-    order = research.backward_order(case)
+    order = variants.backward_order(case)
     assert sorted(order) == list(range(12))
     assert alone[order[0]] > np.median(alone)
 
@@ -74,7 +74,7 @@ def test_the_halves_share_no_row(tmp_path):
 
     Read.scores = scores
     pair = (lambda seed: (X, X[:, 0] > 200), lambda seed: Model(), "both", 100)
-    with research.using(qwyc, read_model=Read):
+    with variants.using(qwyc, read_model=Read):
         for half in research.HALVES:
             kept = research.case_of("toy", pair, half, 0, tmp_path)
             assert kept.fit.values.shape[1] == 3

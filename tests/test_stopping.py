@@ -145,5 +145,5 @@ def test_wrong_arguments_do_not_reach_the_native_core():
             np.ones(3),
             True,
             True,
-            (96, 20, 50.0, 0.5),
+            (70, 96, 10, 50.0, 20.0, 0.5),
         )

@@ -109,7 +109,7 @@ def fit_thresholds(values: Annotated[NDArray[numpy.float64], dict(shape=(None, N
 class StoppingFit32:
     """Thresholds by optimal stopping; not thread-safe."""
 
-    def __init__(self, values: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], base: float, full: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threshold: float, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], quit_negative: bool, quit_positive: bool, smoothing: tuple[int, int, float, float]) -> None: ...
+    def __init__(self, values: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], base: float, full: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threshold: float, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], quit_negative: bool, quit_positive: bool, smoothing: tuple[int, int, int, float, float, float]) -> None: ...
 
     def sweep(self, price_negative: float, price_positive: float, threads: int) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))], int, int]:
         """(lower, upper, rows decided differently, base models of all rows)."""
@@ -117,7 +117,7 @@ class StoppingFit32:
 class StoppingFit64:
     """Thresholds by optimal stopping; not thread-safe."""
 
-    def __init__(self, values: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], base: float, full: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threshold: float, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], quit_negative: bool, quit_positive: bool, smoothing: tuple[int, int, float, float]) -> None: ...
+    def __init__(self, values: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], base: float, full: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threshold: float, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], quit_negative: bool, quit_positive: bool, smoothing: tuple[int, int, int, float, float, float]) -> None: ...
 
     def sweep(self, price_negative: float, price_positive: float, threads: int) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))], int, int]:
         """(lower, upper, rows decided differently, base models of all rows)."""

@@ -189,7 +189,7 @@ def sweep(
     prices: tuple[float, float],
     lower: Array,
     upper: Array,
-    outlooks: dict[int, tuple[Array, Array, Array]],
+    outlooks: dict[int, tuple[float, Array, Array, Array]],
 ) -> None:
     """One sweep of optimal stopping, backward from the last step but one; lower, upper (T,) and the
     outlook at each step are updated in place. Prices: of a negative and of a positive flip."""
@@ -204,7 +204,7 @@ def sweep(
         g = G[:, r]
         V += costs[order[r + 1]]
         R = np.flatnonzero(ends >= r)
-        if len(R) >= 40:
+        if len(R) >= 70:
             R = R[np.lexsort((R, -ends[R], g[R]))]  # by running sum; equal ones last to end first
             outlooks[r] = _outlook(g[R], full[R])
             p = 0.5 * _below(outlooks[r], g[R], threshold) + 0.5 * negative[R]
@@ -218,22 +218,34 @@ def sweep(
             )
 
 
-def _outlook(g: Array, f: Array) -> tuple[Array, Array, Array]:
-    """Mean and deviation of the full score f given the running sum g (sorted), in equal-count bins."""
+def _outlook(g: Array, f: Array) -> tuple[float, Array, Array, Array]:
+    """The full score f given the running sum g (sorted): a line's slope, and in equal-count bins how far
+    they are off a line through all rows (drawn to it as if by 20 rows) and the deviation."""
     n = len(g)
-    bins = max(1, min(96, n // 20))
-    edges = [b * n // bins for b in range(bins + 1)]
+    bins = max(1, min(96, n // 10))
+    new = np.append(np.flatnonzero(_differs(g)), n)  # an edge moves up to the next sum that differs
+    edges = np.unique([new[np.searchsorted(new, b * n // bins)] for b in range(bins + 1)])
     parts = [slice(a, b) for a, b in itertools.pairwise(edges)]
-    centre, mean = (np.array([v[part].mean() for part in parts]) for v in (g, f))
-    square = np.array([((f[part] - m) ** 2).sum() for part, m in zip(parts, mean, strict=True)])
+    spread = ((g - g.mean()) ** 2).sum()
+    slope = float(((g - g.mean()) * (f - f.mean())).sum() / spread) if spread > 0 else 0.0
+    off = f - slope * g
     count = np.diff(edges)
-    return centre, mean, np.sqrt((square + 50 * square.sum() / n) / (count + 50))
+    centre = np.array([g[part].mean() for part in parts])
+    mean = np.array([off[part].sum() + 20 * (f.mean() - slope * g.mean()) for part in parts])
+    mean /= count + 20
+    square = np.array([((off[part] - m) ** 2).sum() for part, m in zip(parts, mean, strict=True)])
+    return slope, centre, mean, np.sqrt((square + 50 * square.sum() / n) / (count + 50))
 
 
-def _below(outlook: tuple[Array, Array, Array], g: Array, threshold: float) -> Array:
+def _differs(g: Array) -> Array:
+    """Which sums (sorted) are not the one before, but for rounding."""
+    return np.append(True, np.diff(g) > 1e-9 * (g[-1] - g[0]))
+
+
+def _below(outlook: tuple[float, Array, Array, Array], g: Array, threshold: float) -> Array:
     """The probability that a row with running sum g ends below the threshold."""
-    centre, mean, deviation = outlook
-    m = np.interp(g, centre, mean)
+    slope, centre, mean, deviation = outlook
+    m = slope * g + np.interp(g, centre, mean)
     nearest = np.searchsorted((centre[1:] + centre[:-1]) / 2, g, side="right")
     z = (threshold - m) / np.maximum(deviation[nearest], 1e-300)
     grid = np.linspace(-8, 8, 1025)
@@ -247,7 +259,7 @@ def _best_cuts(g: Array, low_gain: Array, high_gain: Array, quit: str) -> tuple[
     n = len(g)
     prefix = np.concatenate([[0.0], np.cumsum(low_gain)])
     suffix = np.concatenate([np.cumsum(high_gain[::-1])[::-1], [0.0]])
-    cuttable = np.concatenate([[True], g[1:] != g[:-1], [True]])  # no cut inside ties
+    cuttable = np.append(_differs(g), True)  # no cut inside ties
     best, low_end, high_begin = 0.0, 0, n
     for i in range(n + 1):
         if not cuttable[i] or (quit == "positive" and i > 0):

@@ -22,10 +22,7 @@ from qwyc.scores import ScoreMatrix
 from qwyc.threads import thread_count
 
 FIRST_PRICE = 2e5  # in mean costs of a base model: next to nothing is risked at this price
-FIRST_SWEEPS, SWEEPS = (
-    4,
-    1,
-)  # until the first member settles; for each that starts from the one before
+FIRST_SWEEPS, SWEEPS = 2, 1  # for the first member; for each that starts from the one before
 # Factor to the next price while the price is above a number: coarse where nobody will stop, fine between.
 SCHEDULE = ((2e4, 0.7), (300.0, 0.85), (0.0, 0.6))
 WIDER = (
@@ -36,8 +33,10 @@ WIDER = (
     0.1,
 )  # by how much the thresholds of more cautious members are moved out
 MOST_MEMBERS = 56
-MOST_BINS, ROWS_PER_BIN = 96, 20  # of the outlook at a step
+FEWEST_ROWS = 70  # a step that fewer rows reach keeps its thresholds
+MOST_BINS, ROWS_PER_BIN = 96, 10  # of the outlook at a step
 PSEUDO_ROWS = 50.0  # weight of the pooled deviation in a bin's
+TREND_ROWS = 20.0  # weight of the line through all rows in a bin's mean
 OUTLOOK_SHARE = 0.5  # of the outlook in the price of quitting; the rest is the row's full decision
 BOLDEST = 0.08  # the path ends where this share of the fitting rows is decided differently
 
@@ -183,5 +182,5 @@ def _stopping_fit(
         costs,
         quit in ("both", "negative"),
         quit in ("both", "positive"),
-        (MOST_BINS, ROWS_PER_BIN, PSEUDO_ROWS, OUTLOOK_SHARE),
+        (FEWEST_ROWS, MOST_BINS, ROWS_PER_BIN, PSEUDO_ROWS, TREND_ROWS, OUTLOOK_SHARE),
     )
