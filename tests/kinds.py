@@ -302,7 +302,10 @@ KINDS = {
             "Pipeline (scaler, encoder)",
             pipeline_fit,
             pipeline_table,
-            (("inf", REFUSED, "StandardScaler refuses infinities"),),
+            (
+                ("inf", REFUSED, "StandardScaler refuses infinities"),
+                ("5,000", NONE, "as its last step"),
+            ),
         ),
     )
 }

@@ -101,6 +101,27 @@ def of_objects(values: Array, known: Sequence[Any], unseen: str, where: str) -> 
     return _take(taken, distinct, known, unseen, where, none_is_value=True)
 
 
+def of_hashed_column(column: Series[Any], known: Sequence[Any], where: str) -> Codes:
+    """The same for a data frame's column: hashed once per distinct text."""
+    if not known or not _is_text(column):
+        return of_hashed(column.to_list(), known, where)
+    taken, distinct = _factorize(column)
+    null = np.array([is_null(value) for value in distinct])  # (n_distinct,)
+    missing = null[taken]
+    if missing.any():
+        at = int(np.argmax(missing))
+        raise _no_category(distinct[taken[at]], at, where)
+    texts = ["" if is_null(value) else value for value in distinct]
+    return of_hashed(texts, known, where)[taken]
+
+
+def _no_category(value: object, row: int, where: str) -> InputError:
+    return InputError(
+        f"row {row} of {where} is {value!r}; CatBoost takes integers and text for categories, and "
+        "refuses missing values: convert them to text, as in training"
+    )
+
+
 def of_hashed(values: Sequence[Any], known: Sequence[Any], where: str) -> Codes:
     """Codes of values that the model knows by their hash, as CatBoost does: -1 for any other.
 
@@ -121,10 +142,7 @@ def of_hashed(values: Sequence[Any], known: Sequence[Any], where: str) -> Codes:
             if isinstance(value, (bool, int, np.bool_, np.integer)):
                 text = str(int(value))
             if not isinstance(text, str):
-                raise InputError(
-                    f"row {i} of {where} is {value!r}; CatBoost takes integers and text for categories, "
-                    "and refuses missing values: convert them to text, as in training"
-                )
+                raise _no_category(value, i, where)
             code = float(lookup.get(city_hash_64(text.encode()) & 0xFFFFFFFF, -1))
             seen[key] = code
         codes[i] = code

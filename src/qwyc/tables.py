@@ -177,7 +177,7 @@ def _from_frame(frame: DataFrame[Any], inputs: Inputs) -> Array:
         where = f"column {str(labels[position])!r}"
         known = inputs.categories.get(j)
         if known is not None and inputs.hashed:
-            rows[:, j] = categories.of_hashed(column.to_list(), known, where)
+            rows[:, j] = categories.of_hashed_column(column, known, where)
         elif known is None:
             _fill_numbers(rows[:, j], column, where)
         else:
