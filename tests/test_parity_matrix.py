@@ -120,7 +120,7 @@ def test_what_is_read_is_exact(name, condition):
         assert run(kind, condition, seed=1) is not None
         return
 
-    @settings(max_examples=3, deadline=None, database=None, derandomize=True)
+    @settings(max_examples=2, deadline=None, database=None, derandomize=True)
     @given(seed=st.integers(0, 2**32 - 1))
     def any_model(seed):
         assert run(kind, condition, seed) is not None
@@ -151,7 +151,7 @@ def test_what_is_refused_is_refused_clearly(name, condition):
         return
     with pytest.raises((qwyc.InputError, qwyc.ModelError)) as caught:
         run(kind, condition, seed=0)
-    words = {"categories": "'k'", "unseen": "'k'", "inf": "infinit"}[condition]
+    words = {"unseen": "'k'", "inf": "infinit"}[condition]
     assert words in str(caught.value)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from qwyc.cityhash import city_hash_64
 from qwyc.errors import InputError
 
 if TYPE_CHECKING:
@@ -98,6 +99,54 @@ def of_objects(values: Array, known: Sequence[Any], unseen: str, where: str) -> 
             ) from None
     distinct = [_MISSING if key is None else key[0] for key in position]
     return _take(taken, distinct, known, unseen, where, none_is_value=True)
+
+
+def of_hashed_column(column: Series[Any], known: Sequence[Any], where: str) -> Codes:
+    """The same for a data frame's column: hashed once per distinct text."""
+    if not known or not _is_text(column):
+        return of_hashed(column.to_list(), known, where)
+    taken, distinct = _factorize(column)
+    null = np.array([is_null(value) for value in distinct])  # (n_distinct,)
+    missing = null[taken]
+    if missing.any():
+        at = int(np.argmax(missing))
+        raise _no_category(distinct[taken[at]], at, where)
+    texts = ["" if is_null(value) else value for value in distinct]
+    return of_hashed(texts, known, where)[taken]
+
+
+def _no_category(value: object, row: int, where: str) -> InputError:
+    return InputError(
+        f"row {row} of {where} is {value!r}; CatBoost takes integers and text for categories, and "
+        "refuses missing values: convert them to text, as in training"
+    )
+
+
+def of_hashed(values: Sequence[Any], known: Sequence[Any], where: str) -> Codes:
+    """Codes of values that the model knows by their hash, as CatBoost does: -1 for any other.
+
+    Values are text, or integers as text. Without known hashes, the trees do not look at the column."""
+    codes = np.full(len(values), -1.0)
+    if not known:
+        return codes
+    lookup = {code: i for i, code in enumerate(known)}
+    seen: dict[Any, float] = {}
+    for i, value in enumerate(values):
+        key = (type(value), value)
+        try:
+            code = seen.get(key)
+        except TypeError:
+            code, key = None, (type(value), repr(value))
+        if code is None:
+            text = value
+            if isinstance(value, (bool, int, np.bool_, np.integer)):
+                text = str(int(value))
+            if not isinstance(text, str):
+                raise _no_category(value, i, where)
+            code = float(lookup.get(city_hash_64(text.encode()) & 0xFFFFFFFF, -1))
+            seen[key] = code
+        codes[i] = code
+    return codes
 
 
 _MISSING = float("nan")

@@ -82,6 +82,7 @@ class Inputs:
     categories: Mapping[int, tuple[Category, ...]] = field(default_factory=dict)  # code -> value
     arrays_hold_values: bool = False  # plain arrays hold category values too (otherwise codes)
     unseen: str = "missing"  # or "invalid" (-1), "first" (0), "error": as in the source
+    hashed: bool = False  # categories are CatBoost's hashes of values, not values
     missing: float = float("nan")  # a value that means missing, besides NaN
     accepts_missing: bool = True  # otherwise NaN is refused, as the source does
     accepts_infinity: bool = True
@@ -260,6 +261,7 @@ class Ensemble:
                 repr(self.inputs.missing),
                 self.inputs.accepts_missing,
                 self.inputs.accepts_infinity,
+                *(["hashed"] if self.inputs.hashed else []),
             ],
             "rules": [int(self.summation), self.less_equal, self.truncates],
             "numbers": [float(v).hex() for v in (self.base, self.divisor, self.threshold)],

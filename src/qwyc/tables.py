@@ -105,6 +105,9 @@ def _from_array(X: Array, inputs: Inputs) -> Array:
     for j, known in as_values.items():
         ignore = None if masked is None else masked[:, j]
         where = _column_name(j, inputs)
+        if inputs.hashed:
+            rows[:, j] = categories.of_hashed(values[:, j].tolist(), known, where)
+            continue
         rows[:, j] = categories.of_numbers(values[:, j], known, inputs.unseen, where, ignore)
     if masked is not None:
         rows[masked] = np.nan
@@ -116,7 +119,9 @@ def _from_objects(values: Array, inputs: Inputs, as_values: Any) -> Array:
     rows = np.empty(values.shape, inputs.dtype)
     for j in range(values.shape[1]):
         column, where = values[:, j], _column_name(j, inputs)
-        if j in as_values:
+        if j in as_values and inputs.hashed:
+            rows[:, j] = categories.of_hashed(column.tolist(), as_values[j], where)
+        elif j in as_values:
             rows[:, j] = categories.of_objects(column, as_values[j], inputs.unseen, where)
         else:
             rows[:, j] = _objects_to_numbers(column, inputs.dtype, where)
@@ -179,7 +184,9 @@ def _from_frame(frame: DataFrame[Any], inputs: Inputs) -> Array:
         column = frame.get_column(labels[position])
         where = f"column {str(labels[position])!r}"
         known = inputs.categories.get(j)
-        if known is None:
+        if known is not None and inputs.hashed:
+            rows[:, j] = categories.of_hashed_column(column, known, where)
+        elif known is None:
             _fill_numbers(rows[:, j], column, where)
         else:
             rows[:, j] = categories.of_column(column, known, inputs.unseen, where)

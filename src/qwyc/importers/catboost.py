@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ from qwyc.ensemble import Category, Ensemble, Inputs, Link, NodeFlag, Source, Su
 from qwyc.errors import ModelError
 from qwyc.importers import files, live
 from qwyc.importers.catboost_files import MAGIC, Document, from_cbm, from_json
-from qwyc.importers.flatten import NodeTable, flatten, offsets, to_int32
+from qwyc.importers.flatten import MAX_WORDS, NodeTable, bit_sets, flatten, offsets, to_int32
 
 _SUPPORTED = "supported are binary classifiers: Logloss, CrossEntropy and Focal"
 _REMEDY = "save it again with model.save_model('model.cbm')"
@@ -74,13 +76,27 @@ def read_live(model: Any) -> Ensemble:
 def live_labels(model: Any, X: Any, ensemble: Ensemble) -> Array:
     """The classes, (N,), that the live model itself gives the rows X."""
     predict = partial(model.predict, prediction_type="Class")
-    return np.asarray(live.ask(predict, X, ensemble)).reshape(-1)
+    return np.asarray(_ask(predict, X, ensemble)).reshape(-1)
 
 
 def live_scores(model: Any, X: Any, ensemble: Ensemble) -> Array:
     """The live model's own scores, (N,)."""
     predict = partial(model.predict, prediction_type="RawFormulaVal")
-    return np.asarray(live.ask(predict, X, ensemble)).reshape(-1)
+    return np.asarray(_ask(predict, X, ensemble)).reshape(-1)
+
+
+def _ask(predict: Any, X: Any, ensemble: Ensemble) -> Any:
+    """With categories only X itself will do: the matrix has codes of ours. CatBoost goes by position."""
+    if not ensemble.inputs.categories:
+        return live.ask(predict, X, ensemble)
+    names = ensemble.inputs.names
+    if type(X).__module__.split(".")[0] == "pyarrow":
+        X = X.to_pandas()
+    if type(X).__module__.split(".")[0] == "polars":
+        X = X.to_pandas(use_pyarrow_extension_array=False)
+    if names is not None and hasattr(X, "columns"):
+        X = X[list(names)]
+    return predict(X)
 
 
 def load(path: Path) -> Any:
@@ -94,13 +110,12 @@ def load(path: Path) -> Any:
 
 def _ensemble(document: Document, classifier: bool = False) -> Ensemble:
     loss = _refuse_unsupported(document, classifier)
-    columns, borders, high = _splits(document)
-    make = _oblivious if document.steps is None else _stepwise
-    trees = make(document, columns, borders, high)
+    splits = _splits(document)
+    trees = (_oblivious if document.steps is None else _stepwise)(document, splits)
     base = float(document.bias[0]) + 0.0  # no -0
     ensemble = Ensemble(
         trees=trees,
-        inputs=_inputs(document),
+        inputs=_inputs(document, splits),
         summation=Summation.FLOAT64_LATE,
         less_equal=True,
         truncates=False,
@@ -134,22 +149,76 @@ def _refuse_unsupported(document: Document, classifier: bool) -> str:
     return loss
 
 
-def _splits(document: Document) -> tuple[Array, Array, Array]:
-    """Of every split by its number: the column, the border, and whether NaN is above it, (n,)."""
+@dataclass(frozen=True, eq=False)
+class _Splits:
+    """Every split by its number, (n,)."""
+
+    column: Array
+    border: Array
+    flags: Array
+    codes: Sequence[Array]  # of a split on categories; empty for numbers
+    categories: dict[int, tuple[Category, ...]]  # the hashes of every categorical column
+
+
+def _splits(document: Document) -> _Splits:
     column = [np.full(len(f.borders), f.column, np.int64) for f in document.floats]
     border = [f.borders for f in document.floats]
-    high = [f.missing_is_high & (f.borders < np.inf) for f in document.floats]
-    _refuse_other_splits(document, sum(len(b) for b in border))
-    none = np.empty(0)
-    return (
-        np.concatenate([none.astype(np.int64), *column]),
-        np.concatenate([none.astype(np.float32), *border]),
-        np.concatenate([none.astype(bool), *high]),
+    low = int(NodeFlag.DEFAULT_LEFT)
+    flags = [np.where(f.missing_is_high & (f.borders < np.inf), 0, low) for f in document.floats]
+    n_numeric = sum(len(b) for b in border)
+    _refuse_other_splits(document, n_numeric)
+    codes: list[Array] = [np.empty(0, np.int64)] * (n_numeric + document.n_estimated)
+    column.append(np.zeros(document.n_estimated, np.int64))
+    border.append(np.zeros(document.n_estimated, np.float32))
+    flags.append(np.zeros(document.n_estimated, np.int64))
+    cats = [f.column for f in document.others if f.kind == "categorical"]
+    known = _known_hashes(document, len(cats))
+    for feature, values in document.one_hot:
+        column.append(np.full(len(values), cats[feature]))
+        flags.append(np.full(len(values), int(NodeFlag.CATEGORICAL)))
+        codes += [np.searchsorted(known[feature], [value]) for value in values]
+    for ctr in document.ctrs:
+        column.append(np.full(len(ctr.borders), cats[ctr.features[0]]))
+        if ctr.hashes is None:  # not used, or it would have been refused
+            flags.append(np.zeros(len(ctr.borders), np.int64))
+            codes += [np.empty(0, np.int64)] * len(ctr.borders)
+            continue
+        statistic = np.full(len(known[ctr.features[0]]), ctr.default)  # by code
+        statistic[np.searchsorted(known[ctr.features[0]], ctr.hashes)] = ctr.values
+        # A category goes right where its statistic is above the border. The set is of those that go
+        # another way than all that are not known.
+        rest_right = ctr.default > ctr.borders
+        inside = int(NodeFlag.CATEGORICAL | NodeFlag.IN_SET_LEFT)
+        flags.append(np.where(rest_right, inside, int(NodeFlag.CATEGORICAL)))
+        for limit, right in zip(ctr.borders, rest_right, strict=True):
+            codes.append(np.flatnonzero((statistic > limit) != right))
+    n_categorical = len(codes) - n_numeric - document.n_estimated
+    border.append(np.zeros(n_categorical, np.float32))
+    hashes: dict[int, tuple[Category, ...]] = {f.column: () for f in document.others}
+    hashes |= {cats[i]: tuple(int(h) for h in known[i]) for i in range(len(cats))}
+    return _Splits(
+        np.concatenate([np.empty(0, np.int64), *column]),
+        np.concatenate([np.empty(0, np.float32), *border]),
+        np.concatenate([np.empty(0, np.int64), *flags]).astype(np.uint8),
+        codes,
+        hashes,
     )
 
 
+def _known_hashes(document: Document, n_features: int) -> list[Array]:
+    """All hashes that the model has of every categorical feature, sorted: a hash's place is its code."""
+    found: list[list[Array]] = [[np.empty(0, np.int64)] for _ in range(n_features)]
+    pairs = [(feature, values) for feature, values in document.one_hot]
+    pairs += [(ctr.features[0], ctr.hashes) for ctr in document.ctrs if ctr.hashes is not None]
+    for feature, values in pairs:
+        if not 0 <= feature < n_features:
+            raise ModelError("a split is on a categorical feature that the model does not have")
+        found[feature].append(values)
+    return [np.unique(np.concatenate(parts)) for parts in found]
+
+
 def _refuse_other_splits(document: Document, n_numeric: int) -> None:
-    """Name the first feature that trees split on and that is not numeric."""
+    """Name the first feature that trees split on and that cannot be read."""
     used = document.splits
     if document.steps is not None:
         used = used[(document.steps != 0).any(axis=1)]
@@ -165,17 +234,20 @@ def _refuse_other_splits(document: Document, n_numeric: int) -> None:
             f"the trees split on what is computed from {' and '.join(sorted(kinds))} features "
             f"({names}), which qwyc does not read; train without them"
         )
-    begin += document.n_estimated
+    begin += document.n_estimated + sum(len(values) for _, values in document.one_hot)
     categorical = [f for f in document.others if f.kind == "categorical"]
-    one_hot = [(n, (feature,)) for n, feature in document.one_hot]
-    for n_splits, chosen in (*one_hot, *document.ctrs):
-        if np.any((used >= begin) & (used < begin + n_splits)):
-            names = ", ".join(_name(categorical[i].name, categorical[i].column) for i in chosen)
+    for ctr in document.ctrs:
+        end = begin + len(ctr.borders)
+        if any(not 0 <= i < len(categorical) for i in ctr.features) or not ctr.features:
+            raise ModelError("a statistic is of a categorical feature that the model does not have")
+        if ctr.hashes is None and np.any((used >= begin) & (used < end)):
+            chosen = [categorical[i] for i in ctr.features]
+            names = ", ".join(_name(f.name, f.column) for f in chosen)
             raise ModelError(
-                f"the trees split on categorical features ({names}), which qwyc does not read yet; "
-                "encode them as numbers before training"
+                f"the trees split on combinations of categorical features (with {names}), which qwyc "
+                "does not read; train with max_ctr_complexity=1"
             )
-        begin += n_splits
+        begin = end
     if used.max() >= begin:
         raise ModelError("a tree's split has a number that the model does not describe")
 
@@ -184,7 +256,7 @@ def _name(name: str, column: int) -> str:
     return repr(name) if name else f"column {column}"
 
 
-def _oblivious(document: Document, column: Array, border: Array, high: Array) -> Trees:
+def _oblivious(document: Document, splits: _Splits) -> Trees:
     """Trees with one split per level, written out in full. The last split is the root's, so that
     leaves stay in their order: split i is bit i of a leaf's number."""
     sizes = document.sizes
@@ -205,22 +277,23 @@ def _oblivious(document: Document, column: Array, border: Array, high: Array) ->
         for child, at in ((left, 1), (right, 2)):
             to = 2 * np.arange(n) + at
             child[rows] = np.tile(np.where(to < n, to, ~(to - n)), len(trees))
+    category_begin, category_words = bit_sets(*_sets(split, splits))
     return Trees(
         node_begin=node_begin,
         leaf_begin=offsets(1 << sizes),
-        feature=to_int32(column[split], "a split's column"),
-        threshold=border[split],
+        feature=to_int32(splits.column[split], "a split's column"),
+        threshold=splits.border[split],
         left=left.astype(np.int32),
         right=right.astype(np.int32),
-        flags=np.where(high[split], 0, NodeFlag.DEFAULT_LEFT).astype(np.uint8),
-        category_begin=np.zeros(len(split) + 1, np.int64),
-        category_words=np.empty(0, np.uint32),
+        flags=splits.flags[split],
+        category_begin=category_begin,
+        category_words=category_words,
         leaf_value=document.leaf_values,
         leaf_other=np.empty(0),
     )
 
 
-def _stepwise(document: Document, column: Array, border: Array, high: Array) -> Trees:
+def _stepwise(document: Document, splits: _Splits) -> Trees:
     """Trees of any shape: a node has the distance to each child, and 0 ends in the node's leaf."""
     steps, leaf_of = document.steps, document.leaf_of
     assert steps is not None
@@ -259,41 +332,53 @@ def _stepwise(document: Document, column: Array, border: Array, high: Array) -> 
     value = np.zeros(total)
     value[row[is_leaf]] = document.leaf_values[leaf_of[is_leaf]]
     value[extra_row] = document.leaf_values[leaf_of[extra]]
-    known = np.append(column, 0), np.append(border, np.float32(0)), np.append(high, False)
-    split = np.where(is_leaf, len(column), split)  # leaves take what was appended
+    numeric = len(splits.column)  # leaves take what is appended: no split
+    split = np.where(is_leaf, numeric, split)
+    column, flags = np.append(splits.column, 0), np.append(splits.flags, np.uint8(0))
+    everywhere = spread(split, numeric)
+    begin_codes, codes = _sets(everywhere, replace(splits, codes=[*splits.codes, np.empty(0, int)]))
     return flatten(
         NodeTable(
             begin=begin,
             left=spread(child[:, 0], -1),
             right=spread(child[:, 1], -1),
-            feature=spread(known[0][split], 0),
-            threshold=spread(known[1][split], 0),
-            flags=spread(np.where(known[2][split], 0, int(NodeFlag.DEFAULT_LEFT)), 0).astype(
-                np.uint8
-            ),
+            feature=column[everywhere],
+            threshold=np.append(splits.border, np.float32(0))[everywhere],
+            flags=flags[everywhere],
             value=value,
-            set_begin=np.zeros(total + 1, np.int64),
-            set_codes=np.empty(0, np.int64),
+            set_begin=begin_codes,
+            set_codes=codes,
         )
     )
 
 
-def _inputs(document: Document) -> Inputs:
+def _sets(split: Array, splits: _Splits) -> tuple[Array, Array]:
+    """Every node's category codes one after the other: where each begins, (n + 1,), and the codes."""
+    sizes = np.array([len(codes) for codes in splits.codes], np.int64)
+    if not sizes.any():
+        return np.zeros(len(split) + 1, np.int64), np.empty(0, np.int64)
+    begin = offsets(sizes[split])
+    if begin[-1] > MAX_WORDS:
+        raise ModelError(f"the category sets hold {begin[-1]:,} codes, too many")
+    parts = [splits.codes[i] for i in split.tolist() if sizes[i]]
+    return begin, np.concatenate([np.empty(0, np.int64), *parts])
+
+
+def _inputs(document: Document, splits: _Splits) -> Inputs:
     known = [(f.column, f.name) for f in document.floats]
     known += [(f.column, f.name) for f in document.others]
     columns = sorted(column for column, _ in known)
     if columns != list(range(len(columns))):
         raise ModelError("the model's features are not numbered from 0 without gaps")
     names = [name for _, name in sorted(known)]
-    # What the trees do not look at may hold anything.
-    ignored: dict[int, tuple[Category, ...]] = {f.column: () for f in document.others}
     return Inputs(
         n_features=len(columns),
         names=tuple(names) if names and all(names) and len(set(names)) == len(names) else None,
         dtype="float32",
-        categories=ignored,
-        arrays_hold_values=bool(ignored),
-        unseen="missing",
+        categories=splits.categories,  # where there are none, the trees do not look
+        arrays_hold_values=bool(splits.categories),
+        unseen="invalid",
+        hashed=bool(splits.categories),
     )
 
 

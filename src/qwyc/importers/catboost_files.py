@@ -11,9 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.errors import ModelError
+from qwyc.importers.catboost_ctr import Ctr, ctrs_from_cbm, ctrs_from_json
 from qwyc.importers.flatbuffer import Table
 
 MAGIC = b"CBM1"
+Array = npt.NDArray[Any]
 _MAX_DEPTH = 24  # CatBoost itself grows no deeper than 16
 _MAX_NESTING = 200  # of non-symmetric trees in JSON
 
@@ -45,8 +47,10 @@ class Document:
     floats: Sequence[FloatFeature]
     others: Sequence[OtherFeature]
     n_estimated: int  # splits on what is computed from texts and embeddings
-    one_hot: Sequence[tuple[int, int]]  # (number of splits, which categorical feature)
-    ctrs: Sequence[tuple[int, tuple[int, ...]]]  # (number of splits, which categorical features)
+    one_hot: Sequence[
+        tuple[int, Array]
+    ]  # (which categorical feature, hashes), a split for each hash
+    ctrs: Sequence[Ctr]
     dimension: int  # scores a row; 1 for binary models
     scale: float
     bias: Sequence[float]
@@ -87,8 +91,8 @@ def from_cbm(content: bytes) -> Document:
             for table in trees.tables(field)
         ],
         n_estimated=sum(len(table.array(3, np.float32)) for table in trees.tables(13)),
-        one_hot=[(len(t.array(1, np.int32)), t.integer(0, -1)) for t in trees.tables(6)],
-        ctrs=[_ctr_from_cbm(table) for table in trees.tables(7)],
+        one_hot=[(t.integer(0, -1), _hashes(t.array(1, np.int32))) for t in trees.tables(6)],
+        ctrs=ctrs_from_cbm(trees.tables(7), content[8 + size :]),
         dimension=trees.integer(0, 0),
         scale=trees.real(14, 1.0),
         bias=bias,
@@ -99,16 +103,6 @@ def from_cbm(content: bytes) -> Document:
         leaf_of=None if oblivious else trees.array(11, np.uint32).astype(np.int64),
         leaf_values=trees.array(8, np.float64).astype(np.float64),
     )
-
-
-def _ctr_from_cbm(table: Table) -> tuple[int, tuple[int, ...]]:
-    n_splits = len(table.array(1, np.float32))
-    ctr = table.table(0)
-    base = ctr.table(0) if ctr is not None else None
-    combination = base.table(0) if base is not None else None
-    if combination is None:
-        raise ModelError("a statistic of categories names no features")
-    return n_splits, tuple(int(i) for i in combination.array(0, np.int32).tolist())
 
 
 def _parsed(value: str) -> Any:
@@ -169,9 +163,9 @@ def from_json(content: bytes) -> Document:
         ],
         n_estimated=0,
         one_hot=[
-            (len(f["values"]), int(f["feature_index"])) for f in categorical if f.get("values")
+            (int(f["feature_index"]), _hashes(f["values"])) for f in categorical if f.get("values")
         ],
-        ctrs=[_ctr_from_json(ctr) for ctr in features.get("ctrs") or []],
+        ctrs=ctrs_from_json(features.get("ctrs") or [], document.get("ctr_data") or {}),
         dimension=dimension,
         scale=float(scale),
         bias=[float(b) for b in bias],
@@ -184,10 +178,9 @@ def from_json(content: bytes) -> Document:
     )
 
 
-def _ctr_from_json(ctr: Mapping[str, Any]) -> tuple[int, tuple[int, ...]]:
-    elements = ctr["elements"]
-    chosen = [e["cat_feature_index"] for e in elements if "cat_feature_index" in e]
-    return len(ctr["borders"]), tuple(int(i) for i in chosen)
+def _hashes(values: Any) -> Array:
+    """Hashes as numbers from 0; the files have them with a sign."""
+    return np.asarray(values, np.int64) & 0xFFFFFFFF
 
 
 def _walk(

@@ -103,23 +103,32 @@ def _parents_first(table: NodeTable) -> npt.NDArray[np.int64]:
 def _bit_sets(
     table: NodeTable, inner: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32]]:
-    """The inner nodes' category sets as bits, 32 codes a word."""
+    """The inner nodes' category sets as bits."""
     if table.set_codes.size == 0:
         return np.zeros(len(inner) + 1, dtype=np.int64), np.empty(0, dtype=np.uint32)
-    if not 0 <= table.set_codes.min() <= table.set_codes.max() < MAX_CATEGORY:
-        raise ModelError(f"a category code is outside 0 to {MAX_CATEGORY - 1}")
     sizes = np.diff(table.set_begin)  # (n,)
-    row = np.repeat(np.arange(len(sizes)), sizes)  # (n_codes,)
-    words = np.zeros(len(sizes), dtype=np.int64)  # (n,) words that the node's set takes
-    np.maximum.at(words, row, table.set_codes // 32 + 1)
-    begin = offsets(words[inner])
-    if begin[-1] > MAX_WORDS:
-        raise ModelError(f"the category sets take {begin[-1] * 4:,} bytes, too many to hold")
-    place = np.full(len(sizes), -1, dtype=np.int64)  # (n,) where the node's set starts
-    place[inner] = begin[:-1]
-    kept = place[row] >= 0
-    code = table.set_codes[kept]
-    packed = np.zeros(begin[-1], dtype=np.uint32)
-    bit = np.left_shift(np.uint32(1), (code % 32).astype(np.uint32))
-    np.bitwise_or.at(packed, place[row[kept]] + code // 32, bit)
-    return begin, packed
+    place = np.full(len(sizes), -1, dtype=np.int64)  # (n,) the node's place among inner nodes
+    place[inner] = np.arange(len(inner))
+    of_code = np.repeat(place, sizes)  # (n_codes,)
+    order = np.argsort(of_code, kind="stable")
+    order = order[of_code[order] >= 0]
+    return bit_sets(offsets(sizes[inner]), table.set_codes[order])
+
+
+def bit_sets(
+    begin: npt.NDArray[np.int64], codes: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32]]:
+    """Sets of category codes, set i being codes[begin[i]:begin[i+1]], as bits, 32 codes a word: where
+    each begins, (n + 1,), and the words."""
+    if codes.size and not 0 <= codes.min() <= codes.max() < MAX_CATEGORY:
+        raise ModelError(f"a category code is outside 0 to {MAX_CATEGORY - 1}")
+    row = np.repeat(np.arange(len(begin) - 1), np.diff(begin))  # (n_codes,)
+    sizes = np.zeros(len(begin) - 1, dtype=np.int64)  # (n,) words that each set takes
+    np.maximum.at(sizes, row, codes // 32 + 1)
+    places = offsets(sizes)
+    if places[-1] > MAX_WORDS:
+        raise ModelError(f"the category sets take {places[-1] * 4:,} bytes, too many to hold")
+    packed = np.zeros(places[-1], dtype=np.uint32)
+    bit = np.left_shift(np.uint32(1), (codes % 32).astype(np.uint32))
+    np.bitwise_or.at(packed, places[row] + codes // 32, bit)
+    return places, packed
