@@ -83,6 +83,8 @@ ALLOWED = {
         "stopping",
         "threads",
     },
+    "estimator": {"certify", "classifier", "errors", "optimize", "policy", "rows"},
+    "plot": {"classifier", "errors", "policy"},
     "datafiles": {"errors"},
     "timing": set(),
     "bench": {
