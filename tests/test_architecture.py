@@ -62,7 +62,7 @@ ALLOWED = {
         "stopping",
         "threads",
     },
-    "verify": {"binomial", "certify", "classifier", "errors", "policy"},
+    "verify": {"binomial", "certify", "classifier", "errors", "progress", "rows"},
     "optimize": {
         "capacity",
         "cascade",
@@ -85,7 +85,8 @@ ALLOWED = {
     },
     "estimator": {"certify", "classifier", "errors", "optimize", "policy", "rows"},
     "plot": {"classifier", "errors", "policy"},
-    "datafiles": {"errors"},
+    "datafiles": {"errors", "tables"},
+    "outputs": {"errors"},
     "timing": set(),
     "bench": {
         "classifier",
@@ -93,12 +94,32 @@ ALLOWED = {
         "errors",
         "importers",
         "options",
+        "progress",
         "threads",
         "timing",
     },
-    "demo": {"", "classifier", "datasets", "errors", "options", "policy"},
+    "demo": {
+        "",
+        "classifier",
+        "datasets",
+        "errors",
+        "options",
+        "outputs",
+        "policy",
+        "progress",
+    },
     "inspection": {"_native", "certify", "classifier", "ensemble", "errors"},
-    "cli": {"", "bench", "datafiles", "demo", "errors", "experiments", "inspection"},
+    "cli": {
+        "",
+        "bench",
+        "datafiles",
+        "demo",
+        "ensemble",
+        "errors",
+        "experiments",
+        "inspection",
+        "outputs",
+    },
 }
 
 
