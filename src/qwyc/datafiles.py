@@ -5,9 +5,13 @@ numbers are float64 and its categories what the model knows them as, in every ba
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
+import queue
+import re
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,8 +34,11 @@ KINDS = {
 HEAD = 1 << 20  # bytes of a CSV that its columns' types are taken from
 BLOCK = 1 << 23  # bytes of a CSV in a batch
 BATCH = 1 << 16  # rows of a Parquet file in a batch
+AHEAD = 2  # batches that wait to be worked on
+READER = "qwyc reader"  # the thread
 
 Report = Callable[[str, int, int], None]  # what, done, total; total 0: not known
+Read = Iterator[tuple[Any, list[str], list[str], int, int]]  # batch, features, kept, done, total
 
 
 def _silent(what: str, done: int, total: int) -> None:
@@ -74,12 +81,49 @@ def read_batches(
     kind = kind_of(path, kind)
     with _opened(path) as file, _readable(path, kind):
         reader = {"csv": _csv, "parquet": _parquet, "arrow": _arrow}[kind]
-        for batch, names, kept, done, total in reader(file, path, inputs, list(keep)):
+        for batch, names, kept, done, total in _ahead(reader(file, path, inputs, list(keep))):
             report(f"Reading {shown(path)}", done, total)
             yield Batch(
                 pyarrow.RecordBatch.from_arrays([batch.column(n) for n in names], names=names),
                 pyarrow.RecordBatch.from_arrays([batch.column(n) for n in kept], names=kept),
             )
+
+
+def _ahead(batches: Read) -> Read:
+    """The same batches, read by another thread while this one works on the last: a wait for a slow
+    pipe can then be interrupted."""
+    waiting: queue.Queue[Any] = queue.Queue(maxsize=AHEAD)
+    stopped = threading.Event()
+
+    def hand_over(item: Any) -> None:
+        while not stopped.is_set():
+            with contextlib.suppress(queue.Full):
+                waiting.put(item, timeout=0.1)
+                break
+
+    def work() -> None:
+        try:
+            for batch in batches:
+                hand_over(batch)
+                if stopped.is_set():
+                    return
+            hand_over(None)
+        except BaseException as error:  # to be raised where the batches are used
+            hand_over(error)
+
+    threading.Thread(target=work, name=READER, daemon=True).start()
+    try:
+        while (item := waiting.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+    finally:
+        stopped.set()
+
+
+def is_reading() -> bool:
+    """Whether a reader is stuck, as on a pipe that nobody writes to; then only leaving at once helps."""
+    return any(thread.name == READER for thread in threading.enumerate())
 
 
 def read_table(
@@ -167,9 +211,6 @@ def _wanted(
     return [offered[i] for i in positions], kept
 
 
-Read = Iterator[tuple[Any, list[str], list[str], int, int]]  # batch, features, kept, done, total
-
-
 # ---- CSV -------------------------------------------------------------------------------------
 
 
@@ -192,27 +233,35 @@ class _Replayed(io.RawIOBase):
 
 
 def _csv(file: BinaryIO, path: Path, inputs: Inputs, keep: list[str]) -> Read:
+    import pyarrow
     from pyarrow import csv
 
-    parsing = csv.ParseOptions(newlines_in_values=True)
     head = file.read(HEAD)
     schema = _csv_schema(head, len(head) == HEAD)
     names, kept = _wanted(schema.names, path, inputs, keep)
-    reader = csv.open_csv(
-        replayed := _Replayed(head, file),
-        read_options=csv.ReadOptions(block_size=BLOCK),
-        parse_options=parsing,
-        convert_options=csv.ConvertOptions(
-            strings_can_be_null=True,
-            include_columns=list(dict.fromkeys([*names, *kept])),
-            column_types=_csv_types(schema, names, kept, inputs),
-        ),
-    )
-    total, empty = _size(file), True
-    for batch in reader:
-        if batch.num_rows or empty:
+    replayed, total, empty = _Replayed(head, file), _size(file), True
+    try:
+        reader = csv.open_csv(
+            replayed,
+            read_options=csv.ReadOptions(block_size=BLOCK),
+            parse_options=csv.ParseOptions(newlines_in_values=True),
+            convert_options=csv.ConvertOptions(
+                strings_can_be_null=True,
+                include_columns=list(dict.fromkeys([*names, *kept])),
+                column_types=_csv_types(schema, names, kept, inputs),
+            ),
+        )
+        for batch in reader:
             yield batch, names, kept, min(replayed.done, total), total
             empty = False
+    except pyarrow.ArrowInvalid as error:
+        found = re.search(r"CSV column #(\d+): .*invalid value '(.*)'", str(error))
+        if found is None:
+            raise
+        column, value = schema.names[int(found[1])], found[2]
+        raise InputError(
+            f"{shown(path)}: column {column!r} must hold numbers, as the model does; it has {value!r}"
+        ) from None
     if empty:
         yield _none_of(reader.schema), names, kept, total, total
 
@@ -241,13 +290,11 @@ def _csv_types(schema: Any, names: list[str], kept: list[str], inputs: Inputs) -
     for j, name in enumerate(names):
         found = schema.field(name).type
         known = inputs.categories.get(j)
-        numeric = pyarrow.types.is_null(found) or pyarrow.types.is_integer(found)
-        numeric = numeric or pyarrow.types.is_floating(found)
         if known is not None and any(isinstance(value, str) for value in known):
             found = pyarrow.string()
         elif known is not None and any(abs(v) > 2**53 for v in known if isinstance(v, int)):
             found = pyarrow.int64()
-        elif numeric:
+        elif not pyarrow.types.is_boolean(found):
             found = pyarrow.float64()
         types[name] = found
     return types

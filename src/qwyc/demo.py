@@ -47,7 +47,7 @@ def run(
     if picture.suffix.lower() not in (".png", ".pdf", ".svg"):
         raise OptionError(f"the picture must be a .png, .pdf or .svg file; got {picture}")
     for path in (file, picture):  # now, not after a minute of work
-        check_target(path)
+        check_target(path, regular=True)
     train, test = load_adult("train"), load_adult("test")
     X, X_test = train.codes(), test.codes(like=train)
     with progress_reporter(progress, "Training XGBoost on UCI Adult", TREES) as report:

@@ -15,12 +15,14 @@ from typing import Any, BinaryIO
 from qwyc.errors import ArtifactError
 
 
-def check_target(path: Path) -> None:
-    """Fail now rather than after minutes of work."""
-    if str(path) == "-":
+def check_target(path: Path, *, regular: bool = False) -> None:
+    """Fail now rather than after minutes of work. `regular`: no pipe or device will do."""
+    if str(path) == "-" and not regular:
         return
     if path.is_dir():
         raise ArtifactError(f"cannot write {path}: it is a folder; name a file")
+    if regular and path.exists() and not path.is_file():
+        raise ArtifactError(f"cannot write {path}: it is a device, not a file")
     if not path.parent.is_dir():
         raise ArtifactError(f"cannot write {path}: there is no folder {path.parent}")
     if not os.access(path if path.exists() else path.parent, os.W_OK):

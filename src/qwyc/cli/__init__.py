@@ -13,6 +13,7 @@ import typer
 
 import qwyc
 from qwyc.cli import look, make, use
+from qwyc.datafiles import is_reading
 from qwyc.errors import QwycError
 
 EXIT_CODES = (
@@ -83,15 +84,17 @@ def main() -> None:
         _fail(_sentence(error), 2)
     except (KeyboardInterrupt, typer.Abort):
         code = 130
-    except BrokenPipeError:  # the reader has had enough: `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
+    except (BrokenPipeError, SystemExit) as error:
+        code = error.code if isinstance(error, SystemExit) else 0
+        if BrokenPipeError in (type(error), type(error.__context__)):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            code = 0  # the reader has had enough: `| head`
     except OSError as error:  # files have errors of their own, so this is standard output
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is buffered goes nowhere
         _fail(f"cannot write standard output: {error.strerror or error}", 2)
     if code == 130:
-        _fail("interrupted; nothing was written", 130)
-    sys.exit(code)
+        _fail("interrupted", 130)
+    _leave(code)
 
 
 def _sentence(error: Any) -> str:
@@ -105,6 +108,13 @@ def _sentence(error: Any) -> str:
 
 def _fail(message: str, code: int) -> NoReturn:
     print(f"qwyc: {message}", file=sys.stderr)
+    _leave(code)
+
+
+def _leave(code: int) -> NoReturn:
+    if is_reading():  # all has been cleaned up; a pipe that nobody writes to is not waited for
+        sys.stderr.flush()
+        os._exit(code)
     sys.exit(code)
 
 

@@ -16,6 +16,7 @@ from qwyc.cli.shared import (
     Json,
     Screen,
     Threads,
+    about,
     console,
     parse_alpha,
     print_json,
@@ -70,10 +71,11 @@ def verify(
     with Screen(f"Reading {data}") as screen:
         kind = format.value if format else None
         rows, _ = read_table(data, _inputs(fast), kind=kind, report=screen)
-        verification = qwyc.verify(
-            fast, rows, alpha=budget, confidence=confidence, threads=threads, progress=screen
-        )
-        diagnosis = qwyc.diagnose(fast, rows, threads=threads, progress=screen)
+        with about(data):
+            verification = qwyc.verify(
+                fast, rows, alpha=budget, confidence=confidence, threads=threads, progress=screen
+            )
+            diagnosis = qwyc.diagnose(fast, rows, threads=threads, progress=screen)
     if as_json:
         print_json(asdict(verification) | {"diagnosis": asdict(diagnosis)})
     else:
@@ -108,9 +110,10 @@ def bench(
     with Screen(f"Reading {data}") as screen:
         kind = format.value if format else None
         rows, _ = read_table(data, _inputs(fast), kind=kind, report=screen)
-        found = benchmark.bench(
-            fast, rows, source=model, threads=threads, seconds=seconds, progress=screen
-        )
+        with about(data):
+            found = benchmark.bench(
+                fast, rows, source=model, threads=threads, seconds=seconds, progress=screen
+            )
     if as_json:
         print_json(found.as_dict())
         return

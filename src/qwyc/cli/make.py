@@ -18,6 +18,7 @@ from qwyc.cli.shared import (
     Json,
     Screen,
     Threads,
+    about,
     console,
     parse_alpha,
     print_json,
@@ -124,7 +125,7 @@ def optimize(
     [dim]qwyc optimize fraud.json sample.parquet -o fraud.qwyc --alpha 0.001 --quit negative[/]
     """
     target = output or Path(model.with_suffix(".qwyc").name)
-    check_target(target)
+    check_target(target, regular=True)
     options: dict[str, Any] = {
         "alpha": parse_alpha(alpha),
         "confidence": confidence,
@@ -152,7 +153,8 @@ def optimize(
             if done == total:
                 screen("Certifying", 0, 0)
 
-        fast = qwyc.optimize(ensemble, rows, progress=progress, **options)
+        with about(data or model):
+            fast = qwyc.optimize(ensemble, rows, progress=progress, **options)
     fast.save(target)
     if as_json:
         print_json({"file": str(target)} | inspection.inspect(fast))

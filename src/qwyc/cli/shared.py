@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
@@ -12,7 +14,8 @@ from typing import Annotated, Any, TextIO
 import typer
 from rich.console import Console
 
-from qwyc.errors import OptionError
+from qwyc.datafiles import shown
+from qwyc.errors import InputError, OptionError
 
 ClassifierFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="A .qwyc file.", show_default=False)
@@ -61,6 +64,15 @@ def parse_alpha(text: str) -> float | dict[str, float]:
         raise OptionError(
             f"alpha must be a number such as 0.005, or negative=0.001,positive=0.01; got {text!r}"
         ) from None
+
+
+@contextmanager
+def about(data: Path) -> Iterator[None]:
+    """Name the data in what is said about its rows."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{shown(data)}: {error}") from None
 
 
 def console() -> Console:
