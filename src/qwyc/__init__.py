@@ -1,5 +1,7 @@
 """Quit When You Can: the same decisions as your tree ensemble, from a fraction of its trees."""
 
+from typing import TYPE_CHECKING, Any
+
 from qwyc.cascade import BaseModels, Cascade
 from qwyc.certify import Certificate
 from qwyc.classifier import Classifier, load
@@ -25,6 +27,10 @@ from qwyc.scores import ScoreMatrix
 from qwyc.stopping import Path
 from qwyc.verify import Diagnosis, Verification, diagnose, verify
 
+if TYPE_CHECKING:
+    from qwyc import plot
+    from qwyc.estimator import EarlyExitClassifier
+
 __version__ = "0.1.0.dev0"
 
 __all__ = [
@@ -36,6 +42,7 @@ __all__ = [
     "Classifier",
     "Decisions",
     "Diagnosis",
+    "EarlyExitClassifier",
     "Ensemble",
     "FanPolicy",
     "InfeasibleError",
@@ -56,6 +63,24 @@ __all__ = [
     "fit_policy",
     "load",
     "optimize",
+    "plot",
     "read_model",
     "verify",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What needs scikit-learn or matplotlib is imported where it is first used."""
+    if name == "EarlyExitClassifier":
+        from qwyc.estimator import EarlyExitClassifier
+
+        return EarlyExitClassifier
+    if name == "plot":
+        from importlib import import_module
+
+        return import_module("qwyc.plot")
+    raise AttributeError(f"module 'qwyc' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -18,6 +18,7 @@ from qwyc.classifier import Classifier
 from qwyc.ensemble import Ensemble
 from qwyc.errors import InputError, MissingDependencyError, ModelError, OptionError
 from qwyc.options import check_count, check_number
+from qwyc.progress import ProgressOption, progress_reporter
 from qwyc.threads import thread_count
 from qwyc.timing import Contestant, Timing, batches, clock_microseconds, interleave
 
@@ -111,6 +112,7 @@ def bench(
     threads: int | None = 1,
     seconds: float = 1.0,
     sizes: Sequence[int] = BATCHES,
+    progress: ProgressOption = False,
 ) -> Bench:
     """Time a classifier on rows X in batches of several sizes, each contestant for `seconds`.
 
@@ -136,19 +138,22 @@ def bench(
     contestants[FULL] = lambda part: classifier.score_full(part, threads=workers)
     contestants[QUITTING] = lambda part: classifier.predict(part, threads=workers)
     lines: list[Line] = []
-    for size in sorted({min(size, len(rows)) for size in sizes}):
-        calls = dict(contestants)
-        if size == 1:
-            calls[QUITTING] = classifier.predict_one
-        timings = interleave(
-            {
-                name: Contestant(call, _inputs(rows, size, name), size)
-                for name, call in calls.items()
-            },
-            seconds=seconds,
-            pause=0.005 if workers > 1 else 0,
-        )
-        lines += [line(name, size, timing) for name, timing in timings.items()]
+    sizes = sorted({min(size, len(rows)) for size in sizes})
+    with progress_reporter(progress, "Timing", len(sizes)) as report:
+        for done, size in enumerate(sizes, 1):
+            calls = dict(contestants)
+            if size == 1:
+                calls[QUITTING] = classifier.predict_one
+            timings = interleave(
+                {
+                    name: Contestant(call, _inputs(rows, size, name), size)
+                    for name, call in calls.items()
+                },
+                seconds=seconds,
+                pause=0.005 if workers > 1 else 0,
+            )
+            lines += [line(name, size, timing) for name, timing in timings.items()]
+            report(done)
     conversion = interleave(
         {"": Contestant(ensemble.matrix, [X], len(rows))}, seconds=min(0.2, seconds)
     )

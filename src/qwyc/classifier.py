@@ -171,6 +171,12 @@ class Classifier:
             f"  agreement  {self.certificate}"
         )
 
+    def _repr_html_(self) -> str:
+        """A compact card, which notebooks show instead of the four lines."""
+        from qwyc.card import card
+
+        return card(self)
+
 
 def _as_table(row: Any) -> Any:
     """One row as a table of one row."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import io
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,17 +17,29 @@ from rich.table import Table as RichTable
 import qwyc
 from qwyc.classifier import Classifier
 from qwyc.datasets import load_adult
-from qwyc.errors import ArtifactError, MissingDependencyError, OptionError
+from qwyc.errors import MissingDependencyError, OptionError
 from qwyc.options import check_alpha
+from qwyc.outputs import check_target, output
 from qwyc.policy import Decisions
+from qwyc.progress import ProgressOption, Report, progress_reporter
 
 LEARNING_RATE = 0.05
+TREES = 500
 TRAINING_ROWS = 16_000  # of 32,561
 REPEATS = 15
 
 
-def run(console: Console, alpha: float, confidence: float, file: Path, picture: Path) -> None:
-    """Train, optimise, compare on the test rows, save the classifier and draw the picture."""
+def run(
+    console: Console,
+    alpha: float,
+    confidence: float,
+    file: Path,
+    picture: Path,
+    *,
+    progress: ProgressOption = None,
+) -> dict[str, Any]:
+    """Train, optimise, compare on the test rows, save the classifier and draw the picture; the figures
+    by name."""
     xgboost = _require("xgboost")
     _require("sklearn")  # XGBClassifier needs it
     _require("matplotlib")
@@ -35,27 +47,27 @@ def run(console: Console, alpha: float, confidence: float, file: Path, picture: 
     if picture.suffix.lower() not in (".png", ".pdf", ".svg"):
         raise OptionError(f"the picture must be a .png, .pdf or .svg file; got {picture}")
     for path in (file, picture):  # now, not after a minute of work
-        if not os.access(path.parent, os.W_OK) or path.is_dir():
-            raise ArtifactError(f"cannot write {path}: no such folder, or no right to write there")
+        check_target(path, regular=True)
     train, test = load_adult("train"), load_adult("test")
     X, X_test = train.codes(), test.codes(like=train)
-    with console.status("Training XGBoost: 500 trees of depth 5 on UCI Adult ..."):
+    with progress_reporter(progress, "Training XGBoost on UCI Adult", TREES) as report:
         started = time.perf_counter()
         model = xgboost.XGBClassifier(
-            n_estimators=500,
+            n_estimators=TREES,
             max_depth=5,
             learning_rate=LEARNING_RATE,
             enable_categorical=True,
             feature_types=train.feature_types,
+            callbacks=[_each_tree(xgboost, report)],
         ).fit(X[:TRAINING_ROWS], train.label[:TRAINING_ROWS])
     console.print(
-        f"Trained 500 trees on {TRAINING_ROWS:,} rows in {time.perf_counter() - started:.1f} s."
+        f"Trained {TREES} trees on {TRAINING_ROWS:,} rows in {time.perf_counter() - started:.1f} s."
     )
 
     # The model is surer of rows it was trained on, so others are kept aside for optimising.
     aside = X[TRAINING_ROWS:]
     started = time.perf_counter()
-    fast = qwyc.optimize(model, aside, alpha=alpha, confidence=confidence)
+    fast = qwyc.optimize(model, aside, alpha=alpha, confidence=confidence, progress=progress)
     console.print(
         f"Optimised on {len(aside):,} others, without labels, in "
         f"{time.perf_counter() - started:.1f} s.\n{fast.certificate}"
@@ -66,11 +78,13 @@ def run(console: Console, alpha: float, confidence: float, file: Path, picture: 
     ]
     booster = model.get_booster()
     booster.set_param({"nthread": 1})
-    xgboost_time, full_time, quit_time = interleaved_medians(
-        lambda: booster.inplace_predict(X_test),
-        lambda: fast.score_full(X_test, threads=1),
-        lambda: fast.decide(X_test, threads=1),
-    )
+    with progress_reporter(progress, "Timing", REPEATS) as report:
+        xgboost_time, full_time, quit_time = interleaved_medians(
+            lambda: booster.inplace_predict(X_test),
+            lambda: fast.score_full(X_test, threads=1),
+            lambda: fast.decide(X_test, threads=1),
+            report=report,
+        )
     microseconds = [t / len(X_test) * 1e6 for t in (xgboost_time, full_time, quit_time)]
     console.print(comparison_table(fast, decisions, full, completed, test.label, microseconds))
     differ = np.mean(decisions.label != full)
@@ -81,16 +95,43 @@ def run(console: Console, alpha: float, confidence: float, file: Path, picture: 
     fast.save(file)
     draw(decisions, fast.policy.n_models, picture)
     console.print(f"Wrote [bold]{file}[/] (open it with qwyc.load) and [bold]{picture}[/].")
+    return {
+        "rows": len(full),
+        "base_models": fast.policy.n_models,
+        "mean_models": float(decisions.steps.mean()),
+        "differ": float(differ),
+        "accuracy_full": float(np.mean(full == test.label)),
+        "accuracy_quitting": float(np.mean(decisions.label == test.label)),
+        "microseconds_xgboost": microseconds[0],
+        "microseconds_full": microseconds[1],
+        "microseconds_quitting": microseconds[2],
+        "certificate": str(fast.certificate),
+        "files": [str(file), str(picture)],
+    }
 
 
-def interleaved_medians(*contestants: Callable[[], Any]) -> list[float]:
+def _each_tree(xgboost: Any, report: Report) -> Any:
+    """Reports every tree that has been trained."""
+
+    class EachTree(xgboost.callback.TrainingCallback):  # type: ignore[misc]
+        def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
+            report(epoch + 1)
+            return False
+
+    return EachTree()
+
+
+def interleaved_medians(
+    *contestants: Callable[[], Any], report: Report = lambda done: None
+) -> list[float]:
     """Median seconds of each, run in turn so that a noisy machine is noisy for all of them."""
     times: list[list[float]] = [[] for _ in contestants]
-    for _ in range(REPEATS):
+    for repeat in range(REPEATS):
         for contestant, spent in zip(contestants, times, strict=True):
             started = time.perf_counter()
             contestant()
             spent.append(time.perf_counter() - started)
+        report(repeat + 1)
     return [float(np.median(spent)) for spent in times]
 
 
@@ -167,7 +208,10 @@ def draw(decisions: Decisions, n_models: int, path: Path) -> None:
     figure.suptitle(
         f"UCI Adult, {len(steps):,} test rows, XGBoost with {n_models} trees", fontweight="bold"
     )
-    figure.savefig(path, dpi=130)
+    content = io.BytesIO()
+    figure.savefig(content, format=path.suffix[1:], dpi=130)
+    with output(path) as written:
+        written.write(content.getvalue())
 
 
 def _require(library: str) -> Any:

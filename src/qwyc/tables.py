@@ -178,7 +178,7 @@ def _as_frame(X: Any) -> DataFrame[Any] | None:
 
 def _from_frame(frame: DataFrame[Any], inputs: Inputs) -> Array:
     labels = frame.columns  # text, but pandas allows anything
-    positions = _match_columns([str(label) for label in labels], inputs)
+    positions = match_columns([str(label) for label in labels], inputs)
     rows = np.empty((len(frame), inputs.n_features), inputs.dtype)
     for j, position in enumerate(positions):
         column = frame.get_column(labels[position])
@@ -193,7 +193,7 @@ def _from_frame(frame: DataFrame[Any], inputs: Inputs) -> Array:
     return rows
 
 
-def _match_columns(labels: Sequence[str], inputs: Inputs) -> Sequence[int]:
+def match_columns(labels: Sequence[str], inputs: Inputs) -> Sequence[int]:
     """The position in X of every feature, (n_features,)."""
     twice = [label for label, count in Counter(labels).items() if count > 1]
     if twice:

@@ -15,10 +15,12 @@ from qwyc.classifier import Classifier
 from qwyc.ensemble import Ensemble
 from qwyc.errors import InputError, OptionError
 from qwyc.parity import compare_with_model
-from qwyc.policy import Decisions
+from qwyc.progress import ProgressOption, progress_reporter
+from qwyc.rows import row_count, take
 
 DEFAULT_CONFIDENCE = 0.95
 STEP_GROUPS = 8
+BLOCK = 1 << 16  # rows between two reports of progress
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ def verify(
     confidence: float | None = None,
     model: Any = None,
     threads: int | None = None,
+    progress: ProgressOption = False,
 ) -> Verification:
     """Certify a classifier again, on fresh rows like those to come.
 
@@ -78,7 +81,7 @@ def verify(
                 "a classifier over Python callables has no model file to compare with"
             )
         proof = compare_with_model(model, X, classifier.ensemble)
-    decided, against = _compare(classifier, X, threads)
+    decided, against = _compare(classifier, X, threads, progress)
     negative_flips = int(np.count_nonzero(~decided & against.full))
     positive_flips = int(np.count_nonzero(decided & ~against.full))
     rows = len(decided)
@@ -152,11 +155,12 @@ def diagnose(
     slices: Mapping[str, Any] | None = None,
     confidence: float = DEFAULT_CONFIDENCE,
     threads: int | None = None,
+    progress: ProgressOption = False,
 ) -> Diagnosis:
     """Disagreement on rows X by how far they were evaluated, and by `slices`: names to values, one per
     row; every value is a slice. Intervals are exact, each by itself."""
     level = check_confidence(confidence)
-    decided, against = _compare(classifier, X, threads)
+    decided, against = _compare(classifier, X, threads, progress)
     differs = decided != against.full
 
     def share(name: str, rows: npt.NDArray[np.bool_]) -> Share:
@@ -211,11 +215,22 @@ class _Against:
 
 
 def _compare(
-    classifier: Classifier, X: Any, threads: int | None
+    classifier: Classifier, X: Any, threads: int | None, progress: ProgressOption
 ) -> tuple[npt.NDArray[np.bool_], _Against]:
     """Early decisions (N,), and what they are compared with."""
-    decisions: Decisions = classifier.decide(X, threads=threads)
-    if not len(decisions):
+    n = row_count(X)
+    if not n:
         raise InputError("X has no rows; verifying needs rows like those to come")
-    full = classifier.score_full(X, threads=threads) >= classifier.policy.threshold
-    return decisions.label == classifier.ensemble.classes[1], _Against(full, decisions.steps)
+    decided, full = np.empty(n, dtype=bool), np.empty(n, dtype=bool)
+    steps = np.empty(n, dtype=np.int32)
+    with progress_reporter(progress, "Comparing with the full ensemble", n) as report:
+        for i in range(0, n, BLOCK):
+            part = slice(i, min(i + BLOCK, n))
+            block = X if n <= BLOCK else take(X, np.arange(part.start, part.stop))
+            decisions = classifier.decide(block, threads=threads)
+            decided[part] = decisions.label == classifier.ensemble.classes[1]
+            steps[part] = decisions.steps
+            score = classifier.score_full(block, threads=threads)
+            full[part] = score >= classifier.policy.threshold
+            report(part.stop)
+    return decided, _Against(full, steps)

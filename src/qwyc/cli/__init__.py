@@ -1,0 +1,122 @@
+"""The command line. Errors are one line on standard error; a traceback is a bug (docs/cli.md)."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+import qwyc
+from qwyc.cli import look, make, use
+from qwyc.datafiles import is_reading
+from qwyc.errors import QwycError
+
+EXIT_CODES = (
+    "[bold]Exit codes[/]  0 done · 1 a check failed (verify) · 2 wrong input, or a file that cannot be "
+    "read or written · 130 Ctrl-C. Whatever the code, no file is left half-written."
+)
+UsageError: Any = typer.BadParameter.__bases__[0]  # click's own, wherever Typer keeps it
+
+app = typer.Typer(
+    name="qwyc",
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    epilog=EXIT_CODES,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"qwyc {qwyc.__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Quit When You Can: the same decisions as your tree ensemble, from a fraction of its trees.
+
+    [bold]Start here[/]
+
+    qwyc optimize model.json sample.csv -o fast.qwyc [dim]# rows new to the model[/]
+
+    qwyc predict fast.qwyc new.csv -o labels.csv [dim]# of any size, - for pipes[/]
+
+    qwyc verify fast.qwyc fresh.csv [dim]# does the promise hold?[/]
+    """
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+def _add(command: Callable[..., None], panel: str) -> None:
+    """Add a command, its docstring as running text: a line in the source is no line on the screen."""
+    pages = inspect.cleandoc(command.__doc__ or "").split("\n\n")
+    text = "\n\n".join(" ".join(page.split()) for page in pages)
+    app.command(rich_help_panel=panel, help=text, epilog=EXIT_CODES)(command)
+
+
+_add(make.optimize, "Make a classifier")
+_add(use.predict, "Use it")
+_add(look.inspect, "Use it")
+_add(look.verify, "Use it")
+_add(look.bench, "Use it")
+_add(make.demo, "See it work")
+_add(make.reproduce, "See it work")
+
+
+def main() -> None:
+    """Entry point of the `qwyc` command."""
+    signal.signal(signal.SIGTERM, _terminated)
+    try:
+        code = app(standalone_mode=False) or 0
+        sys.stdout.flush()
+    except (QwycError, UsageError) as error:
+        _fail(_sentence(error), 2)
+    except (KeyboardInterrupt, typer.Abort):
+        code = 130
+    except (BrokenPipeError, SystemExit) as error:
+        code = error.code if isinstance(error, SystemExit) else 0
+        if BrokenPipeError in (type(error), type(error.__context__)):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            code = 0  # the reader has had enough: `| head`
+    except OSError as error:  # files have errors of their own, so this is standard output
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is buffered goes nowhere
+        _fail(f"cannot write standard output: {error.strerror or error}", 2)
+    if code == 130:
+        _fail("interrupted", 130)
+    _leave(code)
+
+
+def _sentence(error: Any) -> str:
+    """One line, whatever the error has to say."""
+    if isinstance(error, UsageError):
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context is not None else "qwyc"
+        return f"{' '.join(error.format_message().split())} See: {command} --help"
+    return " ".join(str(error).split())
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    print(f"qwyc: {message}", file=sys.stderr)
+    _leave(code)
+
+
+def _leave(code: int) -> NoReturn:
+    if is_reading():  # all has been cleaned up; a pipe that nobody writes to is not waited for
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+def _terminated(signum: int, frame: object) -> NoReturn:
+    sys.exit(128 + signum)  # by way of what cleans up

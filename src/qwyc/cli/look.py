@@ -1,0 +1,142 @@
+"""`qwyc inspect`, `qwyc verify` and `qwyc bench`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import qwyc
+from qwyc import inspection
+from qwyc.cli.shared import (
+    ClassifierFile,
+    DataFormat,
+    Json,
+    Screen,
+    Threads,
+    about,
+    console,
+    parse_alpha,
+    print_json,
+)
+from qwyc.datafiles import read_table
+from qwyc.ensemble import Inputs
+
+
+def inspect(classifier: ClassifierFile, as_json: Json = False) -> None:
+    """Say what a classifier is, what it promises, and what other alphas would cost."""
+    fast = qwyc.load(classifier)
+    if as_json:
+        print_json(inspection.inspect(fast))
+    else:
+        print(inspection.describe(fast))
+
+
+def verify(
+    classifier: ClassifierFile,
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA",
+            help="Fresh rows, which it has never seen: CSV, Parquet or Arrow; - is standard input.",
+            show_default=False,
+        ),
+    ],
+    alpha: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Share that may differ \\[default: what FILE promises]",
+            show_default=False,
+        ),
+    ] = None,
+    confidence: Annotated[
+        float | None,
+        typer.Option(
+            help="With which it must be shown \\[default: what FILE promises]", show_default=False
+        ),
+    ] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(help="The model's file: all full decisions and scores must equal its own."),
+    ] = None,
+    format: DataFormat = None,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> None:
+    """Certify a classifier again, on rows that it has never seen.
+
+    Prints PASS or FAIL, and where decisions differ. Exit code 0: pass; 1: fail; 2: wrong input.
+    """
+    fast = qwyc.load(classifier)
+    budget = None if alpha is None else parse_alpha(alpha)
+    with Screen(f"Reading {data}") as screen:
+        kind = format.value if format else None
+        rows, _ = read_table(data, _inputs(fast), kind=kind, report=screen)
+        with about(data):
+            try:
+                verification = qwyc.verify(
+                    fast,
+                    rows,
+                    alpha=budget,
+                    confidence=confidence,
+                    model=model,
+                    threads=threads,
+                    progress=screen,
+                )
+            except qwyc.ParityError as error:
+                print(f"FAIL: {error}")
+                raise typer.Exit(1) from None
+            diagnosis = qwyc.diagnose(fast, rows, threads=threads, progress=screen)
+    if as_json:
+        print_json(asdict(verification) | {"diagnosis": asdict(diagnosis)})
+    else:
+        print(verification)
+        print(diagnosis)
+    raise typer.Exit(0 if verification.passed else 1)
+
+
+def bench(
+    classifier: ClassifierFile,
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA",
+            help="Rows: CSV, Parquet or Arrow; - is standard input.",
+            show_default=False,
+        ),
+    ],
+    model: Annotated[
+        Path | None,
+        typer.Option(help="The model it was made from, to time the library that trained it."),
+    ] = None,
+    threads: Annotated[int, typer.Option(metavar="N", help="Threads for everyone.")] = 1,
+    seconds: Annotated[float, typer.Option(help="For each contestant and batch size.")] = 1.0,
+    format: DataFormat = None,
+    as_json: Json = False,
+) -> None:
+    """Time a classifier on rows of yours: quitting, in full, and the library that trained it."""
+    from qwyc import bench as benchmark
+
+    fast = qwyc.load(classifier)
+    with Screen(f"Reading {data}") as screen:
+        kind = format.value if format else None
+        rows, _ = read_table(data, _inputs(fast), kind=kind, report=screen)
+        with about(data):
+            found = benchmark.bench(
+                fast, rows, source=model, threads=threads, seconds=seconds, progress=screen
+            )
+    if as_json:
+        print_json(found.as_dict())
+        return
+    print(f"{found.model}; {found.threads} thread(s)")
+    print(", ".join(f"{k} {v}" for k, v in found.machine.items()))
+    console().print(found.table())
+    print(found.summary())
+
+
+def _inputs(fast: qwyc.Classifier) -> Inputs:
+    assert isinstance(fast.ensemble, qwyc.Ensemble)  # files hold no other
+    return fast.ensemble.inputs

@@ -1,0 +1,265 @@
+"""`qwyc optimize`, `qwyc demo` and `qwyc reproduce`."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+
+import qwyc
+from qwyc import inspection
+from qwyc.cli.shared import (
+    Alpha,
+    DataFormat,
+    Json,
+    Screen,
+    Threads,
+    about,
+    console,
+    parse_alpha,
+    print_json,
+)
+from qwyc.datafiles import read_table
+from qwyc.errors import InputError, OptionError
+from qwyc.outputs import check_target
+
+
+class Quit(str, Enum):
+    """Which early decisions are allowed."""
+
+    both = "both"
+    negative = "negative"
+    positive = "positive"
+
+
+class Method(str, Enum):
+    """How order and thresholds are found."""
+
+    auto = "auto"
+    joint = "joint"
+    natural = "natural"
+
+
+def optimize(
+    model: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL",
+            help="A trained model: XGBoost (.json, .ubj) or LightGBM (.txt).",
+            show_default=False,
+        ),
+    ],
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="DATA",
+            help="Rows like those to come, without labels, which the model was not trained on: CSV, "
+            "Parquet or Arrow; - is standard input. Only --alpha 0 does without.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Where to write \\[default: MODEL's name with .qwyc]",
+            show_default=False,
+        ),
+    ] = None,
+    alpha: Alpha = "0.005",
+    confidence: Annotated[float, typer.Option(help="With which alpha holds on new rows.")] = 0.95,
+    quit: Annotated[
+        Quit,
+        typer.Option(
+            help="Which rows may quit early. negative is a filter: what it accepts has its full score."
+        ),
+    ] = Quit.both,
+    threshold: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SCORE",
+            help="Positive from this score on, or from a probability: p=0.3 \\[default: the model's own]",
+            show_default=False,
+        ),
+    ] = None,
+    costs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COSTS",
+            help="What each base model costs: size, measured, or a file with a number for each "
+            "\\[default: 1]",
+            show_default=False,
+        ),
+    ] = None,
+    method: Annotated[
+        Method,
+        typer.Option(help="auto promises alpha on new rows; joint and natural are the paper's."),
+    ] = Method.auto,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Rows that are alike in this column stay on one side of the split.",
+            show_default=False,
+        ),
+    ] = None,
+    max_rows: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Draw so many rows at random where there are more."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The same inputs and seed give the same file.")] = 0,
+    format: DataFormat = None,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> None:
+    """Make a trained model quit early, and write the result to a .qwyc file.
+
+    With the stated confidence, at most a share alpha of decisions on new rows differs from the full
+    ensemble's. Too few rows for that is an error that says how many it takes.
+
+    [dim]qwyc optimize fraud.json sample.parquet -o fraud.qwyc --alpha 0.001 --quit negative[/]
+    """
+    target = output or Path(model.with_suffix(".qwyc").name)
+    check_target(target, regular=True)
+    options: dict[str, Any] = {
+        "alpha": parse_alpha(alpha),
+        "confidence": confidence,
+        "quit": quit.value,
+        "threshold": _threshold(threshold),
+        "costs": _costs(costs),
+        "method": method.value,
+        "max_rows": max_rows,
+        "seed": seed,
+        "threads": threads,
+    }
+    with Screen(f"Reading {model}") as screen:
+        ensemble = qwyc.read_model(model)
+        rows = None
+        if data is not None:
+            keep = [groups] if groups else []
+            kind = format.value if format else None
+            rows, kept = read_table(data, ensemble.inputs, keep=keep, kind=kind, report=screen)
+            if groups:
+                options["groups"] = _labels(kept.column(groups))
+            screen("Evaluating every base model", 0, 0)
+
+        def progress(what: str, done: int, total: int) -> None:
+            screen(what, done, total)
+            if done == total:
+                screen("Certifying", 0, 0)
+
+        with about(data or model):
+            fast = qwyc.optimize(ensemble, rows, progress=progress, **options)
+    fast.save(target)
+    if as_json:
+        print_json({"file": str(target)} | inspection.inspect(fast))
+        return
+    print(fast)
+    print(f"Wrote {target}.")
+
+
+def _threshold(text: str | None) -> float | qwyc.Probability | None:
+    if text is None:
+        return None
+    try:
+        return qwyc.Probability(float(text[2:])) if text.startswith("p=") else float(text)
+    except ValueError as error:
+        if isinstance(error, qwyc.QwycError):
+            raise
+        raise OptionError(
+            f"threshold must be a score, or a probability p=0.3; got {text!r}"
+        ) from None
+
+
+def _costs(text: str | None) -> Any:
+    if text is None or text in ("size", "measured"):
+        return text
+    try:
+        return np.array(Path(text).read_text().replace(",", " ").split(), dtype=np.float64)
+    except OSError as error:
+        raise InputError(
+            f"costs must be size, measured or a file: cannot read {text}: {error.strerror or error}"
+        ) from None
+    except ValueError:
+        raise InputError(f"{text} must hold numbers only, one for each base model") from None
+
+
+def _labels(column: Any) -> Any:
+    import pyarrow
+
+    text = column.cast(pyarrow.string()).fill_null("")
+    return np.asarray(text.to_pylist(), dtype=str)
+
+
+def demo(
+    alpha: Annotated[
+        float, typer.Option(help="Share of decisions on new rows that may differ.")
+    ] = 0.005,
+    confidence: Annotated[float, typer.Option(help="With which alpha holds on new rows.")] = 0.95,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Where to write the classifier.")
+    ] = Path("demo.qwyc"),
+    picture: Annotated[Path, typer.Option(help="Where to write the picture.")] = Path("demo.png"),
+    as_json: Json = False,
+) -> None:
+    """Train XGBoost on UCI Adult, make it quit early, and compare the two on the test rows.
+
+    Needs no data of yours, and about a minute: [dim]pip install 'qwyc[demo]'[/]
+    """
+    from qwyc import demo as demonstration
+
+    shown = Console(quiet=True) if as_json else console()
+    with Screen("Loading UCI Adult") as screen:
+        facts = demonstration.run(shown, alpha, confidence, output, picture, progress=screen)
+    if as_json:
+        print_json(facts)
+
+
+class Experiment(str, Enum):
+    """The paper's experiments on public data."""
+
+    adult = "adult"
+    nomao = "nomao"
+
+
+def reproduce(
+    experiment: Annotated[
+        Experiment,
+        typer.Argument(
+            metavar="EXPERIMENT", help="Experiment 1 (adult) or 2 (nomao).", show_default=False
+        ),
+    ],
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Folder to write to \\[default: reproduce-NAME]",
+            show_default=False,
+        ),
+    ] = None,
+    reduced: Annotated[
+        bool,
+        typer.Option(
+            "--reduced", help="A small version, to see that it runs: its figures mean nothing."
+        ),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Run one of the paper's experiments again: every method, every figure, every claim.
+
+    Nomao is read from the folder that QWYC_DATA names, or fetched from OpenML.
+    """
+    from qwyc.experiments import reproduce as reproduction
+
+    target = folder or Path(f"reproduce-{experiment.value}")
+    shown = Console(quiet=True) if as_json else console()
+    reproduction.run(experiment.value, target, reduced=reduced, console=shown)
+    if as_json:
+        files = sorted(str(path) for path in target.iterdir())
+        print_json({"experiment": experiment.value, "reduced": reduced, "files": files})

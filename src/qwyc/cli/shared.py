@@ -1,0 +1,143 @@
+"""What the commands share: options, progress on the terminal, JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from types import TracebackType
+from typing import Annotated, Any, TextIO
+
+import typer
+from rich.console import Console
+
+from qwyc.datafiles import shown
+from qwyc.errors import InputError, OptionError
+
+ClassifierFile = Annotated[
+    Path, typer.Argument(metavar="FILE", help="A .qwyc file.", show_default=False)
+]
+Alpha = Annotated[
+    str,
+    typer.Option(
+        metavar="SHARE",
+        help="Share of decisions on new rows that may differ from the full ensemble's, such as 0.005; "
+        "or by kind: negative=0.001,positive=0.01. 0 is proven, for every input.",
+    ),
+]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object on standard output, for machines.")
+]
+Threads = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Threads \\[default: every core]", show_default=False),
+]
+
+
+class Format(str, Enum):
+    """What a table is written in."""
+
+    csv = "csv"
+    parquet = "parquet"
+    arrow = "arrow"
+
+
+DataFormat = Annotated[
+    Format | None,
+    typer.Option(
+        "--format", help="What DATA is \\[default: by its name; - is csv]", show_default=False
+    ),
+]
+
+
+def parse_alpha(text: str) -> float | dict[str, float]:
+    """A share, or shares by kind."""
+    try:
+        if "=" not in text:
+            return float(text)
+        pairs = (part.split("=") for part in text.split(","))
+        return {kind.strip(): float(share) for kind, share in pairs}
+    except ValueError:
+        raise OptionError(
+            f"alpha must be a number such as 0.005, or negative=0.001,positive=0.01; got {text!r}"
+        ) from None
+
+
+@contextmanager
+def about(data: Path) -> Iterator[None]:
+    """Name the data in what is said about its rows."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{shown(data)}: {error}") from None
+
+
+def console() -> Console:
+    """Standard output, for tables and colours; wide enough for them where it is no terminal."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 100)
+
+
+def print_json(facts: Any, stream: TextIO | None = None) -> None:
+    """One object, readable by people too."""
+    print(json.dumps(facts, indent=2, default=_plain), file=stream or sys.stdout)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else str(value)
+
+
+class Screen:
+    """One line of progress on standard error where that is a terminal, and nothing elsewhere.
+
+    Called with what is being done, how much of it is done, and the total: 0 where nobody knows."""
+
+    def __init__(self, what: str) -> None:
+        self._bar: Any = None
+        self._what = what
+        if sys.stderr.isatty():
+            from rich.progress import (
+                BarColumn,
+                Progress,
+                TaskProgressColumn,
+                TextColumn,
+                TimeElapsedColumn,
+                TimeRemainingColumn,
+            )
+
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TaskProgressColumn(),
+                TimeElapsedColumn(),
+                TextColumn("[dim]left"),
+                TimeRemainingColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._task = self._bar.add_task(what, total=None)
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        """Show that so much of it is done."""
+        if self._bar is None:
+            return
+        if what != self._what:
+            self._bar.remove_task(self._task)
+            self._task, self._what = self._bar.add_task(what, total=total or None), what
+        self._bar.update(self._task, completed=done, total=total or None)
+
+    def __enter__(self) -> Screen:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()

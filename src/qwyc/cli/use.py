@@ -1,0 +1,170 @@
+"""`qwyc predict`: files larger than memory, and pipes."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+import qwyc
+from qwyc.cli.shared import ClassifierFile, DataFormat, Format, Json, Screen, Threads, print_json
+from qwyc.datafiles import KINDS, Batch, read_batches, shown
+from qwyc.errors import InputError, OptionError
+from qwyc.outputs import TableWriter, check_target
+from qwyc.outputs import output as open_output
+
+COLUMNS = ("label", "steps", "score", "complete")
+
+
+def predict(
+    classifier: ClassifierFile,
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA",
+            help="Rows: CSV, Parquet or Arrow, of any size; - is standard input.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Where to write; - is standard output.")
+    ] = Path("-"),
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Copy this column of DATA to the output too, such as an identifier. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    format: DataFormat = None,
+    to: Annotated[
+        Format | None,
+        typer.Option(
+            "--to",
+            help="What to write \\[default: by the output's name; - is csv]",
+            show_default=False,
+        ),
+    ] = None,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> None:
+    """Decide rows: a label each, and how many base models it took.
+
+    The output has the columns that are kept, then label, steps (base models evaluated), score (the
+    full score where complete, otherwise the running sum at the quit) and complete. Rows are read,
+    decided and written batch by batch, so memory does not grow with the file.
+
+    [dim]qwyc predict fraud.qwyc today.csv -o labels.parquet --keep id[/]
+
+    [dim]zcat today.csv.gz | qwyc predict fraud.qwyc - | head[/]
+    """
+    kept = keep or []
+    taken = [name for name in kept if name in COLUMNS]
+    if taken:
+        raise OptionError(
+            f"--keep {taken[0]}: the output has a column of that name already; rename it in the data"
+        )
+    kind = _kind_to_write(output, to)
+    check_target(output)
+    if str(data) != "-" and data.exists() and output.exists() and data.samefile(output):
+        raise OptionError(f"{output} is the file to read; write to another one")
+    fast = qwyc.load(classifier)
+    started = time.perf_counter()
+    with Screen(f"Reading {shown(data)}") as screen:
+        done = _run(fast, data, output, kept, format, kind, threads, screen)
+    done_in = time.perf_counter() - started
+    if as_json:
+        stream = sys.stderr if str(output) == "-" else sys.stdout
+        print_json(
+            {
+                "rows": done.rows,
+                "positive": done.positive,
+                "mean_models": done.steps / done.rows if done.rows else None,
+                "base_models": fast.policy.n_models,
+                "complete": done.complete,
+                "seconds": done_in,
+                "output": str(output),
+            },
+            stream,
+        )
+    elif sys.stderr.isatty() and done.rows:
+        print(
+            f"{done.rows:,} rows in {done_in:.1f} s: {done.positive / done.rows:.1%} "
+            f"{fast.ensemble.classes[1]}; {done.steps / done.rows:.1f} of {fast.policy.n_models} base "
+            f"models per row.",
+            file=sys.stderr,
+        )
+
+
+@dataclass
+class _Count:
+    rows: int = 0
+    positive: int = 0
+    steps: int = 0
+    complete: int = 0
+
+
+def _run(
+    fast: qwyc.Classifier,
+    data: Path,
+    output: Path,
+    kept: list[str],
+    format: Format | None,
+    kind: str,
+    threads: int | None,
+    screen: Screen,
+) -> _Count:
+    assert isinstance(fast.ensemble, qwyc.Ensemble)  # files hold no other
+    count = _Count()
+    kind_to_read = format.value if format else None
+    batches = read_batches(data, fast.ensemble.inputs, keep=kept, kind=kind_to_read, report=screen)
+    first = _decided(fast, next(batches), data, count, threads)  # before anything is opened
+    with open_output(output) as file:
+        writer = TableWriter(file, kind, first.schema, pipe=str(output) == "-")
+        writer.write(first)
+        for batch in batches:
+            writer.write(_decided(fast, batch, data, count, threads))
+        writer.close()
+    return count
+
+
+def _decided(
+    fast: qwyc.Classifier, batch: Batch, data: Path, count: _Count, threads: int | None
+) -> Any:
+    """A batch of the output."""
+    import pyarrow
+
+    try:
+        decisions = fast.decide(batch.features, threads=threads)
+    except InputError as error:
+        where = f", in the rows from {count.rows:,} on" if count.rows else ""
+        raise InputError(f"{shown(data)}{where}: {error}") from None
+    count.rows += len(decisions)
+    count.positive += int(np.count_nonzero(decisions.label == fast.ensemble.classes[1]))
+    count.steps += int(decisions.steps.sum())
+    count.complete += int(np.count_nonzero(decisions.complete))
+    label = pyarrow.array(decisions.label, pyarrow.array(fast.ensemble.classes).type)
+    answer = (label, *map(pyarrow.array, (decisions.steps, decisions.score, decisions.complete)))
+    kept = batch.kept
+    return pyarrow.RecordBatch.from_arrays(
+        [*kept.columns, *answer], names=[*kept.schema.names, *COLUMNS]
+    )
+
+
+def _kind_to_write(output: Path, to: Format | None) -> str:
+    if to is not None:
+        return to.value
+    if str(output) == "-" or not output.suffix:
+        return "csv"
+    if output.suffix.lower() not in KINDS:
+        raise OptionError(
+            f"{output} must be a .csv, .parquet, .arrow, .feather or .ipc file; otherwise say which "
+            "it is with --to"
+        )
+    return KINDS[output.suffix.lower()]

@@ -1,0 +1,360 @@
+"""EarlyExitClassifier: qwyc as a scikit-learn meta-estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+import numpy.typing as npt
+
+from qwyc.certify import (
+    FEWEST_TO_FIT,
+    Certificate,
+    check_budget,
+    check_confidence,
+    rows_to_certify,
+    shown,
+)
+from qwyc.classifier import Classifier
+from qwyc.errors import InfeasibleError, MissingDependencyError, ModelError, OptionError
+from qwyc.optimize import optimize
+from qwyc.policy import Decisions
+from qwyc.rows import row_count, take
+
+try:
+    from joblib import effective_n_jobs
+    from sklearn import get_config
+    from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+    from sklearn.exceptions import NotFittedError
+    from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, StratifiedShuffleSplit
+    from sklearn.utils import (
+        assert_all_finite,
+        check_consistent_length,
+        check_random_state,
+        column_or_1d,
+        get_tags,
+    )
+    from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+    from sklearn.utils.metaestimators import available_if
+    from sklearn.utils.multiclass import check_classification_targets, type_of_target
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError:
+    raise MissingDependencyError(
+        "EarlyExitClassifier needs scikit-learn 1.6 or later; install it with: pip install 'qwyc[sklearn]'"
+    ) from None
+
+
+def _has_predict_proba(self: EarlyExitClassifier) -> bool:
+    getattr(getattr(self, "estimator_", self.estimator), "predict_proba")  # noqa: B009 - may raise
+    return True
+
+
+class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """A binary tree ensemble that quits early, as a scikit-learn classifier.
+
+    An `estimator` that is fitted, or wrapped in `sklearn.frozen.FrozenEstimator`, is kept as it is,
+    and `fit(X)` optimises it on all of X, which must not be the rows that it was trained on. One
+    that is not fitted is cloned, fitted on part of the data and optimised on the rest; with alpha=0,
+    which needs no rows, it is fitted on all of them. `clone` (and so pipelines' and searches' own
+    copies) forgets what a bare estimator has learnt: freeze it to keep it.
+
+    Parameters
+    ----------
+    estimator : a classifier that `qwyc.optimize` takes; or a pipeline or a search that ends in one.
+    alpha, confidence, quit, threshold, costs, method, max_rows : as in `qwyc.optimize`.
+    holdout : the part of the data to optimise on where `estimator` has to be fitted: a share, or a
+        number of rows.
+    random_state : of the split, and of an `estimator` to be fitted whose own random_state is None.
+    n_jobs : threads; None is 1, -1 every core.
+
+    Attributes
+    ----------
+    estimator_ : the fitted estimator, that is the full ensemble.
+    classifier_ : the `qwyc.Classifier` that decides.
+    certificate_ : what is promised about its decisions, and what that rests on.
+    n_steps_ : base models evaluated per row, on average over the rows of the certificate.
+    classes_ : the two labels, negative and positive.
+    n_features_in_, feature_names_in_ : as everywhere in scikit-learn.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        alpha: float | Mapping[str, float] = 0.005,
+        confidence: float = 0.95,
+        quit: str = "both",
+        threshold: Any = None,
+        costs: Any = None,
+        method: str = "auto",
+        holdout: float | int = 0.25,
+        max_rows: int | None = None,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.alpha = alpha
+        self.confidence = confidence
+        self.quit = quit
+        self.threshold = threshold
+        self.costs = costs
+        self.method = method
+        self.holdout = holdout
+        self.max_rows = max_rows
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    # ---- fitting -----------------------------------------------------------------------------
+
+    def fit(
+        self, X: Any, y: Any = None, *, groups: Any = None, **fit_params: Any
+    ) -> EarlyExitClassifier:
+        """Optimise the estimator on X, or first fit it on part of X and y and optimise it on the rest.
+
+        Rows of one of the `groups` are never on two sides of a split. `fit_params` go to the
+        estimator's own fit, those with one value per row cut to its part (with metadata routing
+        enabled: those that it requests)."""
+        X = self._rows(X, reset=True)
+        seed = self.random_state
+        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+            seed = int(check_random_state(seed).randint(2**31 - 1))
+        if _is_fitted(self.estimator):
+            model, rows = self.estimator, np.arange(row_count(X))
+        else:
+            y = self._labels(X, y)
+            params: Mapping[str, Any] = fit_params
+            if get_config()["enable_metadata_routing"]:
+                params = process_routing(self, "fit", **fit_params).estimator.fit
+            fit_rows, rows = self._split(X, y, groups, int(seed))
+            model = _seeded(clone(self.estimator), int(seed)).fit(
+                take(X, fit_rows), y[fit_rows], **_of_rows(params, fit_rows, row_count(X))
+            )
+        final, sample = _unwrapped(model, take(X, rows))
+        self.classifier_: Classifier = optimize(
+            final,
+            sample,
+            alpha=self.alpha,
+            confidence=self.confidence,
+            quit=self.quit,
+            threshold=self.threshold,
+            costs=self.costs,
+            method=self.method,
+            groups=None if groups is None else np.asarray(groups)[rows],
+            seed=int(seed),
+            max_rows=self.max_rows,
+            threads=self._threads(),
+            progress=False,
+        )
+        self.estimator_ = model
+        self.classes_ = self.classifier_.ensemble.classes
+        return self
+
+    def _labels(self, X: Any, y: Any) -> npt.NDArray[Any]:
+        if y is None:
+            raise ModelError(
+                f"this EarlyExitClassifier requires y to be passed, but the target y is None: its "
+                f"{type(self.estimator).__name__} is not fitted yet. Pass y, or a fitted estimator; "
+                "in pipelines and searches, which clone, wrap it in sklearn.frozen.FrozenEstimator"
+            )
+        labels = column_or_1d(y, warn=True)
+        assert_all_finite(labels, input_name="y")
+        check_consistent_length(X, labels)
+        check_classification_targets(labels)
+        if len(np.unique(labels)) < 2:
+            raise ModelError("y has one class only; a classifier needs rows of two classes")
+        if type_of_target(labels) != "binary":
+            raise ModelError(
+                "Only binary classification is supported. The type of the target is "
+                f"{type_of_target(labels)}."
+            )
+        array: npt.NDArray[Any] = labels
+        return array
+
+    def _split(
+        self, X: Any, y: npt.NDArray[Any], groups: Any, seed: int
+    ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """Rows to fit on, and rows to optimise on, each ascending."""
+        n = row_count(X)
+        budget = check_budget(self.alpha)
+        if budget == 0 and self.method == "auto":  # proven, whatever the rows
+            return np.arange(n), np.arange(n)
+        aside = _holdout(self.holdout, n)
+        if self.method == "auto":
+            needed = rows_to_certify(budget, check_confidence(self.confidence)) + FEWEST_TO_FIT
+            if aside < needed:
+                raise InfeasibleError(
+                    f"alpha = {shown(budget)} at confidence {self.confidence:g} needs at least "
+                    f"{needed:,} rows to optimise on; holdout={self.holdout!r} of {n:,} rows leaves "
+                    f"{aside:,}. Pass more rows, a larger holdout or a larger alpha."
+                )
+        if groups is not None:
+            splitter = GroupShuffleSplit(1, test_size=aside / n, random_state=seed)
+        elif np.unique(y, return_counts=True)[1].min() < 2:
+            splitter = ShuffleSplit(1, test_size=aside, random_state=seed)
+        else:
+            splitter = StratifiedShuffleSplit(1, test_size=aside, random_state=seed)
+        fit_rows, rows = next(splitter.split(np.zeros(n), y, groups))
+        return np.sort(fit_rows), np.sort(rows)
+
+    # ---- deciding ----------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The class of every row, (N,), from as few base models as it needs."""
+        return self.decide(X).label
+
+    def decide(self, X: Any) -> Decisions:
+        """The class of every row, how many base models it took, its score, whether it is complete."""
+        rows = self._seen(X)
+        return self.classifier_.decide(rows, threads=self._threads())
+
+    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+        """The full score of every row, less the threshold, (N,): above 0 where the full ensemble says
+        positive. No row quits: it costs every base model, `predict` a fraction of them, and in a
+        share alpha of cases the two may disagree."""
+        rows = self._seen(X)
+        score = self.classifier_.score_full(rows, threads=self._threads())
+        # Positive is score >= threshold; less the number before it, exactly those are above 0.
+        below: np.float64 = np.nextafter(self.classifier_.policy.threshold, -np.inf)
+        return score - below
+
+    @available_if(_has_predict_proba)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> npt.NDArray[Any]:
+        """The estimator's own probabilities, (N, 2). No row quits: it costs what the estimator's
+        predict_proba costs. For a label, call `predict`; for a ranking, `decision_function` is faster."""
+        check_is_fitted(self)
+        proba: npt.NDArray[Any] = self.estimator_.predict_proba(self._rows(X, reset=False))
+        return proba
+
+    def _seen(self, X: Any) -> Any:
+        """Rows as the ensemble itself takes them."""
+        check_is_fitted(self)
+        return _unwrapped(self.estimator_, self._rows(X, reset=False))[1]
+
+    @property
+    def certificate_(self) -> Certificate:
+        """What is promised about the decisions, and what that rests on."""
+        return self._fitted().certificate
+
+    @property
+    def n_steps_(self) -> float:
+        """Base models evaluated per row, on average over the rows of the certificate."""
+        return self._fitted().certificate.mean_models
+
+    def _fitted(self) -> Classifier:
+        if "classifier_" not in self.__dict__:
+            raise AttributeError("this EarlyExitClassifier is not fitted yet; call fit first")
+        return self.classifier_
+
+    # ---- what scikit-learn asks --------------------------------------------------------------
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Which metadata the estimator's fit gets, and which this one uses itself (`groups`)."""
+        return (
+            MetadataRouter(owner=self.__class__.__name__)
+            .add_self_request(self)
+            .add(
+                estimator=self.estimator,
+                method_mapping=MethodMapping().add(caller="fit", callee="fit"),
+            )
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = False
+        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        tags.input_tags.categorical = inner.input_tags.categorical
+        tags.input_tags.string = inner.input_tags.string
+        tags.target_tags.required = not _is_fitted(self.estimator)
+        tags.non_deterministic = inner.non_deterministic
+        return tags
+
+    def _rows(self, X: Any, *, reset: bool) -> Any:
+        """X, checked for its columns; as an array unless it is a table, whose types matter."""
+        if isinstance(nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            if not row_count(X):
+                raise OptionError("Found array with 0 sample(s) while a minimum of 1 is required.")
+            return X
+        tags = get_tags(self).input_tags
+        as_it_is = tags.categorical or tags.string
+        finite = True if not tags.allow_nan else "allow-nan"
+        return validate_data(
+            self,
+            X,
+            reset=reset,
+            dtype=None if as_it_is else "numeric",
+            ensure_all_finite=False if as_it_is or _takes_infinity(self) else finite,
+        )
+
+    def _threads(self) -> int:
+        return int(effective_n_jobs(self.n_jobs))
+
+
+def _takes_infinity(meta: EarlyExitClassifier) -> bool:
+    """Whether the ensemble says of itself, once read, that it takes infinities as well."""
+    fitted = meta.__dict__.get("classifier_")
+    inputs = getattr(getattr(fitted, "ensemble", None), "inputs", None)
+    return bool(inputs is not None and inputs.accepts_infinity)
+
+
+def _is_fitted(estimator: Any) -> bool:
+    try:
+        check_is_fitted(estimator)
+    except (NotFittedError, TypeError):
+        return False
+    return True
+
+
+def _seeded(estimator: Any, seed: int) -> Any:
+    """The estimator, with every random_state in it that is None set to the seed."""
+    params = estimator.get_params(deep=True)
+    unset = [name for name in params if name.split("__")[-1] == "random_state"]
+    return estimator.set_params(**{name: seed for name in unset if params[name] is None})
+
+
+def _unwrapped(model: Any, X: Any) -> tuple[Any, Any]:
+    """The ensemble inside frozen estimators, searches and pipelines; and rows as they reach it."""
+    while True:
+        name = type(model).__name__
+        if name == "FrozenEstimator":
+            model = model.estimator
+        elif hasattr(model, "best_estimator_"):
+            model = model.best_estimator_
+        elif hasattr(model, "steps") and hasattr(model, "named_steps"):  # a pipeline
+            if len(model.steps) > 1:
+                X = model[:-1].transform(X)
+            model = model.steps[-1][1]
+        else:
+            return model, X
+
+
+def _holdout(holdout: Any, n: int) -> int:
+    """How many of n rows to keep aside for optimising."""
+    if isinstance(holdout, (int, np.integer)) and not isinstance(holdout, bool):
+        aside = int(holdout)
+    elif isinstance(holdout, (float, np.floating)) and 0 < holdout < 1:
+        aside = round(float(holdout) * n)
+    else:
+        raise OptionError(
+            f"holdout must be a share such as 0.25, or a number of rows; got {holdout!r}"
+        )
+    if not 0 < aside < n:
+        raise OptionError(
+            f"holdout={holdout!r} of {n:,} rows leaves nothing to fit or to optimise on"
+        )
+    return aside
+
+
+def _of_rows(params: Mapping[str, Any], rows: npt.NDArray[np.intp], n: int) -> dict[str, Any]:
+    """Fit parameters for some of n rows: what has one value per row is cut to them."""
+
+    def cut(value: Any) -> Any:
+        if isinstance(value, (np.ndarray, list)) or hasattr(value, "iloc"):
+            return np.asarray(value)[rows] if len(value) == n else value
+        return value
+
+    return {name: cut(value) for name, value in params.items()}

@@ -1,0 +1,98 @@
+"""Files that are whole or not there: written under another name, then renamed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import secrets
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from qwyc.errors import ArtifactError
+
+
+def check_target(path: Path, *, regular: bool = False) -> None:
+    """Fail now rather than after minutes of work. `regular`: no pipe or device will do."""
+    if str(path) == "-" and not regular:
+        return
+    if path.is_dir():
+        raise ArtifactError(f"cannot write {path}: it is a folder; name a file")
+    if regular and path.exists() and not path.is_file():
+        raise ArtifactError(f"cannot write {path}: it is a device, not a file")
+    if not path.parent.is_dir():
+        raise ArtifactError(f"cannot write {path}: there is no folder {path.parent}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise ArtifactError(f"cannot write {path}: no right to write there")
+
+
+@contextmanager
+def output(path: Path) -> Iterator[BinaryIO]:
+    """A stream to write to: standard output for "-", a device as it is; otherwise a file that gets
+    its name, replacing another in one step, when all has been written."""
+    if str(path) == "-":
+        with _writing("standard output"):
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+        return
+    check_target(path)
+    target = path.resolve()  # a link stays a link; what it points to is replaced
+    if target.exists() and not target.is_file():  # /dev/null, a named pipe
+        with _writing(str(path)), target.open("wb") as file:
+            yield file
+        return
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with _writing(str(path)):
+            with temporary.open("xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            if target.exists():
+                os.chmod(temporary, target.stat().st_mode & 0o7777)
+            os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _writing(name: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, (ArtifactError, BrokenPipeError)):
+            raise
+        raise ArtifactError(f"cannot write {name}: {error.strerror or error}") from None
+
+
+class TableWriter:
+    """Batches of rows to CSV, Parquet or Arrow IPC."""
+
+    def __init__(self, file: BinaryIO, kind: str, schema: Any, *, pipe: bool = False) -> None:
+        import pyarrow
+        from pyarrow import csv as arrow_csv
+        from pyarrow import ipc, parquet
+
+        self._sink = pyarrow.PythonFile(file, mode="w")
+        if kind == "csv":
+            header = io.StringIO()
+            csv.writer(header, lineterminator="\n").writerow(schema.names)
+            file.write(header.getvalue().encode())
+            options = arrow_csv.WriteOptions(include_header=False)
+            self._writer = arrow_csv.CSVWriter(self._sink, schema, write_options=options)
+        elif kind == "parquet":
+            self._writer = parquet.ParquetWriter(self._sink, schema)
+        else:
+            new = ipc.new_stream if pipe else ipc.new_file
+            self._writer = new(self._sink, schema)
+
+    def write(self, batch: Any) -> None:
+        """Append rows."""
+        self._writer.write_batch(batch)
+
+    def close(self) -> None:
+        """Write what ends the table; the file stays open."""
+        self._writer.close()

@@ -1,0 +1,177 @@
+"""Pictures of a classifier, with matplotlib. Each function draws into `ax`, or into a new figure, and
+returns the axes: `qwyc.plot.survival(fast, X).figure.savefig("survival.png")`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qwyc.certify import boldest_that_passes
+from qwyc.classifier import Classifier
+from qwyc.errors import InfeasibleError, InputError, MissingDependencyError, OptionError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["histogram", "survival", "thresholds", "tradeoff"]
+
+BLUE, ORANGE, GREY = "#1f5fa8", "#c4501b", "#8a8a8a"
+SIZE = (6.4, 4.0)  # inches
+ALPHAS = np.geomspace(1e-4, 0.1, 200)
+
+
+def tradeoff(fast: Classifier, *, ax: Axes | None = None) -> Axes:
+    """What an alpha costs: base models per row at every alpha that the rows held out can certify, and
+    the one that was taken."""
+    evidence, seen = fast.evidence, fast.certificate
+    if evidence is None or seen.confidence is None:
+        raise OptionError(
+            "this classifier has one policy only; optimise with method='auto' and alpha above 0 to "
+            "see what others would cost"
+        )
+    found = []
+    for alpha in ALPHAS:
+        try:
+            k = boldest_that_passes(evidence, float(alpha), seen.confidence)
+        except InfeasibleError:
+            continue
+        found.append((100 * alpha, evidence.mean_models[k]))
+    ax = _axes(ax)
+    share, models = np.array(found).reshape(-1, 2).T
+    ax.step(share, models, where="post", color=BLUE)
+    if not isinstance(seen.alpha, dict):
+        ax.plot(100 * seen.alpha, seen.mean_models, "o", color=ORANGE, zorder=3)
+        _note(
+            ax,
+            f"taken: {seen.mean_models:.1f} of {fast.policy.n_models}\nat alpha {100 * seen.alpha:g}%",
+            (100 * seen.alpha, seen.mean_models),
+        )
+    ax.set(
+        xscale="log",
+        xlabel=f"alpha: decisions that may differ, % ({seen.confidence:g} confidence, log scale)",
+        ylabel="base models per row, on rows held out",
+        title="What fewer changed decisions cost",
+    )
+    ax.set_ylim(0, None)
+    ax.xaxis.set_major_formatter("{x:g}")
+    return ax
+
+
+def survival(fast: Classifier, X: Any, *, ax: Axes | None = None) -> Axes:
+    """The share of the rows X that is still undecided after each base model."""
+    steps, n = _steps(fast, X), fast.policy.n_models
+    undecided = 100 * (1 - np.cumsum(np.bincount(steps, minlength=n + 1)) / len(steps))
+    ax = _axes(ax)
+    evaluated = np.arange(1, n + 1)
+    # Drawn at 0 after the last base model; before it, a row that completes is still undecided.
+    ax.step(evaluated, undecided[1:], where="post", color=BLUE)
+    ax.fill_between(evaluated, undecided[1:], step="post", color=BLUE, alpha=0.12, linewidth=0)
+    ax.set(
+        xscale="log",
+        xlim=(1, n),
+        ylim=(0, 100),
+        xlabel=f"base models evaluated, of {n} (log scale)",
+        ylabel="rows still undecided, %",
+        title=f"How soon {len(steps):,} rows are decided",
+    )
+    ax.set_xticks(_ticks(n), minor=False)
+    ax.minorticks_off()
+    ax.xaxis.set_major_formatter("{x:.0f}")
+    return ax
+
+
+def histogram(fast: Classifier, X: Any, *, bins: int = 50, ax: Axes | None = None) -> Axes:
+    """How many base models each of the rows X takes."""
+    steps, n = _steps(fast, X), fast.policy.n_models
+    width = max(1, round(n / max(1, bins)))
+    ax = _axes(ax)
+    ax.hist(steps, bins=np.arange(0.5, n + width + 0.5, width).tolist(), color=BLUE)
+    ax.set(
+        yscale="log",
+        xlim=(0.5, n + 0.5),
+        ylim=(0.7, None),
+        xlabel="base models that a row takes",
+        ylabel="rows (log scale)",
+        title=f"{steps.mean():.1f} of {n} base models per row",
+    )
+    ax.axvline(steps.mean(), color=ORANGE, linewidth=1.5)
+    _note(ax, f"mean {steps.mean():.1f}", (steps.mean(), ax.get_ylim()[1]), below=True)
+    return ax
+
+
+def thresholds(fast: Classifier, *, ax: Axes | None = None) -> Axes:
+    """Both thresholds on the running sum along the order: outside, a row quits; between, it goes on."""
+    policy = fast.policy
+    step = np.arange(1, policy.n_models + 1)
+    lower, upper = (np.where(np.isfinite(v), v, np.nan) for v in (policy.lower, policy.upper))
+    negative, positive = (str(c) for c in fast.ensemble.classes)
+    ax = _axes(ax)
+    drawn = np.concatenate([lower, upper, [policy.threshold]])
+    low, high = np.nanmin(drawn), np.nanmax(drawn)
+    room = 0.12 * (high - low) or 1.0
+    ax.set_ylim(low - room, high + room)
+    for border, edge, colour, word, label in (
+        (upper, high + room, BLUE, "above", positive),
+        (lower, low - room, ORANGE, "below", negative),
+    ):
+        if np.isfinite(border).any():  # not every step has them
+            width = max(0.5, 300 / policy.n_models)
+            ax.vlines(step, border, edge, color=colour, alpha=0.15, linewidth=width)
+            ax.plot(
+                step, border, ".", color=colour, markersize=4, label=f"{word}: quits as {label}"
+            )
+    ax.axhline(
+        policy.threshold,
+        color=GREY,
+        linewidth=1,
+        linestyle="--",
+        label="the full score's threshold",
+    )
+    ax.set(
+        xlim=(1, policy.n_models),
+        xlabel="base models evaluated, in the policy's order",
+        ylabel="running sum",
+        title="A row quits where its sum is in a coloured part"
+        if policy.quit != "never"
+        else "No row quits early",
+    )
+    ax.legend(framealpha=0.9, edgecolor="none", fontsize="small")
+    return ax
+
+
+def _steps(fast: Classifier, X: Any) -> Any:
+    steps = fast.decide(X).steps
+    if not len(steps):
+        raise InputError("X has no rows; a picture needs some")
+    return steps
+
+
+def _axes(ax: Axes | None) -> Axes:
+    if ax is None:
+        try:
+            from matplotlib import pyplot
+        except ImportError:
+            raise MissingDependencyError(
+                "pictures need matplotlib; install it with: pip install 'qwyc[plot]'"
+            ) from None
+        _, ax = pyplot.subplots(figsize=SIZE, layout="constrained")
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def _note(ax: Axes, text: str, at: tuple[float, float], *, below: bool = False) -> None:
+    ax.annotate(
+        text,
+        at,
+        xytext=(8, -4 if below else 6),
+        textcoords="offset points",
+        color=ORANGE,
+        va="top" if below else "bottom",
+    )
+
+
+def _ticks(n: int) -> list[int]:
+    """1, 2, 5, 10 and so on, and the last."""
+    round_numbers = [m * 10**e for e in range(7) for m in (1, 2, 5)]
+    return [t for t in round_numbers if t < 0.75 * n] + [n]

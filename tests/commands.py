@@ -1,0 +1,42 @@
+"""Commands of `qwyc` inside this process, which starts no other and is quick."""
+
+import contextlib
+import io
+import os
+import signal
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+from qwyc.cli import main
+
+
+def run(*arguments, cwd=None, stdin=b""):
+    """What a command prints, as bytes, and its exit code."""
+    before = (
+        sys.argv,
+        sys.stdin,
+        sys.stdout,
+        sys.stderr,
+        Path.cwd(),
+        signal.getsignal(signal.SIGTERM),
+    )
+    out, err = io.BytesIO(), io.BytesIO()
+    sys.argv = ["qwyc", *map(str, arguments)]
+    sys.stdin = io.TextIOWrapper(io.BytesIO(stdin))
+    sys.stdout, sys.stderr = io.TextIOWrapper(out), io.TextIOWrapper(err)
+    code = 0
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            os.chdir(cwd or before[4])
+        main()
+    except SystemExit as done:
+        code = done.code
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        said = out.getvalue(), err.getvalue()
+        sys.argv, sys.stdin, sys.stdout, sys.stderr = before[:4]
+        os.chdir(before[4])
+        signal.signal(signal.SIGTERM, before[5])
+    return SimpleNamespace(returncode=code or 0, stdout=said[0], stderr=said[1])

@@ -1,0 +1,274 @@
+"""Every command when something is wrong: one line, the documented exit code, nothing half-written."""
+
+import contextlib
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost
+from qwyc.experiments import reproduce
+
+import qwyc
+from commands import run
+from qwyc import demo, outputs
+
+NAMES = list("abcd")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made")
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(5000, 4)), columns=NAMES)
+    model = xgboost.XGBClassifier(n_estimators=40).fit(X[:1000], X["a"][:1000] + X["b"][:1000] > 0)
+    model.save_model(folder / "model.json")
+    X[1000:].to_csv(folder / "rows.csv", index=False)
+    X[1000:].rename(columns={"c": "cc"}).to_csv(folder / "wrong.csv", index=False)
+    X[1000:].assign(c="text").to_csv(folder / "text.csv", index=False)
+    late = X[1000:].astype(object)
+    late.loc[4999, "c"] = "text"
+    late.to_csv(folder / "late.csv", index=False)
+    (folder / "junk.csv").write_bytes(b'"a,b\n\xff\xfe')
+    (folder / "junk.parquet").write_bytes(b"junk")
+    (folder / "junk.arrow").write_bytes(b"junk")
+    (folder / "folder.csv").mkdir()
+    (folder / "junk.qwyc").write_bytes(b"junk")
+    (folder / "model.pkl").write_bytes(b"\x80\x04")
+    qwyc.optimize(model, X[1000:], alpha=0.01, progress=False).save(folder / "m.qwyc")
+    return folder
+
+
+def one_line(done, code=2):
+    text = done.stderr.decode()
+    assert done.returncode == code, text
+    assert text.startswith("qwyc: ")
+    assert text.count("\n") == 1
+    return text
+
+
+DATA = (
+    "missing.csv",
+    "folder.csv",
+    "junk.csv",
+    "junk.parquet",
+    "junk.arrow",
+    "wrong.csv",
+    "text.csv",
+    "late.csv",
+)
+
+
+@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["optimize", "model.json", "DATA", "-o", "OUT"],
+        ["predict", "m.qwyc", "DATA", "-o", "OUT", "--to", "csv"],
+        ["predict", "m.qwyc", "DATA"],
+        ["verify", "m.qwyc", "DATA"],
+        ["bench", "m.qwyc", "DATA"],
+    ],
+    ids=lambda c: f"{c[0]}{len(c)}",
+)
+def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, data):
+    out = tmp_path / "out"
+    done = run(*[{"DATA": data, "OUT": out}.get(part, part) for part in command], cwd=made)
+    message = one_line(done)
+    assert data in message
+    expected = {
+        "missing.csv": "no such file",
+        "folder.csv": "Is a directory",
+        "wrong.csv": "'c', which the model was trained on",
+        "text.csv": "column 'c' must hold numbers, as the model does; it has 'text'",
+        "late.csv": "column 'c' must hold numbers, as the model does; it has 'text'",
+    }
+    assert expected.get(data, f"cannot read {data} as {data.split('.')[1]}") in message
+    assert not list(tmp_path.iterdir())
+    assert done.stdout == b""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["optimize", "missing.json", "rows.csv"], "missing.json: No such file"),
+        (["optimize", "folder.csv", "rows.csv"], "folder.csv: Is a directory"),
+        (["optimize", "rows.csv", "rows.csv"], "not a model file that qwyc knows"),
+        (["optimize", "m.qwyc", "rows.csv"], "is a qwyc classifier, not a model"),
+        (["optimize", "model.pkl", "rows.csv"], "looks like a pickle"),
+        (["optimize", "model.json"], "X is needed"),
+        (["optimize", "model.json", "rows.csv", "--alpha", "much"], "alpha must be a number"),
+        (["optimize", "model.json", "rows.csv", "--alpha", "0.0001"], "needs at least 30,156 rows"),
+        (["optimize", "model.json", "rows.csv", "--groups", "who"], "no column 'who'"),
+        (["optimize", "model.json", "rows.csv", "--costs", "none.txt"], "cannot read none.txt"),
+        (["optimize", "model.json", "rows.csv", "--costs", "rows.csv"], "must hold numbers only"),
+        (["optimize", "model.json", "rows.csv", "--threshold", "p=2"], "a probability is above 0"),
+        (
+            ["optimize", "model.json", "rows.csv", "--threshold", "high"],
+            "threshold must be a score",
+        ),
+        (["optimize", "model.json", "rows.csv", "--quit", "never"], "'never'"),
+        (["optimize", "model.json", "rows.csv", "-o", "none/m.qwyc"], "there is no folder none"),
+        (["optimize", "model.json", "rows.csv", "-o", "/dev/full"], "it is a device"),
+        (["predict", "missing.qwyc", "rows.csv"], "missing.qwyc: No such file"),
+        (["predict", "model.json", "rows.csv"], "model.json: not a qwyc file"),
+        (["predict", "m.qwyc", "rows.csv", "--keep", "who"], "has no column 'who' to keep"),
+        (["predict", "m.qwyc", "rows.csv", "--keep", "label"], "rename it in the data"),
+        (["predict", "m.qwyc", "rows.csv", "-o", "none/out.csv"], "there is no folder none"),
+        (["predict", "m.qwyc", "rows.csv", "-o", "out.xlsx"], "say which it is with --to"),
+        (["predict", "m.qwyc", "rows.csv", "-o", "folder.csv"], "it is a folder"),
+        (["predict", "m.qwyc", "rows.csv", "-o", "/dev/full"], "cannot write /dev/full: No space"),
+        (["verify", "junk.qwyc", "rows.csv"], "not a qwyc file"),
+        (["verify", "m.qwyc", "rows.csv", "--alpha", "2"], "alpha is a share"),
+        (["inspect", "missing.qwyc"], "missing.qwyc: No such file"),
+        (["inspect", "folder.csv"], "folder.csv: Is a directory"),
+        (["inspect", "rows.csv"], "not a qwyc file"),
+        (["bench", "m.qwyc", "rows.csv", "--model", "missing.json"], "missing.json"),
+        (["bench", "m.qwyc", "rows.csv", "--seconds", "0"], "seconds"),
+        (["demo", "-o", "/dev/full"], "it is a device"),
+        (["reproduce", "adult", "-o", "rows.csv"], "cannot write into rows.csv"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_everything_else_that_can_be_wrong(made, arguments, message):
+    before = sorted(made.iterdir())
+    assert message in one_line(run(*arguments, cwd=made))
+    assert sorted(made.iterdir()) == before
+
+
+@contextlib.contextmanager
+def full_disk():
+    """No file may grow past a few bytes, as on a disk that is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("out", ["out.csv", "out.parquet", "out.arrow"])
+def test_a_full_disk_leaves_what_was_there(made, tmp_path, out):
+    (tmp_path / out).write_text("old")
+    with full_disk():
+        done = run("predict", made / "m.qwyc", made / "rows.csv", "-o", tmp_path / out)
+    assert f"cannot write {tmp_path / out}: File too large" in one_line(done)
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(out, "old")]
+
+
+def test_a_full_disk_for_classifiers_and_pictures(made, tmp_path, monkeypatch):
+    with full_disk():
+        done = run(
+            "optimize", made / "model.json", made / "rows.csv", "--alpha", "0.01", cwd=tmp_path
+        )
+    assert "model.qwyc: File too large" in one_line(done)
+    monkeypatch.setattr(demo, "TREES", 8)
+    monkeypatch.setattr(demo, "REPEATS", 1)
+    with full_disk():
+        assert "File too large" in one_line(run("demo", "--json", cwd=tmp_path))
+    with full_disk(), pytest.raises(qwyc.ArtifactError, match="cannot write into"):
+        reproduce.write(tmp_path, {"points.csv": b"x" * 99})
+    with full_disk(), pytest.raises(qwyc.ArtifactError), outputs.output(tmp_path / "p.png") as file:
+        file.write(b"x" * 99)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["inspect", "m.qwyc"],
+        ["predict", "m.qwyc", "rows.csv"],
+        ["verify", "m.qwyc", "rows.csv", "--json"],
+    ],
+    ids=lambda c: c[0],
+)
+def test_a_full_disk_behind_standard_output(made, command):
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(started(command), cwd=made, stdout=full, stderr=subprocess.PIPE)
+    assert one_line(done) == "qwyc: cannot write standard output: No space left on device\n"
+
+
+def started(command):
+    return [sys.executable, "-c", "from qwyc.cli import main; main()", *command]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["predict", "MODEL", "-", "-o", "out.csv"],
+        ["optimize", "SOURCE", "-", "-o", "out.qwyc"],
+        ["verify", "MODEL", "-"],
+        ["bench", "MODEL", "-"],
+    ],
+    ids=lambda c: c[0],
+)
+def test_ctrl_c_while_a_pipe_is_waited_for(made, tmp_path, command):
+    names = {"MODEL": str(made / "m.qwyc"), "SOURCE": str(made / "model.json")}
+    process = subprocess.Popen(
+        started([names.get(part, part) for part in command]),
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    header, rows = (made / "rows.csv").read_bytes().split(b"\n", 1)
+    process.stdin.write(header + b"\n" + rows * 80)  # more than a pipe holds: it is being read
+    process.stdin.flush()
+    if command[0] == "predict":
+        until(lambda: list(tmp_path.iterdir()))  # it has begun to write
+    process.send_signal(signal.SIGINT)
+    error = process.stderr.read()
+    assert process.wait(60) == 130
+    assert error == b"qwyc: interrupted\n"
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", [["demo"], ["reproduce", "adult"]], ids=lambda c: c[0])
+def test_ctrl_c_in_the_middle_of_work(tmp_path, command):
+    process = subprocess.Popen(
+        started(command), cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    until(lambda: "libxgboost" in Path(f"/proc/{process.pid}/maps").read_text())
+    time.sleep(1)  # past importing it, which has handlers of its own
+    process.send_signal(signal.SIGINT)
+    error = process.stderr.read()
+    assert process.wait(60) == 130, error
+    assert error == b"qwyc: interrupted\n"
+    assert not list(tmp_path.iterdir())
+
+
+def test_ctrl_c_in_a_command_that_is_over_at_once(made, monkeypatch):
+    def interrupted(path):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(qwyc, "load", interrupted)
+    assert one_line(run("inspect", made / "m.qwyc"), 130) == "qwyc: interrupted\n"
+
+
+def test_a_polite_kill_cleans_up_too(made, tmp_path):
+    process = subprocess.Popen(
+        started(["predict", str(made / "m.qwyc"), "-", "-o", "out.csv"]),
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    header, rows = (made / "rows.csv").read_bytes().split(b"\n", 1)
+    process.stdin.write(header + b"\n" + rows * 80)
+    process.stdin.flush()
+    until(lambda: list(tmp_path.iterdir()))
+    os.kill(process.pid, signal.SIGTERM)
+    process.stderr.read()
+    assert process.wait(60) == 128 + signal.SIGTERM
+    assert not list(tmp_path.iterdir())
+
+
+def until(condition):
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
