@@ -197,18 +197,23 @@ void bind_forest_methods(nb::class_<AnyForest>& cls) {
 class OneRow {
   public:
     OneRow(const AnyQuitter& quitter, nb::object negative, nb::object positive,
-           nb::object otherwise, bool finite_only)
+           nb::object otherwise, nb::object plain_row, bool finite_only)
         : quitter_(quitter),
           label_{std::move(negative), std::move(positive)},
           otherwise_(std::move(otherwise)),
+          plain_row_(std::move(plain_row)),
           finite_only_(finite_only) {}
 
     nb::object predict(nb::handle row) const {
         Py_buffer view;
-        if (PyObject_CheckBuffer(row.ptr()) &&
+        // Subclasses, such as masked arrays, may mean more than their numbers say.
+        if (row.type().is(plain_row_) &&
             PyObject_GetBuffer(row.ptr(), &view, PyBUF_FORMAT | PyBUF_ND) == 0) {
-            const bool fits = view.ndim == 1 && view.shape[0] == quitter_.n_features;
-            const char type = fits && view.format && view.format[1] == 0 ? view.format[0] : 0;
+            const bool fits = view.ndim == 1 && view.shape[0] == quitter_.n_features &&
+                              view.itemsize != 0 &&
+                              reinterpret_cast<uintptr_t>(view.buf) % view.itemsize == 0;
+            const char* format = fits && view.format ? view.format : "";
+            const char type = format[0] != 0 && format[1] == 0 ? format[0] : 0;
             int positive = -1;
             if (type == 'f') positive = decide(static_cast<const float*>(view.buf));
             if (type == 'd') positive = decide(static_cast<const double*>(view.buf));
@@ -226,13 +231,16 @@ class OneRow {
 #endif
         if (!nb::inst_ready(self)) return 0;
         const OneRow* one = nb::inst_ptr<OneRow>(self);
-        for (const nb::object* held : {&one->label_[0], &one->label_[1], &one->otherwise_})
+        for (const nb::object* held :
+             {&one->label_[0], &one->label_[1], &one->otherwise_, &one->plain_row_})
             Py_VISIT(held->ptr());
         return 0;
     }
     static int clear(PyObject* self) {
         OneRow* one = nb::inst_ptr<OneRow>(self);
-        for (nb::object* held : {&one->label_[0], &one->label_[1], &one->otherwise_}) held->reset();
+        for (nb::object* held :
+             {&one->label_[0], &one->label_[1], &one->otherwise_, &one->plain_row_})
+            held->reset();
         return 0;
     }
 
@@ -240,9 +248,8 @@ class OneRow {
     // 1 or 0; -1 where the row holds what must be looked at.
     template <class In>
     int decide(const In* row) const {
-        if (finite_only_)
-            for (int64_t j = 0; j < quitter_.n_features; ++j)
-                if (!std::isfinite(row[j])) return -1;
+        const PlainFloats plain;
+        if (finite_only_ && !all_finite(row)) return -1;
         uint8_t positive = 0;
         int32_t steps = 0;
         double score = 0;
@@ -259,10 +266,22 @@ class OneRow {
         return positive;
     }
 
+    // As the model reads them: a double may be too large for its float.
+    template <class In>
+    bool all_finite(const In* row) const {
+        return std::visit(
+            [&]<class Real>(const AnyQuitter::Pointer<Real>&) {
+                for (int64_t j = 0; j < quitter_.n_features; ++j)
+                    if (!std::isfinite(static_cast<Real>(row[j]))) return false;
+                return true;
+            },
+            quitter_.held);
+    }
+
     static constexpr int32_t kHeld = 32;  // steps, less than letting go of the GIL would take
 
     AnyQuitter quitter_;
-    nb::object label_[2], otherwise_;
+    nb::object label_[2], otherwise_, plain_row_;
     bool finite_only_;
 };
 
@@ -311,8 +330,8 @@ void bind_forest(nb::module_& m) {
                                   {Py_tp_clear, reinterpret_cast<void*>(OneRow::clear)},
                                   {0, nullptr}};
     nb::class_<OneRow>(m, "OneRow", nb::type_slots(slots), "Decides one row at a time.")
-        .def(nb::init<const AnyQuitter&, nb::object, nb::object, nb::object, bool>(), "quitter"_a,
-             "negative"_a, "positive"_a, "otherwise"_a, "finite_only"_a)
+        .def(nb::init<const AnyQuitter&, nb::object, nb::object, nb::object, nb::object, bool>(),
+             "quitter"_a, "negative"_a, "positive"_a, "otherwise"_a, "plain_row"_a, "finite_only"_a)
         .def("predict", &OneRow::predict, "row"_a, "The class of one row, (n_features,).");
 }
 

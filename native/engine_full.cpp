@@ -159,6 +159,7 @@ void FullEngine<Real>::score(const In* rows, int64_t n, float* values, double* f
                              std::string_view isa) const {
     const Kernels& chosen = kernels(isa);
     if (n <= kFew && !values) {
+        const PlainFloats plain;
         for (int64_t i = 0; i < n; ++i) full[i] = score_one(rows + i * forest().n_features());
         return;
     }

@@ -244,14 +244,21 @@ template <class Real>
 template <class In>
 void QuitEngine<Real>::decide(const In* rows, int64_t n, const DecisionsOut& out, int threads,
                               std::string_view isa) const {
+    const Kernels& chosen = kernels(isa);
+    if (last_ == 0) {  // never quits: full scores decide
+        full_.score(rows, n, nullptr, out.score, threads, isa);
+        for (int64_t i = 0; i < n; ++i) out.positive[i] = out.score[i] >= policy_.threshold;
+        std::fill_n(out.steps, n, plan_.n_steps());
+        return;
+    }
     if (n <= kFew) {
+        const PlainFloats plain;
         const int64_t width = plan_.forest->n_features();
         for (int64_t i = 0; i < n; ++i)
             walk_on(start_one(), rows + i * width,
                     {out.positive + i, out.steps + i, out.score + i});
         return;
     }
-    const Kernels& chosen = kernels(isa);
     const auto n_columns = static_cast<int64_t>(plan_.columns.size());
     const int64_t fits = kBlockBytes / std::max<int64_t>(n_columns, 1) / kChunk * kChunk;
     const int64_t share = (n / std::max(threads, 1) / kChunk + 1) * kChunk;  // work for all
@@ -259,9 +266,10 @@ void QuitEngine<Real>::decide(const In* rows, int64_t n, const DecisionsOut& out
                                     std::clamp<int64_t>(fits, kChunk, kMostBlock)});
     Worker<In> worker(*this, chosen, rows, static_cast<int32_t>(block), out);
     // The first blocks show how many rows reach each step; the rest is cut accordingly.
-    const int64_t shown = n >= 8 * kShown ? std::min<int64_t>(block, kShown) : 0;
+    const int64_t shown = n >= 4 * kShown ? std::min<int64_t>(block, kShown) : 0;
     std::vector<Segment> fitted;
     if (shown > 0) {
+        const PlainFloats plain;
         worker.run(guess_, 0, static_cast<int32_t>(shown));
         std::vector<double> survival(plan_.n_steps() + 1, 0.0);
         for (int64_t i = 0; i < shown; ++i) survival[out.steps[i] - 1] += 1;

@@ -9,8 +9,9 @@ namespace qwyc::portable {
 #define QWYC_ISA "portable"
 #define QWYC_LANES 16
 
-typedef int8_t Bytes __attribute__((vector_size(QWYC_LANES)));
-using Mask = Bytes;  // -1 or 0
+typedef uint8_t Bytes __attribute__((vector_size(QWYC_LANES)));
+typedef int8_t Signed __attribute__((vector_size(QWYC_LANES)));
+using Mask = Bytes;  // 255 or 0
 using Set = const uint8_t*;
 
 inline Bytes load(const uint8_t* from) {
@@ -22,10 +23,10 @@ inline void store(uint8_t* to, Bytes bytes) {
     std::memcpy(to, &bytes, sizeof bytes);
 }
 inline Bytes set1(uint8_t value) {
-    return Bytes{} + static_cast<int8_t>(value);
+    return Bytes{} + value;
 }
 inline Mask greater(Bytes codes, Bytes rank) {
-    return codes > rank;
+    return reinterpret_cast<Mask>(reinterpret_cast<Signed>(codes) > reinterpret_cast<Signed>(rank));
 }
 inline Set load_set(const uint8_t* set) {
     return set;
@@ -33,8 +34,8 @@ inline Set load_set(const uint8_t* set) {
 inline Mask in_set(Bytes codes, Set set) {
     Mask mask{};
     for (int i = 0; i < QWYC_LANES; ++i) {
-        const int code = codes[i] + 128;
-        mask[i] = set[code / 8] >> code % 8 & 1 ? -1 : 0;
+        const int code = codes[i] ^ 128;  // codes are stored less 128
+        mask[i] = set[code / 8] >> code % 8 & 1 ? 255 : 0;
     }
     return mask;
 }
@@ -42,7 +43,7 @@ inline Bytes add_where(Bytes number, Mask mask, Bytes left) {
     return number + (mask & left);
 }
 inline Bytes add_where_at(Bytes number, Mask mask, Bytes first, Bytes left) {
-    return number + (mask & (number == first) & left);
+    return number + (mask & reinterpret_cast<Mask>(number == first) & left);
 }
 
 inline void look_up_word(const float* table, int32_t, const uint8_t* number, float* out) {

@@ -11,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "float_mode.hpp"
+
 namespace qwyc {
 
 // Calls body(begin, end) for consecutive chunks of [0, n). Every thread, the caller's included,
@@ -24,6 +26,7 @@ void parallel_for(int64_t n, int64_t chunk, int threads, const Body& body) {
     std::exception_ptr error;
     std::mutex error_mutex;
     auto work = [&] {
+        const PlainFloats plain;
         try {
             Body mine = body;
             for (int64_t i = next++; i < chunks; i = next++)

@@ -8,6 +8,8 @@
 #include <map>
 #include <tuple>
 
+#include "float_mode.hpp"
+
 namespace qwyc {
 
 namespace {
@@ -99,7 +101,9 @@ struct Builder {
             if (is_small(tree))
                 each_node(tree, [&](int32_t i, const Node<Real>& node) {
                     if (!(node.flags & kCategorical)) return;
-                    const auto words = forest.category_words(i);
+                    // Codes from 2^24 on are in no set.
+                    auto words = forest.category_words(i);
+                    words = words.first(std::min<size_t>(words.size(), (1 << 24) / 32));
                     sets[node.feature].emplace_back(words.begin(), words.end());
                 });
         std::vector<bool> too_many(forest.n_features(), false);
@@ -109,19 +113,30 @@ struct Builder {
             size_t words = 0;
             for (const Set& set : of_feature) words = std::max(words, set.size());
             const auto n_codes = static_cast<int32_t>(32 * words);
+            // Each set splits the classes that it holds in part; only its own codes are looked at.
             std::vector<int32_t> cls(n_codes + 1, 0);  // the last is "in no set"
-            int32_t n_classes = 1;
+            std::vector<int32_t> size{n_codes + 1}, held, renamed;
             for (const Set& set : of_feature) {
-                std::map<std::pair<int32_t, bool>, int32_t> refined;
-                for (int32_t code = 0; code <= n_codes; ++code) {
-                    const bool in = static_cast<size_t>(code / 32) < set.size() &&
-                                    (set[code / 32] >> (code % 32) & 1);
-                    const auto next = static_cast<int32_t>(refined.size());
-                    cls[code] = refined.try_emplace({cls[code], in}, next).first->second;
-                }
-                n_classes = static_cast<int32_t>(refined.size());
-                if (n_classes > kNoClass) break;
+                const auto each_code = [&](auto visit) {
+                    for (size_t word = 0; word < set.size(); ++word)
+                        for (uint32_t bits = set[word]; bits != 0; bits &= bits - 1)
+                            visit(static_cast<int32_t>(32 * word + std::countr_zero(bits)));
+                };
+                held.assign(size.size(), 0);
+                each_code([&](int32_t code) { ++held[cls[code]]; });
+                renamed.assign(size.size(), -1);
+                for (size_t c = 0, known = renamed.size(); c < known; ++c)
+                    if (held[c] > 0 && held[c] < size[c]) {
+                        renamed[c] = static_cast<int32_t>(size.size());
+                        size.push_back(held[c]);
+                        size[c] -= held[c];
+                    }
+                each_code([&](int32_t code) {
+                    if (renamed[cls[code]] >= 0) cls[code] = renamed[cls[code]];
+                });
+                if (size.size() > kNoClass) break;
             }
+            const auto n_classes = static_cast<int32_t>(size.size());
             if (n_classes > kNoClass) {
                 too_many[feature] = true;
                 continue;
@@ -309,6 +324,7 @@ struct Builder {
 template <class Real>
 Plan<Real>::Plan(const Forest<Real>& trees, std::span<const int32_t> steps)
     : forest(&trees), order(steps.begin(), steps.end()) {
+    const PlainFloats plain;
     Builder<Real>{*this, trees, {}, {}, {}}.build();
 }
 

@@ -1,8 +1,10 @@
 """The engine's kernels against the oracle: every instruction set, both ways to hold rows, and every
 kind of tree that is laid out in a way of its own."""
 
+import array
 import gc
 import pickle
+import platform
 import sys
 import threading
 import weakref
@@ -191,6 +193,63 @@ def test_categories_fit_a_byte_or_are_walked(n_codes):
     assert_every_isa_is_right(ensemble, rows)
 
 
+@pytest.mark.parametrize("value", [-0.5, 0.0, 3.0, 2.0**24 + 7, np.nan])
+@pytest.mark.parametrize("codes", [[], [0], [3], [40]])
+def test_categories_that_are_in_no_set(codes, value):
+    flags = int(NodeFlag.CATEGORICAL | NodeFlag.IN_SET_LEFT)
+    roots = [(0, 0.0, flags, codes, None, None), (1, 0.0, flags, [1], None, None)]
+    for dtype in ("float32", "float64"):
+        ensemble = ensemble_of(roots, n_features=2, dtype=dtype, truncates=True)
+        assert_every_isa_is_right(ensemble, np.full((70, 2), value))
+
+
+def test_many_categories_are_laid_out_in_no_time():
+    # Only the codes in a set are looked at, not all below the highest one.
+    rng = np.random.default_rng(0)
+    flags = int(NodeFlag.CATEGORICAL | NodeFlag.IN_SET_LEFT)
+    few = [sorted(rng.choice(9, 4, replace=False).tolist()) for _ in range(60)]
+    roots = [(0, 0.0, flags, [*codes, 2**20], None, None) for codes in few]
+    ensemble = ensemble_of(roots, n_features=1)
+    rows = np.array([[0.0], [3.0], [2.0**20], [2.0**20 + 1], [8.0], [9.0], [1e6], [5.0]])
+    assert_every_isa_is_right(ensemble, rows)
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="sets a register of x86")
+def test_a_thread_that_takes_denormals_for_zero_gets_the_same_answers():
+    # A threshold of 0 in "x <= 0" is a cut at the smallest number above 0.
+    roots = [(0, 0.0, 0, [], None, None), (0, 1e-40, 0, [], None, None)]
+    ensemble = ensemble_of(roots, n_features=1)
+    rows = np.array([[0.0], [-0.0], [1e-45], [2e-40], [-1e-40]] * 4, dtype=np.float32)
+    policy = qwyc.fit_policy(ensemble.scores(rows), alpha=0.0).without_quitting()
+    fast = qwyc.Classifier(ensemble, policy, None)
+    expected = fast.score_full(rows)
+    one = [fast.predict_one(row) for row in rows]
+    code = (
+        "import ctypes, mmap\n"
+        "page = mmap.mmap(-1, 4096, prot=7)\n"
+        # stmxcsr [rdi]; or dword [rdi], 0x8040; ldmxcsr [rdi]; ret
+        "page.write(bytes.fromhex('0fae1f810f408000000fae17c3'))\n"
+        "at = ctypes.addressof(ctypes.c_char.from_buffer(page))\n"
+        "word = ctypes.c_uint32()\n"
+        "ctypes.CFUNCTYPE(None, ctypes.c_void_p)(at)(ctypes.addressof(word))\n"
+    )
+    found = {}
+
+    def work():
+        exec(code, {})
+        found["zero"] = bool(np.float32(1e-45) * np.float32(1) == 0)
+        again = replace(ensemble)  # laid out anew, in this mode
+        found["full"] = again.score_full(rows, threads=1)
+        found["one"] = [fast.predict_one(row) for row in rows]
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found["zero"], "the register was not set"
+    np.testing.assert_array_equal(found["full"], expected)
+    assert found["one"] == one
+
+
 def test_a_policy_that_never_quits_gives_full_scores():
     ensemble = random_ensemble(8)
     rows = random_rows(8, ensemble)
@@ -206,7 +265,8 @@ def test_a_policy_that_never_quits_gives_full_scores():
 
 
 def classifier(seed=0, **inputs):
-    ensemble = with_inputs(random_ensemble(seed, n_trees=40), **inputs)
+    dtype = inputs.get("dtype")
+    ensemble = with_inputs(random_ensemble(seed, n_trees=40, dtype=dtype), **inputs)
     rows = random_rows(seed, ensemble)
     if not ensemble.inputs.accepts_missing:
         rows = np.nan_to_num(rows)
@@ -237,6 +297,24 @@ def test_one_row_of_integers_of_another_shape_or_of_something_else():
         fast.predict_one("12345")
     with pytest.raises(InputError, match="must hold numbers"):
         fast.predict_one(["a", 1.0, 2.0, 3.0, 4.0])
+
+
+def test_one_row_in_other_containers():
+    fast, rows = classifier()
+    row = rows[0].astype(np.float64)
+    row[:] = [0.5, 1.0, 2.0, -1.0, 3.0]
+    expected = fast.predict(row[np.newaxis]).tolist()[0]
+    assert fast.predict_one(array.array("d", row)) == expected
+    assert fast.predict_one(memoryview(row)) == expected
+    assert fast.predict_one(range(5)) == fast.predict([list(range(5))]).tolist()[0]
+    masked = np.ma.masked_array(rows, mask=np.arange(rows.size).reshape(rows.shape) % 3 == 0)
+    assert [fast.predict_one(row) for row in masked] == fast.predict(masked).tolist()
+
+
+def test_one_row_past_float32_is_refused_where_infinity_is():
+    fast, _ = classifier(dtype="float32", accepts_missing=False, accepts_infinity=False)
+    with pytest.raises(InputError, match="past float32"):
+        fast.predict_one(np.array([1e300, 0, 0, 0, 0]))
 
 
 def test_one_row_is_refused_as_many_are():

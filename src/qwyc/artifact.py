@@ -32,6 +32,7 @@ from qwyc.header import (
     inputs_from_json,
     inputs_to_json,
     number,
+    one_of,
     text,
     whole,
 )
@@ -107,7 +108,7 @@ def write(path: str | os.PathLike[str], parts: Parts) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> Parts:
-    """Read a file. It is mapped into memory, not copied; a mapping outlives the file's replacement."""
+    """Read a file, which is mapped into memory while it is looked at."""
     try:
         with open(_file_path(path), "rb") as file:
             if os.fstat(file.fileno()).st_size == 0:
@@ -194,7 +195,7 @@ def from_bytes(content: bytes | mmap.mmap) -> Parts:
 
 
 def _tensors(content: bytes | mmap.mmap) -> dict[str, npt.NDArray[Any]]:
-    """The file's tensors as views of its content, which is kept open as long as one of them is."""
+    """The file's tensors, copied: what is checked must not change when the file does."""
     size = int.from_bytes(content[:8], "little")
     view = memoryview(content)[8 + size :]
     tensors = {}
@@ -206,7 +207,7 @@ def _tensors(content: bytes | mmap.mmap) -> dict[str, npt.NDArray[Any]]:
             begin, end = (count(at) for at in facts["data_offsets"])
             if end > len(view) or end - begin != math.prod(shape) * dtype.itemsize:
                 raise ValueError(f"tensor {name} does not fit the file")
-            tensors[name] = np.frombuffer(view[begin:end], dtype).reshape(shape)
+            tensors[name] = np.frombuffer(view[begin:end], dtype).reshape(shape).copy()
     except (ValueError, KeyError, TypeError, AttributeError, ArtifactError) as error:
         raise ArtifactError(f"the file is damaged: {error}") from None
     return tensors
@@ -261,9 +262,9 @@ def _build(body: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> Parts:
         threshold=number(body["threshold"]),
         classes=classes_from_json(body["classes"]),
         link=Link(
-            kind=text(body["link"]["kind"]),
+            kind=one_of(body["link"]["kind"], "logistic", "identity", "none"),
             scale=number(body["link"]["scale"]),
-            dtype=text(body["link"]["dtype"]),
+            dtype=one_of(body["link"]["dtype"], "float32", "float64"),
         ),
         source=Source(**{f.name: text(body["source"][f.name]) for f in fields(Source)}),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -41,9 +41,6 @@ class Classifier:
     certificate: Certificate
     path: Path | None = None  # the family that the policy was taken from, where there is one
     evidence: Evidence | None = None  # what its members did on rows held out
-    quits: bool = (
-        True  # False: every row is evaluated in full, since that was measured to be faster
-    )
     speed: Speed | None = None  # as measured by `optimize`; files do not keep it
 
     def __post_init__(self) -> None:
@@ -89,7 +86,9 @@ class Classifier:
             return otherwise
         finite_only = not (inputs.accepts_missing and inputs.accepts_infinity)
         # The bound method itself: fewer steps from Python to the engine than a callable object.
-        return _native.OneRow(self._quitter, negative, positive, otherwise, finite_only).predict
+        return _native.OneRow(
+            self._quitter, negative, positive, otherwise, np.ndarray, finite_only
+        ).predict
 
     @cached_property
     def _quitter(self) -> _native.Quitter:
@@ -106,7 +105,8 @@ class Classifier:
         """The same classifier for another alpha (and confidence), without fitting anything again.
 
         The policy is taken from the path by the rows that were held out; each such choice is valid by
-        itself, so do not try many and keep the one you like best."""
+        itself, so do not try many and keep the one you like best. Whether quitting pays is not measured
+        again: it is a policy that quits early wherever one is certified."""
         if self.path is None or self.evidence is None:
             raise OptionError(
                 "this classifier has one policy only; optimise with method='auto' to be able to "
@@ -182,10 +182,10 @@ def _as_table(row: Any) -> Any:
     """One row as a table of one row."""
     if isinstance(row, np.ndarray) and row.ndim == 1:
         return row[np.newaxis]
-    if isinstance(row, (list, tuple)):
-        return [row]
+    if isinstance(row, Sequence) and not isinstance(row, (str, bytes)):
+        return [list(row)]
     raise InputError(
-        "a row must be a one-dimensional NumPy array, a list or a tuple of its values; got "
+        "a row must be a one-dimensional NumPy array or a sequence of its values; got "
         + (f"an array of shape {row.shape}" if isinstance(row, np.ndarray) else type(row).__name__)
     )
 

@@ -15,10 +15,12 @@ from qwyc.errors import ArtifactError
 
 def certificate_from_json(facts: dict[str, Any]) -> Certificate:
     """A certificate."""
-    how = text(facts["how"])
-    if how not in ("held-out", "in-sample", "proven"):
-        raise ArtifactError(f"unknown kind of certificate: {how!r}")
+    how = one_of(facts["how"], "held-out", "in-sample", "proven")
     confidence, bound = facts["confidence"], facts["upper_bound"]
+    if confidence is not None and not 0 < number(confidence) < 1:
+        raise ArtifactError(f"confidence must be between 0 and 1, got {confidence!r}")
+    if number(facts["full_cost"]) <= 0 or number(facts["mean_models"]) < 0:
+        raise ArtifactError("costs and base models per row must be positive")
     return Certificate(
         alpha=check_budget(facts["alpha"]),
         confidence=None if confidence is None and how != "held-out" else number(confidence),
@@ -109,8 +111,8 @@ def number(value: Any, *, finite: bool = True) -> float:
 
 def count(value: Any) -> int:
     """A whole number that is not negative."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ArtifactError(f"expected a count, got {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**62:
+        raise ArtifactError(f"expected a count, got {value!r}"[:100])
     return value
 
 
@@ -119,6 +121,13 @@ def whole(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise ArtifactError(f"expected a whole number, got {value!r}")
     return value
+
+
+def one_of(value: Any, *known: str) -> str:
+    """One of some words."""
+    if value not in known:
+        raise ArtifactError(f"expected one of {', '.join(known)}; got {value!r}")
+    return text(value)
 
 
 def text(value: Any) -> str:

@@ -82,7 +82,9 @@ def optimize(
     method : "auto" as above. "joint" and "natural" are the published procedure, Algorithm 1, and
         Algorithm 2 along the model's own order: fitted on all of X, and alpha holds on X only.
     groups : a label per row; rows of one group are never on both sides of the split.
-    seed : of everything random; the same inputs and seed give the same classifier.
+    seed : of everything random; the same inputs and seed give the same classifier. (But for one choice
+        that is measured: rows do not quit early where evaluating all in full takes less than 0.8 of
+        the time on this machine.)
     max_rows : draw this many rows of X at random where it has more. Optimising holds 6 bytes of memory
         for each row and base model; it says so, and stops, before it starts what does not fit.
     threads : None is every core.

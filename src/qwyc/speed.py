@@ -44,10 +44,10 @@ def measure(ensemble: Ensemble, policy: Policy, X: Any) -> Speed | None:
     if row_count(X) < FEWEST_ROWS:
         return None
     rows = ensemble.matrix(take(X, np.arange(min(row_count(X), ROWS))))
-    quitter = ensemble.quitter(policy)
+    quitting, never = ensemble.quitter(policy), ensemble.quitter(policy.without_quitting())
     ways: tuple[Callable[[], object], ...] = (
-        lambda: quitter.decide(rows, 1),
-        lambda: ensemble.native.score_full(rows, 1),
+        lambda: quitting.decide(rows, 1),
+        lambda: never.decide(rows, 1),
     )
     best = [np.inf, np.inf]
     for _ in range(ROUNDS):
