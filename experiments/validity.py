@@ -86,15 +86,16 @@ def main() -> None:
     console = Console(width=100)
     started = time.perf_counter()
 
-    truth = qwyc.ScoreMatrix.from_array(world(np.random.default_rng(10**6), 200_000))
-    delivered = repeat(
-        lambda seed, n: world(np.random.default_rng(seed), n),
-        truth,
-        12,
-        options.rows,
-        options.repetitions,
-    )
-    show(f"Known truth, {options.rows:,} rows a time", delivered, console)
+    if options.repetitions:
+        truth = qwyc.ScoreMatrix.from_array(world(np.random.default_rng(10**6), 200_000))
+        delivered = repeat(
+            lambda seed, n: world(np.random.default_rng(seed), n),
+            truth,
+            12,
+            options.rows,
+            options.repetitions,
+        )
+        show(f"Known truth, {options.rows:,} rows a time", delivered, console)
 
     if options.real or options.tight:
         X, y = covertype()
