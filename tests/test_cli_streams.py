@@ -1,7 +1,9 @@
 """`qwyc optimize` and `qwyc predict` on files and pipes: the answers are the in-memory ones."""
 
+import contextlib
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -257,3 +259,25 @@ def test_the_answer_may_replace_a_file_but_not_the_one_being_read(folder, tmp_pa
     assert old.stat().st_mode & 0o777 == 0o640
     assert Path("/dev/null").exists()
     assert run("predict", folder / "m.qwyc", rows, "-o", "/dev/null", "--to", "csv").returncode == 0
+
+
+def test_progress_is_shown_on_terminals_only(folder):
+    """Standard error is a terminal here; elsewhere all other tests see nothing on it."""
+    terminal, other = os.openpty()
+    command = [sys.executable, "-c", "from qwyc.cli import main; main()"]
+    done = subprocess.run(
+        [*command, "predict", "m.qwyc", "new.csv", "-o", os.devnull, "--to", "csv"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=other,
+    )
+    os.close(other)
+    shown = b""
+    with contextlib.suppress(OSError):  # the end of it
+        while part := os.read(terminal, 4096):
+            shown += part
+    os.close(terminal)
+    assert done.stdout == b""
+    assert b"Reading new.csv" in shown
+    assert b"left" in shown
+    assert b"3,000 rows in" in shown

@@ -66,8 +66,10 @@ def test_thresholds_are_the_policys(made):
 def test_tradeoff_falls_and_marks_what_was_taken(made):
     fast, _, model = made
     ax = qwyc.plot.tradeoff(fast)
-    models = ax.lines[0].get_ydata()
-    assert (np.diff(models) <= 0).all()
+    shares, models = ax.lines[0].get_xdata(), ax.lines[0].get_ydata()
+    assert models[0] > models[-1]
+    for i in (0, 20, -1):
+        assert models[i] == fast.at(alpha=shares[i] / 100).certificate.mean_models
     assert ax.lines[1].get_xydata().tolist() == [[1.0, fast.certificate.mean_models]]
     with pytest.raises(qwyc.OptionError, match="one policy only"):
         qwyc.plot.tradeoff(qwyc.optimize(model, alpha=0))

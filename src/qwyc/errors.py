@@ -33,7 +33,7 @@ class CapacityError(QwycError, MemoryError):
 
 
 class ArtifactError(QwycError, OSError):
-    """A `.qwyc` file that cannot be read or written."""
+    """A `.qwyc` file that cannot be read, or any file that cannot be written."""
 
 
 class MissingDependencyError(QwycError, ImportError):

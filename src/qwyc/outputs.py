@@ -73,16 +73,14 @@ class TableWriter:
 
     def __init__(self, file: BinaryIO, kind: str, schema: Any, *, pipe: bool = False) -> None:
         import pyarrow
-        from pyarrow import csv as arrow_csv
         from pyarrow import ipc, parquet
 
         self._sink = pyarrow.PythonFile(file, mode="w")
+        self._writer: Any = None  # CSV has none
         if kind == "csv":
             header = io.StringIO()
             csv.writer(header, lineterminator="\n").writerow(schema.names)
             file.write(header.getvalue().encode())
-            options = arrow_csv.WriteOptions(include_header=False)
-            self._writer = arrow_csv.CSVWriter(self._sink, schema, write_options=options)
         elif kind == "parquet":
             self._writer = parquet.ParquetWriter(self._sink, schema)
         else:
@@ -91,8 +89,34 @@ class TableWriter:
 
     def write(self, batch: Any) -> None:
         """Append rows."""
-        self._writer.write_batch(batch)
+        if self._writer is None:
+            _write_csv(batch, self._sink)
+        else:
+            self._writer.write_batch(batch)
 
     def close(self) -> None:
         """Write what ends the table; the file stays open."""
-        self._writer.close()
+        if self._writer is not None:
+            self._writer.close()
+
+
+def _write_csv(batch: Any, sink: Any) -> None:
+    """Rows as CSV, text in quotes where it needs them."""
+    import pyarrow
+    from pyarrow import compute
+    from pyarrow import csv as arrow_csv
+
+    plain, quotes = [], False
+    for column in batch.columns:
+        if pyarrow.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if pyarrow.types.is_string(column.type) or pyarrow.types.is_large_string(column.type):
+            needs = compute.match_substring_regex(column, '[",\r\n]|^ | $|^$')
+            quotes = quotes or bool(compute.any(needs, min_count=0).as_py())
+        plain.append(column)
+    options = arrow_csv.WriteOptions(
+        include_header=False, quoting_style="needed" if quotes else "none"
+    )
+    arrow_csv.write_csv(
+        pyarrow.RecordBatch.from_arrays(plain, names=batch.schema.names), sink, options
+    )

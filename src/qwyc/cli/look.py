@@ -117,7 +117,7 @@ def bench(
     format: DataFormat = None,
     as_json: Json = False,
 ) -> None:
-    """Time a classifier on rows of yours: quitting, in full, and the library that trained it."""
+    """Time a classifier: quitting, in full, and the library that trained it."""
     from qwyc import bench as benchmark
 
     fast = qwyc.load(classifier)
