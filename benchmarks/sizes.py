@@ -27,8 +27,8 @@ FULL = Sizes(
     forest_depth=14,
     rows=100_000,
     batches=(1, 16, 256, 100_000),
-    seconds=3.0,
-    small_seconds=0.7,
+    seconds=1.5,
+    small_seconds=0.35,
     growth_rows=10_000,
     growth={
         "trees": (50, 150, 500, 1500, 5000),
