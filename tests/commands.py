@@ -19,7 +19,7 @@ def run(*arguments, cwd=None, stdin=b""):
         sys.stdout,
         sys.stderr,
         Path.cwd(),
-        signal.getsignal(signal.SIGTERM),
+        [(s, signal.getsignal(s)) for s in (signal.SIGTERM, signal.SIGINT)],
     )
     out, err = io.BytesIO(), io.BytesIO()
     sys.argv = ["qwyc", *map(str, arguments)]
@@ -38,5 +38,6 @@ def run(*arguments, cwd=None, stdin=b""):
         said = out.getvalue(), err.getvalue()
         sys.argv, sys.stdin, sys.stdout, sys.stderr = before[:4]
         os.chdir(before[4])
-        signal.signal(signal.SIGTERM, before[5])
+        for number, handler in before[5]:
+            signal.signal(number, handler)
     return SimpleNamespace(returncode=code or 0, stdout=said[0], stderr=said[1])

@@ -99,7 +99,8 @@ def _band(fast: Classifier) -> str:
         return [f"{a:.1f},{b:.1f}" for a, b in zip(x[known], y[known], strict=True)]
 
     lines = "".join(
-        f'<polyline points="{" ".join(points(values))}" fill="none" stroke="{BLUE}" stroke-width="1.5"/>'
+        f'<polyline points="{" ".join(points(values))}" fill="none" stroke="{BLUE}" stroke-width="1.5" '
+        'vector-effect="non-scaling-stroke"/>'
         for values in (upper, lower)
     )
     return (

@@ -12,7 +12,7 @@ import queue
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,7 +74,7 @@ def read_batches(
     keep: Sequence[str] = (),
     kind: str | None = None,
     report: Report = _silent,
-) -> Iterator[Batch]:
+) -> Generator[Batch]:
     """The rows of a file, or of standard input where the path is "-", batch by batch; at least one
     batch, which may be empty. Columns are matched with the model's before the first."""
     pyarrow = need_pyarrow()
@@ -111,7 +111,8 @@ def _ahead(batches: Read) -> Read:
         except BaseException as error:  # to be raised where the batches are used
             hand_over(error)
 
-    threading.Thread(target=work, name=READER, daemon=True).start()
+    thread = threading.Thread(target=work, name=READER, daemon=True)
+    thread.start()
     try:
         while (item := waiting.get()) is not None:
             if isinstance(item, BaseException):
@@ -119,11 +120,16 @@ def _ahead(batches: Read) -> Read:
             yield item
     finally:
         stopped.set()
+        thread.join(timeout=0.5)  # longer only where it is stuck
+
+
+_PIPES: set[int] = set()  # file numbers that have not been read to their end
 
 
 def is_reading() -> bool:
-    """Whether a reader is stuck, as on a pipe that nobody writes to; then only leaving at once helps."""
-    return any(thread.name == READER for thread in threading.enumerate())
+    """Whether a reader may be stuck, as on a pipe that nobody writes to: then only leaving at once
+    helps. It may also be a thread of pyarrow's own."""
+    return bool(_PIPES) or any(thread.name == READER for thread in threading.enumerate())
 
 
 def read_table(
@@ -162,7 +168,10 @@ def shown(path: Path) -> str:
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
     if str(path) == "-":
+        with contextlib.suppress(OSError, ValueError):  # in tests it is no file
+            _PIPES.add(sys.stdin.buffer.fileno())
         yield sys.stdin.buffer
+        _PIPES.clear()
         return
     try:
         file = path.open("rb")

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -20,6 +21,7 @@ EXIT_CODES = (
     "[bold]Exit codes[/]  0 done · 1 a check failed (verify) · 2 wrong input, or a file that cannot be "
     "read or written · 130 Ctrl-C. Whatever the code, no file is left half-written."
 )
+TRAINERS = ("xgboost", "lightgbm")
 UsageError: Any = typer.BadParameter.__bases__[0]  # click's own, wherever Typer keeps it
 
 app = typer.Typer(
@@ -77,8 +79,9 @@ _add(make.reproduce, "See it work")
 def main() -> None:
     """Entry point of the `qwyc` command."""
     signal.signal(signal.SIGTERM, _terminated)
+    signal.signal(signal.SIGINT, _interrupted)
     try:
-        code = app(standalone_mode=False) or 0
+        code = app(prog_name="qwyc", standalone_mode=False) or 0
         sys.stdout.flush()
     except (QwycError, UsageError) as error:
         _fail(_sentence(error), 2)
@@ -120,3 +123,16 @@ def _leave(code: int) -> NoReturn:
 
 def _terminated(signum: int, frame: object) -> NoReturn:
     sys.exit(128 + signum)  # by way of what cleans up
+
+
+def _interrupted(signum: int, frame: FrameType | None) -> None:
+    """Ctrl-C is an exception; but not inside a trainer, whose callbacks from native code lose
+    exceptions and then crash. Nothing of ours is being written there, so leave at once."""
+    at = frame
+    while at is not None:
+        if at.f_globals.get("__name__", "").split(".")[0] in TRAINERS:
+            cursor = "\x1b[?25h\n" if sys.stderr.isatty() else ""  # the progress bar hides it
+            os.write(2, f"{cursor}qwyc: interrupted\n".encode())
+            os._exit(130)
+        at = at.f_back
+    raise KeyboardInterrupt

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from dataclasses import dataclass
@@ -123,14 +124,15 @@ def _run(
     assert isinstance(fast.ensemble, qwyc.Ensemble)  # files hold no other
     count = _Count()
     kind_to_read = format.value if format else None
-    batches = read_batches(data, fast.ensemble.inputs, keep=kept, kind=kind_to_read, report=screen)
-    first = _decided(fast, next(batches), data, count, threads)  # before anything is opened
-    with open_output(output) as file:
-        writer = TableWriter(file, kind, first.schema, pipe=str(output) == "-")
-        writer.write(first)
-        for batch in batches:
-            writer.write(_decided(fast, batch, data, count, threads))
-        writer.close()
+    reading = read_batches(data, fast.ensemble.inputs, keep=kept, kind=kind_to_read, report=screen)
+    with contextlib.closing(reading) as batches:
+        first = _decided(fast, next(batches), data, count, threads)  # before anything is opened
+        with open_output(output) as file:
+            writer = TableWriter(file, kind, first.schema, pipe=str(output) == "-")
+            writer.write(first)
+            for batch in batches:
+                writer.write(_decided(fast, batch, data, count, threads))
+            writer.close()
     return count
 
 
