@@ -203,7 +203,7 @@ void StoppingFit<Score>::sort(const double* sums, int64_t n, std::vector<Candida
     if (n < kFewToSort) return sort_part(0, n);
     const auto [least, most] = std::minmax_element(sums, sums + n);
     const double low = *least, scale = (kDigits * kDigits - 1) / (*most - low);
-    if (!std::isfinite(scale)) return sort_part(0, n);
+    if (!(std::isfinite(scale) && scale > 0)) return sort_part(0, n);
     std::array<int32_t, kDigits> minor{}, major{};
     for (Candidate& c : sorted) {
         c.key = static_cast<uint32_t>((c.sum - low) * scale);
