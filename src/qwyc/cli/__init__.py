@@ -115,6 +115,13 @@ def _fail(message: str, code: int) -> NoReturn:
 
 
 def _leave(code: int) -> NoReturn:
+    try:
+        sys.stdout.flush()
+    except (
+        OSError,
+        ValueError,
+    ):  # a full disk: what is buffered goes nowhere, instead of failing again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     if is_reading():  # all has been cleaned up; a pipe that nobody writes to is not waited for
         sys.stderr.flush()
         os._exit(code)
