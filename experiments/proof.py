@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 
+import catboost
 import lightgbm
 import numpy as np
 import xgboost
@@ -18,11 +19,14 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
     ExtraTreesClassifier,
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
+from sklearn.tree import DecisionTreeClassifier
 
 import qwyc
 from qwyc.datasets import load_adult
@@ -38,6 +42,15 @@ def models(trees: int) -> dict:
         "extra trees": ExtraTreesClassifier(trees, max_depth=10, random_state=0),
         "gradient boosting": GradientBoostingClassifier(n_estimators=trees, max_depth=4),
         "hist gradient boosting": HistGradientBoostingClassifier(max_iter=trees),
+        "CatBoost": catboost.CatBoostClassifier(
+            iterations=trees, verbose=0, allow_writing_files=False
+        ),
+        "bagging of trees": BaggingClassifier(
+            DecisionTreeClassifier(max_depth=8), trees, random_state=0
+        ),
+        "AdaBoost of trees": AdaBoostClassifier(
+            DecisionTreeClassifier(max_depth=2), n_estimators=trees, random_state=0
+        ),
     }
 
 
