@@ -14,6 +14,7 @@ from sklearn.ensemble import (
 
 import qwyc
 from forests import random_ensemble, random_rows
+from qwyc import certify
 from qwyc.binomial import lower_bound, rows_needed, tail, upper_bound
 from qwyc.certify import Evidence, boldest_that_passes, split_sample
 from qwyc.ensemble import Summation
@@ -184,3 +185,42 @@ def test_alpha_zero_needs_trees_and_others_need_rows(toy):
     with pytest.raises(qwyc.InputError, match="pass X"):
         qwyc.optimize(model, alpha=0, costs="size")
     assert qwyc.optimize(model, X, alpha=0, costs="size").certificate.rows == 600
+
+
+def test_groups_of_any_kind_and_whatever_comes_first():
+    sizes = [2100, 380, 380, 380, 380, 380]
+    groups = np.repeat(np.arange(6), sizes)
+    for seed in range(60):  # one large group drawn first must not shut out the others
+        fit, rest = certify.split_sample(4000, 0.01, 0.95, groups, seed)
+        assert not set(groups[fit]) & set(groups[rest])
+    named = certify.group_numbers(["b", "a", "b"], 3)
+    np.testing.assert_array_equal(named, [0, 1, 0])
+    for bad in ([None, "a"], [1.0, float("nan")], [[1], [1, 2]], ["a"]):
+        with pytest.raises(qwyc.OptionError, match="groups must be"):
+            certify.group_numbers(bad, 2)
+
+
+def test_bounds_at_low_confidence_can_be_below_what_was_seen():
+    assert upper_bound(10, 2000, 0.1) < 10 / 2000
+    assert tail(10, 2000, upper_bound(10, 2000, 0.1)) == pytest.approx(0.9, abs=1e-6)
+
+
+def test_a_certificate_with_groups_or_kinds_says_so():
+    facts = {"confidence": 0.95, "rows": 1000, "negative": 3, "positive": 4, "upper_bound": 0.01}
+    facts |= {
+        "mean_models": 2.0,
+        "mean_cost": 2.0,
+        "full_cost": 5.0,
+        "how": "held-out",
+        "fit_rows": 9,
+    }
+    facts |= {"seed": 0, "sample": "abc"}
+    said = str(certify.Certificate(alpha=0.01, groups=25, **facts))
+    assert "they come from 25 groups" in said
+    both = str(certify.Certificate(alpha={"negative": 0.01, "positive": 0.02}, **facts))
+    assert "flipped in at most 1% negative and 2% positive flips (held out: 3 and 4 of" in both
+
+
+def test_alphas_that_nothing_could_show():
+    with pytest.raises(qwyc.OptionError, match="less than any sample could show"):
+        certify.check_budget(1e-22)

@@ -164,7 +164,7 @@ def to_bytes(parts: Parts) -> bytes:
         "certificate": asdict(certificate),
         "evidence": None
         if evidence is None
-        else {k: getattr(evidence, k) for k in ("rows", "fit_rows", "seed", "sample")},
+        else {k: getattr(evidence, k) for k in ("rows", "fit_rows", "seed", "sample", "groups")},
     }
     header = {"format": FORMAT, "sha256": _digest(body, tensors), "body": body}
     return safetensors.numpy.save(tensors, metadata={KEY: _canonical(header)})
@@ -306,6 +306,7 @@ def _path(
         fit_flips=t["fit_flips"],
         seed=whole(facts["seed"]),
         sample=text(facts["sample"]),
+        groups=count(facts.get("groups", 0)),
     )
     if (t["flips"] < 0).any() or t["flips"].sum(axis=1).max() > evidence.rows:
         raise ArtifactError("the path has more flips than rows")

@@ -31,7 +31,7 @@ def upper_bound(count: int, rows: int, confidence: float) -> float:
     1 - confidence."""
     if count >= rows:
         return 1.0
-    low, high = count / rows, 1.0
+    low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if tail(count, rows, middle) > 1 - confidence else (low, middle)

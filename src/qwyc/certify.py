@@ -22,6 +22,7 @@ from qwyc.stopping import Path
 
 ENOUGH_TO_FIT = 20_000  # more rows hardly help the fit; they are worth more for certifying
 FEWEST_TO_FIT = 200
+LEAST_ALPHA = 1e-9  # a sample of billions of rows without a flip
 
 Alpha = float | Mapping[str, float]
 
@@ -43,6 +44,7 @@ class Certificate:
     fit_rows: int  # rows that order and thresholds were fitted on
     seed: int
     sample: str  # digest of the sample, "" where there was none
+    groups: int = 0  # of which the rows come, where `groups` were given
 
     @property
     def disagreements(self) -> int:
@@ -63,11 +65,20 @@ class Certificate:
                 f"In-sample, not a promise for new rows: {self.observed:.2%} of the {self.rows:,} rows "
                 f"it was fitted on are decided differently (asked: {asked})."
             )
-        return (
-            f"With {self.confidence:.4g} confidence, new rows are decided differently in {asked} of cases "
-            f"(held out: {self.disagreements:,} of {self.rows:,} rows, bound {self.upper_bound:.3%}; "
+        differ, seen = f"decided differently in {asked} of cases", f"{self.disagreements:,}"
+        if isinstance(self.alpha, Mapping):
+            differ, seen = f"flipped in {asked}", f"{self.negative:,} and {self.positive:,}"
+        sentence = (
+            f"With {self.confidence:.4g} confidence, new rows are {differ} "
+            f"(held out: {seen} of {self.rows:,} rows, bound {self.upper_bound:.3%}; "
             f"fitted on {self.fit_rows:,} others, seed {self.seed}, sample {self.sample[:8]})."
         )
+        if self.groups:
+            sentence += (
+                f" Rows are counted as independent draws; they come from {self.groups:,} groups, so it "
+                "holds less surely the more alike the rows of a group are."
+            )
+        return sentence
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,19 +95,25 @@ class Evidence:
     fit_flips: npt.NDArray[np.int64]  # (K, 2) the same on the fitting rows: how optimistic they are
     seed: int
     sample: str  # digest of the sample
+    groups: int = 0  # held out, where `groups` were given
 
 
 def check_budget(alpha: Any) -> float | dict[str, float]:
     """`alpha` as a share, or as shares by kind of flip, each above 0."""
     if not isinstance(alpha, Mapping):
-        return check_alpha(alpha)
+        share = check_alpha(alpha)
+        if 0 < share < LEAST_ALPHA:
+            raise OptionError(
+                f"alpha = {share!r} is less than any sample could show; alpha=0 is proven without one"
+            )
+        return share
     if set(alpha) != {"negative", "positive"}:
         raise OptionError(
             "alpha by kind needs both 'negative' (full-positive rows called negative) and 'positive' "
             f"(the reverse); got {sorted(map(str, alpha))}"
         )
     budget = {kind: check_alpha(alpha[kind]) for kind in ("negative", "positive")}
-    if min(budget.values()) <= 0:
+    if min(budget.values()) < LEAST_ALPHA:
         raise OptionError("alpha by kind must be above 0 for both kinds; alpha=0 proves both")
     return budget
 
@@ -128,16 +145,15 @@ def split_sample(
         chosen = np.zeros(n_rows, dtype=bool)
         chosen[shuffled.permutation(n_rows)[:n_fit]] = True
         return np.flatnonzero(chosen), np.flatnonzero(~chosen)
-    labels = np.asarray(groups)
-    if labels.shape != (n_rows,):
-        raise OptionError(f"groups must be {n_rows} values, one per row; got shape {labels.shape}")
-    _, group = np.unique(labels, return_inverse=True)
+    group = group_numbers(groups, n_rows)
     n_groups = int(group.max()) + 1
     size = np.bincount(group)
-    order = shuffled.permutation(n_groups)
-    before = np.concatenate([[0], np.cumsum(size[order])[:-1]])
     fits = np.zeros(n_groups, dtype=bool)
-    fits[order[before + size[order] <= n_fit]] = True
+    taken = 0
+    for g in shuffled.permutation(n_groups):  # each that still fits
+        if taken + size[g] <= n_fit:
+            fits[g] = True
+            taken += int(size[g])
     chosen = fits[group]
     n_certify = int(np.count_nonzero(~chosen))
     if n_certify < certify_at_least or np.count_nonzero(chosen) < FEWEST_TO_FIT:
@@ -147,6 +163,24 @@ def split_sample(
             f"{confidence:g} needs {certify_at_least:,} and {FEWEST_TO_FIT}. Pass more or smaller groups."
         )
     return np.flatnonzero(chosen), np.flatnonzero(~chosen)
+
+
+def group_numbers(groups: Any, n_rows: int) -> npt.NDArray[np.intp]:
+    """Each row's group as a number from 0, in the order in which groups appear."""
+    try:
+        labels = list(
+            groups.to_list() if hasattr(groups, "to_list") else np.asarray(groups).tolist()
+        )
+        known: dict[Any, int] = {}
+        numbers = [known.setdefault(label, len(known)) for label in labels]
+    except (TypeError, ValueError) as error:
+        raise OptionError(f"groups must be one plain label per row: {error}") from None
+    if len(labels) != n_rows:
+        raise OptionError(f"groups must be {n_rows} values, one per row; got {len(labels)}")
+    for i, label in enumerate(labels):
+        if label is None or label != label or type(label).__name__ in ("NAType", "NaTType"):
+            raise OptionError(f"groups must be known for every row; row {i} has none: {label!r}")
+    return np.array(numbers, dtype=np.intp)
 
 
 def boldest_that_passes(evidence: Evidence, alpha: Alpha, confidence: float) -> int:
@@ -179,6 +213,7 @@ def certificate_for(
         fit_rows=evidence.fit_rows,
         seed=evidence.seed,
         sample=evidence.sample,
+        groups=evidence.groups,
     )
 
 

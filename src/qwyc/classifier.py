@@ -113,6 +113,8 @@ class Classifier:
                 "change alpha later"
             )
         budget = check_budget(alpha)
+        if budget == 0:
+            raise OptionError("alpha=0 is proven, not sampled: use optimize(model, alpha=0)")
         level = check_confidence(self.certificate.confidence if confidence is None else confidence)
         k = boldest_that_passes(self.evidence, budget, level)
         certificate = certificate_for(self.path, self.evidence, k, budget, level)

@@ -35,6 +35,7 @@ def certificate_from_json(facts: dict[str, Any]) -> Certificate:
         fit_rows=count(facts["fit_rows"]),
         seed=whole(facts["seed"]),
         sample=text(facts["sample"]),
+        groups=count(facts.get("groups", 0)),
     )
 
 

@@ -41,10 +41,13 @@ class Verification:
 
     def __str__(self) -> str:
         differ = self.negative + self.positive
+        kinds = ""
+        if isinstance(self.alpha, Mapping):
+            kinds = f", {self.negative:,} called negative and {self.positive:,} called positive"
         head = (
             f"{'PASS' if self.passed else 'FAIL'}: {differ:,} of {self.rows:,} rows are decided "
             f"differently from the full ensemble ({differ / self.rows:.3%}; with {self.confidence:.4g} "
-            f"confidence at most {self.upper_bound:.3%}), asked: {shown(self.alpha)}; "
+            f"confidence at most {self.upper_bound:.3%}){kinds}, asked: {shown(self.alpha)}; "
             f"{self.mean_models:.1f} of {self.full_models} base models per row."
         )
         if not self.passed and self.rows < self.rows_needed:
@@ -70,6 +73,7 @@ def verify(
     With `model`, the model that the classifier was made from, live or its file, all full decisions
     and scores are compared with the model's own first: ParityError, naming a row, where one differs.
     """
+    _check_classifier(classifier)
     certificate = classifier.certificate
     budget = certificate.alpha if alpha is None else check_budget(alpha)
     level = certificate.confidence if confidence is None else check_confidence(confidence)
@@ -103,6 +107,13 @@ def verify(
         rows_needed=1 if budget == 0 else rows_to_certify(budget, level),
         parity=proof,
     )
+
+
+def _check_classifier(classifier: Any) -> None:
+    if not isinstance(classifier, Classifier):
+        raise OptionError(
+            f"a qwyc.Classifier was expected; got {type(classifier).__name__}: load a file with qwyc.load"
+        )
 
 
 @dataclass(frozen=True)
@@ -159,6 +170,7 @@ def diagnose(
 ) -> Diagnosis:
     """Disagreement on rows X by how far they were evaluated, and by `slices`: names to values, one per
     row; every value is a slice. Intervals are exact, each by itself."""
+    _check_classifier(classifier)
     level = check_confidence(confidence)
     decided, against = _compare(classifier, X, threads, progress)
     differs = decided != against.full
@@ -184,14 +196,19 @@ def diagnose(
         name = f"{first}" if first == last else f"{first} to {last}"
         by_step.append(share(name, (against.steps >= first) & (against.steps <= last)))
     by_slice = []
-    for name, values in (slices or {}).items():
-        labels = np.asarray(values)
+    if slices is not None and not isinstance(slices, Mapping):
+        raise OptionError("slices must be a mapping from names to values, one per row")
+    for name, of_rows in (slices or {}).items():
+        try:
+            labels = np.asarray(of_rows)
+        except ValueError as error:
+            raise OptionError(f"slice {name!r} must be one value per row: {error}") from None
         if labels.shape != differs.shape:
             raise OptionError(
                 f"slice {name!r} must have {len(differs)} values; got shape {labels.shape}"
             )
-        for value in np.unique(labels.astype(str)):
-            by_slice.append(share(f"{name} = {value}", labels.astype(str) == value))
+        values, which = np.unique(labels.astype(str), return_inverse=True)
+        by_slice += [share(f"{name} = {v}", which == i) for i, v in enumerate(values)]
     fit_share = held_out_share = None
     evidence, path = classifier.evidence, classifier.path
     if evidence is not None and path is not None:
