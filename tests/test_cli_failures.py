@@ -223,7 +223,7 @@ def test_ctrl_c_while_a_pipe_is_waited_for(made, tmp_path, command):
         until(lambda: list(tmp_path.iterdir()))  # it has begun to write
     process.send_signal(signal.SIGINT)
     error = process.stderr.read()
-    assert process.wait(60) == 130
+    assert process.wait(60) == 130, error
     assert error == b"qwyc: interrupted\n"
     assert not list(tmp_path.iterdir())
 

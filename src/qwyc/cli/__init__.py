@@ -122,7 +122,9 @@ def _leave(code: int) -> NoReturn:
         ValueError,
     ):  # a full disk: what is buffered goes nowhere, instead of failing again
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    if is_reading():  # all has been cleaned up; a pipe that nobody writes to is not waited for
+    # All has been cleaned up; a pipe that nobody writes to is not waited for, and after Ctrl-C no thread
+    # of a library is: some of them end the process in ways of their own.
+    if code == 130 or is_reading():
         sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
