@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.border import smallest_positive, smallest_sum_above_zero
-from qwyc.ensemble import Ensemble, Inputs, Link, NodeFlag, Summation
+from qwyc.ensemble import Ensemble, Inputs, Link, NodeFlag, Summation, Trees
 from qwyc.errors import ModelError
 from qwyc.importers.flatten import offsets
 from qwyc.importers.sklearn_trees import flat_trees, inputs_of, source, split_trees
@@ -100,19 +100,24 @@ def _read_forest(model: Any, name: str) -> Ensemble:
     estimators = getattr(model, "estimators_", [model])
     trees = [estimator.tree_ for estimator in estimators]
     shares = np.concatenate([tree.value[:, 0, :] for tree in trees])  # (n, 2) as predict_proba has
+    return _voting(model, name, estimators[0], split_trees(trees, shares[:, 1], shares[:, 0]))
+
+
+def _voting(model: Any, name: str, first: Any, trees: Trees) -> Ensemble:
+    """Trees whose class shares are averaged; `first` is one of the estimators."""
     return Ensemble(
-        trees=split_trees(trees, shares[:, 1], shares[:, 0]),
+        trees=trees,
         inputs=inputs_of(
             model,
             "float32",
-            accepts_missing=bool(estimators[0]._support_missing_values(np.empty((0, 0)))),
+            accepts_missing=bool(first._support_missing_values(np.empty((0, 0)))),
             accepts_infinity=False,
         ),
         summation=Summation.SHARES,
         less_equal=True,
         truncates=False,
         base=0.0,
-        divisor=float(len(trees)),
+        divisor=float(trees.n_trees),
         threshold=float(np.nextafter(0.5, 1.0)),  # a tie goes to the first class
         classes=np.asarray(model.classes_),
         source=source(name),
@@ -276,25 +281,8 @@ def _read_bagging(model: Any, name: str) -> Ensemble:
         classes = np.asarray(estimator.classes_, np.intp)
         share[:, classes] = tree.value[:, 0, : len(classes)]
     both = np.concatenate(shares)  # (n, 2)
-    first = model.estimators_[0]
-    return Ensemble(
-        trees=split_trees(trees, both[:, 1], both[:, 0], model.estimators_features_),
-        inputs=inputs_of(
-            model,
-            "float32",
-            accepts_missing=bool(first._support_missing_values(np.empty((0, 0)))),
-            accepts_infinity=False,
-        ),
-        summation=Summation.SHARES,
-        less_equal=True,
-        truncates=False,
-        base=0.0,
-        divisor=float(len(trees)),
-        threshold=float(np.nextafter(0.5, 1.0)),  # a tie goes to the first class
-        classes=np.asarray(model.classes_),
-        source=source(name),
-        link=Link("identity"),
-    )
+    split = split_trees(trees, both[:, 1], both[:, 0], model.estimators_features_)
+    return _voting(model, name, model.estimators_[0], split)
 
 
 def _read_ada_boost(model: Any, name: str) -> Ensemble:
