@@ -65,22 +65,37 @@ ALLOWED = {
         "stopping",
         "threads",
     },
+    "answers": {"policy"},
+    "compare": {"classifier", "errors", "progress", "rows", "stopping"},
+    "distributed": {
+        "answers",
+        "artifact",
+        "cascade",
+        "classifier",
+        "compare",
+        "ensemble",
+        "errors",
+        "options",
+        "tables",
+    },
     "parity": {"cascade", "ensemble", "errors", "importers"},
     "verify": {
         "binomial",
         "certify",
         "classifier",
+        "compare",
+        "distributed",
         "ensemble",
         "errors",
         "parity",
         "progress",
-        "rows",
     },
     "optimize": {
         "capacity",
         "cascade",
         "certify",
         "classifier",
+        "distributed",
         "ensemble",
         "errors",
         "fit",
@@ -182,7 +197,7 @@ def test_importing_the_package_is_light():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     heavy = {"xgboost", "lightgbm", "sklearn", "catboost", "scipy", "pandas", "polars", "pyarrow"}
-    heavy |= {"onnx", "onnxruntime", "treelite", "ydf", "matplotlib"}
+    heavy |= {"onnx", "onnxruntime", "treelite", "ydf", "matplotlib", "pyspark", "ray", "dask"}
     assert not heavy & set(loaded.stdout.split())
     assert not {"rich", "typer"} & set(loaded.stdout.split())
 

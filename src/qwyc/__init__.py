@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from qwyc import distributed
 from qwyc.cascade import BaseModels, Cascade
 from qwyc.certify import Certificate
 from qwyc.classifier import Classifier, load
@@ -25,7 +26,7 @@ from qwyc.options import Probability
 from qwyc.policy import Decisions, Policy
 from qwyc.scores import ScoreMatrix
 from qwyc.stopping import Path
-from qwyc.verify import Diagnosis, Verification, diagnose, verify
+from qwyc.verify import Diagnosis, Verification, diagnose, recertify, verify
 
 if TYPE_CHECKING:
     from qwyc import plot
@@ -58,6 +59,7 @@ __all__ = [
     "ScoreMatrix",
     "Verification",
     "diagnose",
+    "distributed",
     "fit_fan_path",
     "fit_path",
     "fit_policy",
@@ -65,6 +67,7 @@ __all__ = [
     "optimize",
     "plot",
     "read_model",
+    "recertify",
     "verify",
 ]
 

@@ -170,7 +170,7 @@ def to_bytes(parts: Parts) -> bytes:
     return safetensors.numpy.save(tensors, metadata={KEY: _canonical(header)})
 
 
-def from_bytes(content: bytes | mmap.mmap) -> Parts:
+def from_bytes(content: bytes | memoryview | mmap.mmap) -> Parts:
     """What the content of a `.qwyc` file says, once all of it has been checked."""
     header = _read_header(content)
     tensors = _tensors(content)
@@ -194,13 +194,13 @@ def from_bytes(content: bytes | mmap.mmap) -> Parts:
         raise ArtifactError(f"not a sound qwyc file: {reason}") from None
 
 
-def _tensors(content: bytes | mmap.mmap) -> dict[str, npt.NDArray[Any]]:
+def _tensors(content: bytes | memoryview | mmap.mmap) -> dict[str, npt.NDArray[Any]]:
     """The file's tensors, copied: what is checked must not change when the file does."""
     size = int.from_bytes(content[:8], "little")
     view = memoryview(content)[8 + size :]
     tensors = {}
     try:
-        for name, facts in json.loads(content[8 : 8 + size]).items():
+        for name, facts in json.loads(bytes(content[8 : 8 + size])).items():
             if name == "__metadata__":
                 continue
             dtype, shape = np.dtype(DTYPES[facts["dtype"]]), [count(n) for n in facts["shape"]]
@@ -213,13 +213,13 @@ def _tensors(content: bytes | mmap.mmap) -> dict[str, npt.NDArray[Any]]:
     return tensors
 
 
-def _read_header(content: bytes | mmap.mmap) -> dict[str, Any]:
+def _read_header(content: bytes | memoryview | mmap.mmap) -> dict[str, Any]:
     """The JSON header, of a format that this version reads."""
     try:
         size = int.from_bytes(content[:8], "little")
         if len(content) < 8 or size > len(content) - 8:
             raise ValueError
-        header = json.loads(json.loads(content[8 : 8 + size])["__metadata__"][KEY])
+        header = json.loads(json.loads(bytes(content[8 : 8 + size]))["__metadata__"][KEY])
         version = header["format"]
         if not isinstance(version, int):
             raise ValueError

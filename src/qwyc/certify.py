@@ -43,7 +43,7 @@ class Certificate:
     how: str  # "held-out", "in-sample" (the rows it was fitted on) or "proven"
     fit_rows: int  # rows that order and thresholds were fitted on
     seed: int
-    sample: str  # digest of the sample, "" where there was none
+    sample: str  # digest of the sample, "" where there was none or it was never in one place
     groups: int = 0  # of which the rows come, where `groups` were given
 
     @property
@@ -68,10 +68,11 @@ class Certificate:
         differ, seen = f"decided differently in {asked} of cases", f"{self.disagreements:,}"
         if isinstance(self.alpha, Mapping):
             differ, seen = f"flipped in {asked}", f"{self.negative:,} and {self.positive:,}"
+        sample = f", sample {self.sample[:8]}" if self.sample else ""
         sentence = (
             f"With {self.confidence:.4g} confidence, new rows are {differ} "
             f"(held out: {seen} of {self.rows:,} rows, bound {self.upper_bound:.3%}; "
-            f"fitted on {self.fit_rows:,} others, seed {self.seed}, sample {self.sample[:8]})."
+            f"fitted on {self.fit_rows:,} others, seed {self.seed}{sample})."
         )
         if self.groups:
             sentence += (

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qwyc import importers
+from qwyc import distributed, importers
 from qwyc.capacity import check_capacity
 from qwyc.cascade import BaseModels
 from qwyc.certify import (
@@ -70,7 +70,8 @@ def optimize(
     model : a path, or a live model of XGBoost, LightGBM, CatBoost, scikit-learn, YDF, Treelite or ONNX
         (see `read_model`), or a pipeline that ends in one; or a list of callables, or a scikit-learn
         bagging, voting, AdaBoost or stacking ensemble of anything.
-    X : rows like those to come, without labels, and not those that the model was trained on.
+    X : rows like those to come, without labels, and not those that the model was trained on; or a data
+        set of Spark, Ray or Dask, of which 100,000 rows are drawn (or `max_rows`).
     alpha : the share of decisions that may differ from the full ensemble's; or both kinds apart,
         `dict(negative=..., positive=...)`: full-positive rows called negative, and the reverse. 0 is
         proven for every input by bounds on what the remaining trees can add, and needs no X.
@@ -103,6 +104,13 @@ def optimize(
         raise InputError("X is needed: rows like those to come; only alpha=0 does without")
     if groups is not None and (method != "auto" or max_rows is not None):
         raise OptionError("groups go with method='auto', and not with max_rows")
+    if distributed.is_distributed(X):
+        if groups is not None:
+            raise OptionError(
+                "groups are labels of rows in memory: draw a sample with qwyc.distributed.sample and "
+                "pass it with its groups"
+            )
+        X = distributed.sample_for(ensemble, X, max_rows, seed)
     X = _sample(X, max_rows, seed)
     scores = _score(model, X, ensemble, threads)
     weights = check_costs(_costs(costs, X, ensemble, threads), ensemble.n_models)

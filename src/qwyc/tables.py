@@ -166,6 +166,10 @@ def _as_frame(X: Any) -> DataFrame[Any] | None:
         frame = nw.from_native(X, pass_through=True, allow_series=True)
     except Exception as error:  # narwhals has its own exception for each backend
         raise InputError(f"X ({type(X).__name__}) cannot be read: {error}") from None
+    if type(X).__module__.split(".")[0] in ("pyspark", "ray", "dask"):
+        raise InputError(
+            f"X ({type(X).__name__}) is spread over machines; use qwyc.distributed.decide(classifier, X)"
+        )
     if isinstance(frame, nw.LazyFrame):
         raise InputError(f"X is lazy ({type(X).__name__}); pass the rows themselves: X.collect()")
     if isinstance(frame, nw.Series):

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from qwyc import distributed
 from qwyc.binomial import lower_bound, upper_bound
-from qwyc.certify import check_budget, check_confidence, passes, rows_to_certify, shown
+from qwyc.certify import (
+    boldest_that_passes,
+    certificate_for,
+    check_budget,
+    check_confidence,
+    passes,
+    rows_to_certify,
+    shown,
+)
 from qwyc.classifier import Classifier
+from qwyc.compare import compare, path_of, tally_path
 from qwyc.ensemble import Ensemble
 from qwyc.errors import InputError, OptionError
 from qwyc.parity import compare_with_model
-from qwyc.progress import ProgressOption, progress_reporter
-from qwyc.rows import row_count, take
+from qwyc.progress import ProgressOption
 
 DEFAULT_CONFIDENCE = 0.95
 STEP_GROUPS = 8
-BLOCK = 1 << 16  # rows between two reports of progress
 
 
 @dataclass(frozen=True)
@@ -70,6 +78,8 @@ def verify(
     It passes where the exact binomial bound on the share that differs is within alpha, by default
     what the certificate promises; a proven classifier passes where no decision differs at all.
 
+    X may be a data set of Spark, Ray or Dask: the engine compares, and counts only come back.
+
     With `model`, the model that the classifier was made from, live or its file, all full decisions
     and scores are compared with the model's own first: ParityError, naming a row, where one differs.
     """
@@ -80,32 +90,86 @@ def verify(
     level = DEFAULT_CONFIDENCE if level is None else level
     proof = None
     if model is not None:
-        if not isinstance(classifier.ensemble, Ensemble):
-            raise OptionError(
-                "a classifier over Python callables has no model file to compare with"
-            )
-        proof = compare_with_model(model, X, classifier.ensemble)
-    decided, against = _compare(classifier, X, threads, progress)
-    negative_flips = int(np.count_nonzero(~decided & against.full))
-    positive_flips = int(np.count_nonzero(decided & ~against.full))
-    rows = len(decided)
-    if budget == 0:
-        passed = negative_flips + positive_flips == 0
+        proof = _compare_with(model, classifier, X)
+    if distributed.is_distributed(X):
+        seen = distributed.tally(classifier, X)
+        if not seen.rows:
+            raise InputError("the data set has no rows; verifying needs rows like those to come")
     else:
-        flips = np.array([negative_flips, positive_flips])
-        passed = passes(flips, rows, budget, level)
+        seen = compare(classifier, X, threads=threads, progress=progress).tally
+    if budget == 0:
+        passed = seen.negative + seen.positive == 0
+    else:
+        passed = passes(np.array([seen.negative, seen.positive]), seen.rows, budget, level)
     return Verification(
         passed=passed,
         alpha=budget,
         confidence=level,
-        rows=rows,
-        negative=negative_flips,
-        positive=positive_flips,
-        upper_bound=upper_bound(negative_flips + positive_flips, rows, level),
-        mean_models=float(against.steps.mean()),
+        rows=seen.rows,
+        negative=seen.negative,
+        positive=seen.positive,
+        upper_bound=upper_bound(seen.negative + seen.positive, seen.rows, level),
+        mean_models=seen.steps / seen.rows,
         full_models=classifier.policy.n_models,
         rows_needed=1 if budget == 0 else rows_to_certify(budget, level),
         parity=proof,
+    )
+
+
+def _compare_with(model: Any, classifier: Classifier, X: Any) -> str:
+    if not isinstance(classifier.ensemble, Ensemble):
+        raise OptionError("a classifier over Python callables has no model file to compare with")
+    if distributed.is_distributed(X):
+        raise OptionError(
+            "with the model itself, rows in memory are compared: pass a sample, "
+            "qwyc.distributed.sample(data, 100_000)"
+        )
+    return compare_with_model(model, X, classifier.ensemble)
+
+
+def recertify(
+    classifier: Classifier,
+    X: Any,
+    *,
+    alpha: float | Mapping[str, float] | None = None,
+    confidence: float | None = None,
+    threads: int | None = None,
+    progress: ProgressOption = False,
+) -> Classifier:
+    """The same classifier with its operating point chosen and certified anew, on other rows: more of
+    them, or such as come now. Nothing is fitted again.
+
+    Every policy of its path is tried on all of X, a table or a data set of Spark, Ray or Dask; the
+    boldest that an exact binomial test passes is taken. The more rows, the closer to alpha it comes
+    and the smaller an alpha can be. X must be like the rows to come and must not hold the rows that
+    the classifier was made from. By default alpha and confidence are those of its certificate.
+    """
+    _check_classifier(classifier)
+    path, before = path_of(classifier), classifier.evidence
+    budget = check_budget(classifier.certificate.alpha if alpha is None else alpha)
+    if budget == 0:
+        raise OptionError("alpha=0 is proven, not sampled: use optimize(model, alpha=0)")
+    level = classifier.certificate.confidence if confidence is None else confidence
+    level = check_confidence(DEFAULT_CONFIDENCE if level is None else level)
+    assert before is not None  # a path never comes without
+    if distributed.is_distributed(X):
+        seen = distributed.tally_members(classifier, X)
+    else:
+        seen = tally_path(classifier, X, threads=threads, progress=progress)
+    rows = max(seen.rows, 1)
+    evidence = replace(
+        before,
+        rows=seen.rows,
+        flips=seen.flips,
+        mean_models=seen.steps / rows,
+        mean_cost=seen.cost / rows,
+        sample="",
+        groups=0,
+    )
+    k = boldest_that_passes(evidence, budget, level)
+    certificate = certificate_for(path, evidence, k, budget, level)
+    return replace(
+        classifier, policy=path[k], certificate=certificate, evidence=evidence, speed=None
     )
 
 
@@ -172,8 +236,12 @@ def diagnose(
     row; every value is a slice. Intervals are exact, each by itself."""
     _check_classifier(classifier)
     level = check_confidence(confidence)
-    decided, against = _compare(classifier, X, threads, progress)
-    differs = decided != against.full
+    if distributed.is_distributed(X):
+        raise InputError(
+            "where rows differ is shown for rows in memory: pass qwyc.distributed.sample(data, 100_000)"
+        )
+    against = compare(classifier, X, threads=threads, progress=progress)
+    differs = against.decided != against.full
 
     def share(name: str, rows: npt.NDArray[np.bool_]) -> Share:
         n, count = int(rows.sum()), int((differs & rows).sum())
@@ -223,31 +291,3 @@ def diagnose(
         fit_share,
         held_out_share,
     )
-
-
-@dataclass(frozen=True)
-class _Against:
-    full: npt.NDArray[np.bool_]  # (N,) full decisions
-    steps: npt.NDArray[np.int32]  # (N,)
-
-
-def _compare(
-    classifier: Classifier, X: Any, threads: int | None, progress: ProgressOption
-) -> tuple[npt.NDArray[np.bool_], _Against]:
-    """Early decisions (N,), and what they are compared with."""
-    n = row_count(X)
-    if not n:
-        raise InputError("X has no rows; verifying needs rows like those to come")
-    decided, full = np.empty(n, dtype=bool), np.empty(n, dtype=bool)
-    steps = np.empty(n, dtype=np.int32)
-    with progress_reporter(progress, "Comparing with the full ensemble", n) as report:
-        for i in range(0, n, BLOCK):
-            part = slice(i, min(i + BLOCK, n))
-            block = X if n <= BLOCK else take(X, np.arange(part.start, part.stop))
-            decisions = classifier.decide(block, threads=threads)
-            decided[part] = decisions.label == classifier.ensemble.classes[1]
-            steps[part] = decisions.steps
-            score = classifier.score_full(block, threads=threads)
-            full[part] = score >= classifier.policy.threshold
-            report(part.stop)
-    return decided, _Against(full, steps)

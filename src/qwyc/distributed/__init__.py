@@ -1,0 +1,197 @@
+"""Data sets larger than one machine: Spark, Ray Data and Dask, each behind a thin adapter.
+
+    decide(classifier, data)        the data set, with label, steps, score and complete
+    column(classifier)              the same as a Spark column expression
+    sample(data, rows)              some rows of it, drawn at random
+    qwyc.verify(classifier, data)   and qwyc.recertify: counts only come back
+    qwyc.optimize(model, data)      draws its sample from it
+
+The classifier travels once to every worker, rows never leave the engine, and nothing is computed
+before the engine itself starts. Workers need qwyc installed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from qwyc.cascade import BaseModels
+from qwyc.classifier import Classifier
+from qwyc.compare import PathTally, Tally, path_of
+from qwyc.distributed.shipping import Parcel, pack
+from qwyc.distributed.work import Counting, Deciding, output_names
+from qwyc.ensemble import Ensemble
+from qwyc.errors import InputError, MissingDependencyError, OptionError
+from qwyc.options import check_count
+from qwyc.tables import match_columns
+
+__all__ = ["column", "decide", "is_distributed", "sample", "tally", "tally_members"]
+
+SAMPLE = 100_000  # rows that `optimize` draws where not told how many
+
+
+class Engine(Protocol):
+    """What an adapter is: a module with these functions."""
+
+    def columns(self, data: Any) -> list[str]:
+        """Names of the columns."""
+
+    def decide(self, data: Any, parcel: Parcel, work: Deciding, classes: npt.NDArray[Any]) -> Any:
+        """The same kind of data set, with decisions."""
+
+    def total(self, data: Any, parcel: Parcel, work: Counting, size: int) -> npt.NDArray[Any]:
+        """Sums over all rows, (size,)."""
+
+    def count(self, data: Any) -> int:
+        """Number of rows."""
+
+    def draw(self, data: Any, columns: list[str], share: float, seed: int) -> Any:
+        """About that share of the rows, drawn at random, as a pandas frame."""
+
+
+def is_distributed(X: Any) -> bool:
+    """Whether X is a data set of Spark, Ray or Dask."""
+    return type(X).__module__.split(".")[0] in ("pyspark", "ray", "dask")
+
+
+def decide(
+    classifier: Classifier,
+    data: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    keep: Sequence[str] | None = None,
+    prefix: str = "",
+) -> Any:
+    """Decide every row of a Spark DataFrame, Ray Dataset or Dask DataFrame, lazily, where it lies.
+
+    The answer is a data set of the same kind, rows in their order, with the columns
+
+        label     the class, of the type of the model's classes
+        steps     int32, base models evaluated
+        score     float64, the full score where complete, otherwise the running sum at the quit
+        complete  bool, every base model was evaluated
+
+    Parameters
+    ----------
+    columns : the columns that the model takes, in its order, where it does not know them by name.
+    keep : columns to hand on beside the decisions; None is all. Fewer columns, less to move.
+    prefix : goes before the names of the four columns.
+    """
+    engine, features = _prepare(classifier.ensemble, data, columns)
+    present = engine.columns(data)
+    kept = present if keep is None else list(keep)
+    unknown = [name for name in kept if name not in present]
+    if unknown:
+        raise InputError(f"keep: the data has no column {unknown[0]!r} (it has: {present})")
+    work = Deciding(features, tuple(kept), output_names(prefix, kept))
+    return engine.decide(data, pack(classifier), work, classifier.ensemble.classes)
+
+
+def column(
+    classifier: Classifier, *, columns: Sequence[str] | None = None, output: str | None = "label"
+) -> Any:
+    """A Spark column expression: one of label, steps, score and complete, or with None a struct of all.
+
+    `df.withColumn("fraud", column(fast))`; only the model's own columns go to Python. `columns` are
+    those that the model takes, where it does not know them by name."""
+    from qwyc.distributed import spark
+
+    names = columns
+    if names is None and isinstance(classifier.ensemble, Ensemble):
+        names = None if classifier.ensemble.transform else classifier.ensemble.inputs.names
+    if names is None:
+        raise OptionError("the model does not know its columns by name; pass columns")
+    return spark.column(pack(classifier), tuple(names), output, classifier.ensemble.classes)
+
+
+def sample(data: Any, rows: int, *, columns: Sequence[str] | None = None, seed: int = 0) -> Any:
+    """That many rows drawn at random without repetition, as a pandas frame; all where there are no
+    more. The same seed gives the same rows as long as partitions, and the rows in them, keep their
+    order."""
+    engine = engine_of(data)
+    rows = check_count("rows", rows)
+    chosen = list(engine.columns(data) if columns is None else columns)
+    n = engine.count(data)
+    if not n:
+        raise InputError("the data set has no rows")
+    # Engines draw each row by itself, so ask for some more and drop what is too many.
+    share = min(1.0, (rows + 6 * np.sqrt(rows)) / n)
+    drawn = engine.draw(data, chosen, share, seed)
+    if len(drawn) > rows:
+        picked = np.random.default_rng(seed).choice(len(drawn), size=rows, replace=False)
+        drawn = drawn.iloc[np.sort(picked)]
+    return drawn.reset_index(drop=True)
+
+
+def sample_for(ensemble: Ensemble | BaseModels, data: Any, rows: int | None, seed: int) -> Any:
+    """The sample that `optimize` works on: the model's own columns only."""
+    _, features = _prepare(ensemble, data, None)
+    return sample(data, SAMPLE if rows is None else rows, columns=features, seed=seed)
+
+
+def tally(classifier: Classifier, data: Any) -> Tally:
+    """How a classifier does on a whole data set; counts only come back."""
+    engine, features = _prepare(classifier.ensemble, data, None)
+    return Tally.of(engine.total(data, pack(classifier), Counting(features), 4))
+
+
+def tally_members(classifier: Classifier, data: Any) -> PathTally:
+    """How every member of a classifier's path does on a whole data set; counts only come back."""
+    engine, features = _prepare(classifier.ensemble, data, None)
+    work = Counting(features, members=True)
+    size = 1 + 4 * len(path_of(classifier))
+    return PathTally.of(engine.total(data, pack(classifier, members=True), work, size))
+
+
+def engine_of(data: Any) -> Engine:
+    """The adapter for a data set."""
+    library, kind = type(data).__module__.split(".")[0], type(data).__name__
+    try:
+        if library == "pyspark" and kind == "DataFrame" and hasattr(data, "mapInArrow"):
+            from qwyc.distributed import spark
+
+            return spark
+        if library == "ray" and hasattr(data, "map_batches") and hasattr(data, "schema"):
+            from qwyc.distributed import ray
+
+            return ray
+        if library == "dask" and kind == "DataFrame":
+            from qwyc.distributed import dask
+
+            return dask
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{library} data sets need {error.name}; install qwyc[{library.removeprefix('py')}]"
+        ) from None
+    raise InputError(
+        "a Spark DataFrame, a Ray Dataset or a Dask DataFrame was expected; got "
+        f"{type(data).__module__}.{kind}" + _HINTS.get((library, kind), "")
+    )
+
+
+_HINTS = {
+    ("pyspark", "RDD"): ": pass rdd.toDF()",
+    ("dask", "Array"): ": pass dask.dataframe.from_dask_array(X)",
+    ("dask", "Bag"): ": pass bag.to_dataframe()",
+}
+
+
+def _prepare(
+    ensemble: Ensemble | BaseModels, data: Any, columns: Sequence[str] | None
+) -> tuple[Engine, tuple[str, ...]]:
+    """The adapter, and the columns that the classifier takes; a missing one is found here, before any
+    work is started."""
+    engine = engine_of(data)
+    present = engine.columns(data)
+    chosen = list(present if columns is None else columns)
+    absent = [name for name in chosen if name not in present]
+    if absent:
+        raise InputError(f"columns: the data has no column {absent[0]!r} (it has: {present})")
+    if not isinstance(ensemble, Ensemble) or ensemble.transform is not None:
+        return engine, tuple(chosen)  # whatever the code in it looks for
+    if columns is not None and ensemble.inputs.names is None:
+        chosen = list(columns)
+    positions = match_columns(chosen, ensemble.inputs)
+    return engine, tuple(chosen[i] for i in positions)

@@ -1,0 +1,75 @@
+"""Dask: the classifier's file is one key of the graph, which every worker fetches once and all of its
+tasks share; each process loads it once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from dask import delayed
+
+from qwyc.classifier import Classifier
+from qwyc.distributed.shipping import Parcel, once, unpack
+from qwyc.distributed.work import Counting, Deciding
+
+
+def _deliver(parcel: Parcel) -> Any:
+    return delayed(parcel.content, name=parcel.key)
+
+
+def columns(data: Any) -> list[str]:
+    """Names of the columns."""
+    return list(data.columns)
+
+
+def decide(data: Any, parcel: Parcel, work: Deciding, classes: npt.NDArray[Any]) -> Any:
+    """The DataFrame that is wanted, through `map_partitions`."""
+    empty = data._meta[list(work.keep)]
+    added = (np.empty(0, classes.dtype), np.empty(0, "int32"), np.empty(0), np.empty(0, bool))
+    meta = empty.assign(**dict(zip(work.names, added, strict=True)))
+    return data[work.needed].map_partitions(
+        _decide, _deliver(parcel), parcel.key, work, meta=meta, enforce_metadata=False
+    )
+
+
+def total(data: Any, parcel: Parcel, work: Counting, size: int) -> npt.NDArray[np.float64]:
+    """Sums over all rows: one row for each partition, which Dask adds up in a tree."""
+    import pandas
+
+    meta = pandas.DataFrame(np.empty((0, size)))
+    parts = data[list(work.features)].map_partitions(
+        _count, _deliver(parcel), parcel.key, work, meta=meta, enforce_metadata=False
+    )
+    sums: npt.NDArray[np.float64] = parts.sum().compute().sort_index().to_numpy()
+    return sums
+
+
+def count(data: Any) -> int:
+    """Number of rows."""
+    return len(data)
+
+
+def draw(data: Any, columns: list[str], share: float, seed: int) -> Any:
+    """About that share of the rows, as a pandas frame."""
+    drawn = data[columns]
+    if share < 1:
+        drawn = drawn.sample(frac=share, random_state=seed)
+    return drawn.compute()
+
+
+# ---- in a worker ----------------------------------------------------------------------------
+
+
+def _classifier(content: bytes | Classifier, key: str) -> Classifier:
+    return once(key, lambda: unpack(content))
+
+
+def _decide(frame: Any, content: bytes | Classifier, key: str, work: Deciding) -> Any:
+    return work.on_pandas(_classifier(content, key), frame)
+
+
+def _count(frame: Any, content: bytes | Classifier, key: str, work: Counting) -> Any:
+    import pandas
+
+    return pandas.DataFrame(work.on_pandas(_classifier(content, key), frame)[np.newaxis])

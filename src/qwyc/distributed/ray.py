@@ -1,0 +1,96 @@
+"""Ray Data: the classifier's file lies in Ray's object store, once on every node, from where worker
+processes map it; each loads it once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import ray
+
+from qwyc.classifier import Classifier
+from qwyc.distributed.shipping import Parcel, once, unpack
+from qwyc.distributed.work import Counting, Deciding
+
+SUMS = "sums"
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """Where a worker finds a classifier: in the object store."""
+
+    key: str
+    content: Any  # ray.ObjectRef, of an array of bytes, or of a Classifier with code in it
+
+    def __call__(self) -> Classifier:
+        """The classifier, in a worker."""
+        return once(self.key, self._load)
+
+    def _load(self) -> Classifier:
+        content = ray.get(self.content)  # an array: mapped, not copied
+        return unpack(content.data if isinstance(content, np.ndarray) else content)
+
+
+def _deliver(parcel: Parcel) -> Delivery:
+    content = parcel.content
+    in_store = np.frombuffer(content, np.uint8) if isinstance(content, bytes) else content
+    return Delivery(parcel.key, ray.put(in_store))
+
+
+def columns(data: Any) -> list[str]:
+    """Names of the columns."""
+    return list(data.columns() or [])
+
+
+def decide(data: Any, parcel: Parcel, work: Deciding, classes: npt.NDArray[Any]) -> Any:
+    """The Dataset that is wanted, through `map_batches`, a block at a time."""
+    return data.select_columns(work.needed).map_batches(
+        _Decide(_deliver(parcel), work), batch_format="pyarrow", batch_size=None
+    )
+
+
+def total(data: Any, parcel: Parcel, work: Counting, size: int) -> npt.NDArray[np.float64]:
+    """Sums over all rows: one row comes back for each block."""
+    parts = data.select_columns(list(work.features)).map_batches(
+        _Count(_deliver(parcel), work), batch_format="pyarrow", batch_size=None
+    )
+    sums = np.zeros(size)
+    for batch in parts.iter_batches(batch_format="numpy"):
+        sums += np.stack(batch[SUMS]).sum(axis=0)
+    return sums
+
+
+def count(data: Any) -> int:
+    """Number of rows."""
+    return int(data.count())
+
+
+def draw(data: Any, columns: list[str], share: float, seed: int) -> Any:
+    """About that share of the rows, as a pandas frame."""
+    drawn = data.select_columns(columns)
+    if share < 1:
+        drawn = drawn.random_sample(share, seed=seed)
+    return drawn.to_pandas()
+
+
+# ---- in a worker ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Decide:
+    delivery: Delivery
+    work: Deciding
+
+    def __call__(self, table: Any) -> Any:
+        return self.work.on_arrow(self.delivery(), table)
+
+
+@dataclass(frozen=True)
+class _Count:
+    delivery: Delivery
+    work: Counting
+
+    def __call__(self, table: Any) -> Any:
+        return {SUMS: self.work.on_arrow(self.delivery(), table)[np.newaxis]}

@@ -1,0 +1,84 @@
+"""How a classifier reaches workers: as the content of its file, loaded once in each process.
+
+What a file cannot hold, code in a pipeline's own steps or callables, travels as the engine's own
+pickle of it, like any function that users give to these engines."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from qwyc import artifact
+from qwyc.classifier import Classifier
+from qwyc.ensemble import Ensemble
+
+KEPT = 8  # classifiers that a worker process keeps; the oldest goes first
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A classifier packed for the way."""
+
+    key: str  # the same classifier has the same key
+    content: bytes | Classifier  # of a `.qwyc` file; or what has code in it
+
+
+def pack(classifier: Classifier, *, members: bool = False) -> Parcel:
+    """Pack a classifier, as a file where it can be one; with all `members` of its path, or with the
+    policy alone, which is what deciding takes and much less to carry."""
+    path, evidence = (classifier.path, classifier.evidence) if members else (None, None)
+    if has_code(classifier):
+        light = replace(classifier, path=path, evidence=evidence)
+        return Parcel(f"qwyc-{uuid.uuid4().hex[:16]}", light)
+    assert isinstance(classifier.ensemble, Ensemble)
+    parts = (classifier.ensemble, classifier.policy, classifier.certificate, path, evidence)
+    content = artifact.to_bytes(parts)
+    return Parcel(f"qwyc-{hashlib.sha256(content).hexdigest()[:16]}", content)
+
+
+def has_code(classifier: Classifier) -> bool:
+    """Whether a classifier runs Python code on rows, which files do not hold."""
+    ensemble = classifier.ensemble
+    return not isinstance(ensemble, Ensemble) or ensemble.transform is not None
+
+
+def unpack(content: bytes | memoryview | Classifier) -> Classifier:
+    """The classifier in a parcel."""
+    if isinstance(content, Classifier):
+        return content
+    return Classifier(*artifact.from_bytes(content))
+
+
+# ---- in a worker ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """One classifier in one process: when it was loaded, and how long that took."""
+
+    key: str
+    process: int
+    seconds: float
+
+
+_lock = threading.Lock()
+_here: dict[str, Classifier] = {}
+arrivals: list[Arrival] = []  # in this process, so that shipping once can be seen
+
+
+def once(key: str, load: Callable[[], Classifier]) -> Classifier:
+    """The classifier of that key, loaded where this process does not have it yet."""
+    with _lock:
+        if key not in _here:
+            started = time.perf_counter()
+            loaded = load()
+            arrivals.append(Arrival(key, os.getpid(), time.perf_counter() - started))
+            while len(_here) >= KEPT:
+                del _here[next(iter(_here))]
+            _here[key] = loaded
+        return _here[key]
