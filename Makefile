@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 NATIVE := CMakeLists.txt $(wildcard native/*.cpp native/*.hpp)
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: demo test test-all lint format stubs bench experiments clean
+.PHONY: demo test test-all java lint format stubs bench bench-engines experiments clean
 
 demo: $(VENV)/.demo
 	$(BIN)/qwyc demo
@@ -13,9 +13,15 @@ demo: $(VENV)/.demo
 test: lint
 	$(BIN)/python -m pytest
 
-# What needs more time than `make test` may take: packages built and installed as users get them.
-test-all: $(VENV)/.dev
+# What needs more than `make test` may: packages built and installed as users get them, other versions of
+# the trainers, and Spark (which needs Java 17), Ray and Dask with two workers each.
+test-all: $(VENV)/.all java
 	$(BIN)/python -m pytest -m slow -n 0
+
+java:
+	@java -version 2>/dev/null || test -x "$$JAVA_HOME/bin/java" \
+	  || { test "$$(id -u)" = 0 && apt-get install --yes --quiet openjdk-17-jre-headless; } \
+	  || { echo "Spark needs Java 17 or later on PATH or at JAVA_HOME; install it and run this again"; exit 1; }
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -34,6 +40,10 @@ stubs: $(VENV)/.dev
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks
+
+# Rows per second in Spark, Ray and Dask on two cores.
+bench-engines: $(VENV)/.all java
+	$(BIN)/python -W ignore -m benchmarks.engines
 
 experiments: $(VENV)/.dev
 	$(BIN)/python experiments/optimism.py
@@ -54,6 +64,10 @@ $(VENV)/.demo: $(VENV)/.tools $(NATIVE)
 
 $(VENV)/.dev: $(VENV)/.tools $(NATIVE)
 	$(PIP) install --no-build-isolation --editable '.[dev]'
+	touch $@
+
+$(VENV)/.all: $(VENV)/.dev
+	$(PIP) install --no-build-isolation --editable '.[dev,engines]'
 	touch $@
 
 # The peers to compare with; one that cannot be installed is left out, and the benchmark says so.

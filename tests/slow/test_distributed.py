@@ -24,8 +24,9 @@ TEXT = ["the colour", "constant"]
 
 @pytest.fixture(scope="module", params=ENGINES)
 def engine(request):
-    here = str(Path(__file__).parent)  # workers import what tests give them from here
-    os.environ["PYTHONPATH"] = os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])
+    here = Path(__file__).parent  # workers import what tests give them from here
+    places = [str(here), str(here.parents[1]), os.environ.get("PYTHONPATH", "")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(places)
     engine = ENGINES[request.param]()
     yield engine
     engine.stop()
@@ -207,13 +208,15 @@ def test_a_worker_that_dies_loses_and_doubles_nothing(engine, rows, fitted, tmp_
     assert marker.exists()
 
 
-def test_a_classifier_is_loaded_once_by_each_process(engine, rows, fitted):
+def test_a_classifier_is_loaded_once_by_each_process(engine, rows, fitted, tmp_path):
     fast = fitted[1].at(alpha=0.05)  # one that no worker has seen
-    data = engine.load([rows[i : i + 100] for i in range(0, 3000, 100)])
+    for i in range(0, 3000, 300):
+        rows[i : i + 300].to_parquet(tmp_path / f"{i}.parquet")
+    data = engine.read(tmp_path)
     for _ in range(3):
-        engine.collect(distributed.decide(fast, data, keep=["id"]))
+        assert len(engine.collect(distributed.decide(fast, data, keep=["id"]))) == len(rows)
     key = distributed.pack(fast).key
-    loaded = [process for process, name in engine.arrivals(data) if name == key]
+    loaded = [process for process, name, _ in engine.arrivals(data) if name == key]
     assert 1 <= len(loaded) == len(set(loaded)) <= 2
 
 
