@@ -96,7 +96,7 @@ def refused():
     yield "not a classifier", lgb.LGBMRegressor(**small).fit(X, y)
     yield "lambdarank", lgb.LGBMRanker(**small).fit(X, y, group=[len(y)]).booster_
     yield "objective is regression", lgb.LGBMRegressor(**small).fit(X, y).booster_
-    yield "cross_entropy", lgb.LGBMClassifier(objective="cross_entropy", **small).fit(X, y)
+    yield "_lambda", lgb.LGBMClassifier(objective="cross_entropy_lambda", **small).fit(X, y)
     yield "linear_tree", lgb.LGBMClassifier(linear_tree=True, **small).fit(X[:, :1], y)
     yield (
         "custom objective",

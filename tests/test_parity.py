@@ -164,3 +164,11 @@ def test_verify_without_the_library_reads_the_file_again(data, tmp_path, monkeyp
 
     monkeypatch.setattr(importers.xgboost, "load", absent)
     assert "xgboost is not installed" in qwyc.verify(fast, X, model=path).parity
+
+
+def test_rows_that_the_model_itself_fails_on(data):
+    X, y = data
+    model = xgboost.XGBClassifier(n_estimators=3, missing=None).fit(X, y)  # trains, cannot predict
+    with pytest.raises(qwyc.InputError, match="own predict fails on X") as caught:
+        qwyc.optimize(model, X, alpha=0.05)
+    assert "Stack trace" not in str(caught.value)

@@ -22,8 +22,19 @@ import numpy.typing as npt
 
 from qwyc.cascade import BaseModels
 from qwyc.ensemble import Ensemble
-from qwyc.errors import MissingDependencyError, ModelError
-from qwyc.importers import callables, catboost, lightgbm, onnx, sklearn, treelite, xgboost, ydf
+from qwyc.errors import InputError, MissingDependencyError, ModelError, QwycError
+from qwyc.importers import (
+    callables,
+    catboost,
+    files,
+    lightgbm,
+    onnx,
+    sklearn,
+    treelite,
+    xgboost,
+    ydf,
+)
+from qwyc.importers.live import as_pandas
 from qwyc.importers.pipelines import is_pipeline, last_step, transform_of, with_transform
 
 __all__ = ["Answer", "base_models", "live_answer", "load_live", "read_model"]
@@ -70,6 +81,18 @@ class Answer:
 
 def live_answer(model: Any, X: Any, ensemble: Ensemble | BaseModels) -> Answer | None:
     """What a live model itself says of X; None for anything that is not live."""
+    try:
+        return _live_answer(model, X, ensemble)
+    except QwycError:
+        raise
+    except Exception as error:  # whatever the library raises
+        raise InputError(
+            f"the model's own predict fails on X, so that its decisions cannot be compared "
+            f"({files.reason(error)}); pass rows that the model takes"
+        ) from error
+
+
+def _live_answer(model: Any, X: Any, ensemble: Ensemble | BaseModels) -> Answer | None:
     if is_pipeline(model):
         return _pipeline_answer(model, X, ensemble)
     if isinstance(ensemble, BaseModels):
@@ -86,7 +109,7 @@ def live_answer(model: Any, X: Any, ensemble: Ensemble | BaseModels) -> Answer |
 
 def _pipeline_answer(model: Any, X: Any, ensemble: Ensemble | BaseModels) -> Answer:
     """The pipeline's own decisions, and the scores of its last step."""
-    labels = np.asarray(model.predict(X)).reshape(-1)
+    labels = np.asarray(model.predict(as_pandas(X))).reshape(-1)
     if isinstance(ensemble, BaseModels):
         return Answer(labels)
     inner = replace(ensemble, transform=None)
@@ -113,6 +136,8 @@ def load_live(path: str | os.PathLike[str]) -> Any:
         return importer.load(Path(path))
     except ImportError as error:
         raise MissingDependencyError(f"loading {path} needs {error.name}; install it") from None
+    except Exception as error:  # whatever the library raises
+        raise ModelError(f"{path}: the library cannot load it ({files.reason(error)})") from error
 
 
 def _read_file(path: Path) -> Ensemble:
@@ -122,9 +147,10 @@ def _read_file(path: Path) -> Ensemble:
 
 def _importer_of(path: Path) -> Any:
     """The module that reads a file, by how the file starts."""
-    if (path / "data_spec.pb").is_file():
+    folder = path if path.is_dir() else path.parent
+    if (path.is_dir() or path.suffix == ".pb") and any(folder.glob("*data_spec.pb")):
         raise ModelError(
-            f"{path} is a YDF model, whose files only YDF reads; pass ydf.load_model({str(path)!r})"
+            f"{path} is a YDF model, whose files only YDF reads; pass ydf.load_model({str(folder)!r})"
         )
     try:
         with path.open("rb") as file:

@@ -90,8 +90,7 @@ def _ask(predict: Any, X: Any, ensemble: Ensemble) -> Any:
     if not ensemble.inputs.categories:
         return live.ask(predict, X, ensemble)
     names = ensemble.inputs.names
-    if type(X).__module__.split(".")[0] == "pyarrow":
-        X = X.to_pandas()
+    X = live.as_pandas(X)
     if type(X).__module__.split(".")[0] == "polars":
         X = X.to_pandas(use_pyarrow_extension_array=False)
     if names is not None and hasattr(X, "columns"):
@@ -139,7 +138,8 @@ def _refuse_unsupported(document: Document, classifier: bool) -> str:
         raise ModelError(f"the model's objective is {loss} with several outputs; {_SUPPORTED}")
     # Models that were added up have lost their objective; catboost.to_classifier says what they are.
     if loss not in _BINARY and not (classifier and loss == "unknown"):
-        raise ModelError(f"the model's objective is {loss}; {_SUPPORTED}")
+        hint = "; if it is one, pass catboost.to_classifier(model)" * (loss == "unknown")
+        raise ModelError(f"the model's objective is {loss}; {_SUPPORTED}{hint}")
     if not len(document.sizes):
         raise ModelError("the model has no trees; train it for one round at least")
     return loss

@@ -23,7 +23,8 @@ from qwyc.errors import ModelError
 from qwyc.importers import files, live
 from qwyc.importers.flatten import MAX_CATEGORY, MAX_WORDS, offsets, to_int32
 
-_SUPPORTED = "supported are binary classifiers (objective=binary) of decision trees"
+_BINARY = ("binary", "cross_entropy")
+_SUPPORTED = f"supported are binary classifiers ({' or '.join(_BINARY)}) of decision trees"
 _REMEDY = "save it again with Booster.save_model('model.txt')"
 TOLERANCE = 0.0
 _MAX_CHOICES = 1_000_000  # features times ordered columns
@@ -138,7 +139,7 @@ def _refuse_unsupported(header: Fields, trees: Sequence[Fields]) -> float:
     if "objective" not in header:
         raise ModelError(f"the model has a custom objective; {_SUPPORTED}")
     name, *options = header["objective"].split()
-    if name != "binary":
+    if name not in _BINARY:
         raise ModelError(f"the model's objective is {name}; {_SUPPORTED}")
     if any(int(tree.get("is_linear", 0)) for tree in trees):
         raise ModelError(f"the model's leaves are linear models (linear_tree); {_SUPPORTED}")

@@ -17,6 +17,7 @@ from qwyc.border import smallest_positive, smallest_sum_above_zero
 from qwyc.ensemble import Ensemble, Inputs, Link, NodeFlag, Summation, Trees
 from qwyc.errors import ModelError
 from qwyc.importers.flatten import offsets
+from qwyc.importers.live import as_pandas
 from qwyc.importers.sklearn_trees import flat_trees, inputs_of, source, split_trees
 
 SUPPORTED = (
@@ -29,6 +30,9 @@ _ADVICE = {
     "GridSearchCV": "pass its best_estimator_",
     "RandomizedSearchCV": "pass its best_estimator_",
     "FrozenEstimator": "pass its estimator",
+    "TunedThresholdClassifierCV": "pass its estimator_, and threshold=qwyc.Probability(best_threshold_)",
+    "FixedThresholdClassifier": "pass its estimator_, and its threshold as qwyc.Probability",
+    "CalibratedClassifierCV": "calibrated scores are no sum of trees: pass the classifier inside",
 }
 
 # Where a fitted model has its trees, if not in estimators_.
@@ -381,8 +385,7 @@ def _as_fitted(X: Any, inputs: Inputs) -> Any:
         return X.filled(np.nan) if X.dtype.kind in "fO" else None
     if isinstance(X, (np.ndarray, list, tuple)):
         return X
-    if type(X).__module__.split(".")[0] == "pyarrow":
-        X = X.to_pandas()
+    X = as_pandas(X)
     if inputs.names is not None and hasattr(X, "columns"):
         return X[list(inputs.names)] if set(inputs.names) <= set(X.columns) else None
     return X
