@@ -144,6 +144,7 @@ def _read_boosting(model: Any, name: str) -> Ensemble:
         threshold=0.0,  # its predict is score >= 0, with either loss
         classes=np.asarray(model.classes_),
         source=source(name),
+        link=Link("logistic", scale=2.0 if model.loss == "exponential" else 1.0),
     )
 
 
