@@ -5,7 +5,8 @@
     live_labels(model, X, ensemble)     the library's own decisions, to prove parity with
     live_scores(model, X, ensemble)     its own scores, within TOLERANCE of which ours must be
     looks_like(head), read_file(path)   the same for files (not for scikit-learn: a pickle is code)
-    load(path)                          the live model in a file, by the library itself
+    load(path)                          the live model in a file, by the library itself, whose scores
+                                        are within LOADING_ERROR of the model's that was saved
 
 Reading a file imports nothing of the library that wrote it.
 """
@@ -129,11 +130,12 @@ def base_models(model: Any) -> BaseModels | None:
     return read
 
 
-def load_live(path: str | os.PathLike[str]) -> Any:
-    """The live model in a file, loaded by the library that wrote it."""
+def load_live(path: str | os.PathLike[str]) -> tuple[Any, float]:
+    """The live model in a file, loaded by the library that wrote it, and the relative error that its
+    scores may have got on the way."""
     importer = _importer_of(Path(path))
     try:
-        return importer.load(Path(path))
+        return importer.load(Path(path)), importer.LOADING_ERROR
     except ImportError as error:
         raise MissingDependencyError(f"loading {path} needs {error.name}; install it") from None
     except Exception as error:  # whatever the library raises

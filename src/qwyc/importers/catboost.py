@@ -27,6 +27,7 @@ _SUPPORTED = "supported are binary classifiers: Logloss, CrossEntropy and Focal"
 _REMEDY = "save it again with model.save_model('model.cbm')"
 _BINARY = ("Logloss", "CrossEntropy", "Focal")
 TOLERANCE = 0.0
+LOADING_ERROR = 1e-12  # reading its own JSON, CatBoost misses the last bits of numbers
 _MAX_DEPTH = 24
 
 Array = npt.NDArray[Any]

@@ -26,7 +26,7 @@ from qwyc.importers.flatten import MAX_CATEGORY, MAX_WORDS, offsets, to_int32
 _BINARY = ("binary", "cross_entropy")
 _SUPPORTED = f"supported are binary classifiers ({' or '.join(_BINARY)}) of decision trees"
 _REMEDY = "save it again with Booster.save_model('model.txt')"
-TOLERANCE = 0.0
+TOLERANCE = LOADING_ERROR = 0.0
 _MAX_CHOICES = 1_000_000  # features times ordered columns
 _ZERO = float(np.float32(1e-35))  # LightGBM takes every |x| up to this for 0
 

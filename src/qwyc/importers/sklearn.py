@@ -216,21 +216,22 @@ def _columns(model: Any) -> tuple[npt.NDArray[np.int64], dict[int, tuple[Any, ..
     categorical = np.asarray(model.is_categorical_, bool)  # (n_features,) in X's order
     columns = np.flatnonzero(categorical)
     encoder = model._preprocessor.named_transformers_["encoder"]
+    names = getattr(model, "feature_names_in_", range(model.n_features_in_))
     categories = {
-        int(j): tuple(_category(value, int(j)) for value in values if not _is_nan(value))
+        int(j): tuple(_category(value, names[j]) for value in values if not _is_nan(value))
         for j, values in zip(columns, encoder.categories_, strict=True)
     }
     return np.concatenate([columns, np.flatnonzero(~categorical)]), categories
 
 
-def _category(value: Any, j: int) -> Any:
+def _category(value: Any, column: Any) -> Any:
     """One category as a plain Python value. None is one where the training rows were Polars frames
     or arrays of objects: scikit-learn counts only NaN as missing."""
     plain = value.item() if isinstance(value, np.generic) else value
     if plain is not None and not isinstance(plain, (str, int, float)):
         raise ModelError(
-            f"column {j} has the category {plain!r} ({type(plain).__name__}); qwyc supports "
-            "categories that are text or numbers"
+            f"column {column!r} has the category {plain!r} ({type(plain).__name__}); qwyc supports "
+            "categories that are text or numbers: convert the column to text and train again"
         )
     return plain
 
