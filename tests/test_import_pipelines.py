@@ -13,8 +13,10 @@ import pytest
 import xgboost
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import BaggingClassifier, RandomForestClassifier, VotingClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
@@ -126,3 +128,14 @@ def test_arrow_tables_are_taken_as_data_frames(table):
             fast = qwyc.optimize(model, form, alpha=0.05)
             full = fast.score_full(form) >= fast.policy.threshold
             np.testing.assert_array_equal(full, model.predict(frame))
+
+
+def test_searches_and_frozen_estimators_are_looked_into(table):
+    X, y = table
+    inner = GridSearchCV(FINAL["forest"], {"max_depth": [2, 4]}, cv=2)
+    search = GridSearchCV(make_pipeline(encoder(False), inner), {}, cv=2).fit(X, y)
+    for model in (search, FrozenEstimator(search)):
+        fast = qwyc.optimize(model, X, alpha=0)
+        np.testing.assert_array_equal(fast.predict(X), model.predict(X))
+    with pytest.raises(qwyc.ModelError, match="fit it, with refit=True"):
+        qwyc.read_model(GridSearchCV(FINAL["forest"], {}))

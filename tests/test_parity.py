@@ -104,6 +104,7 @@ def test_likely_reasons(data):
     assert "rows have missing values (columns " in reason(
         model, holes, replace(ensemble, trees=trees)
     )
+    assert "a rule of its own" in reason(model, X, replace(ensemble, threshold=1.0))
     mirrored = replace(ensemble.trees, left=ensemble.trees.right, right=ensemble.trees.left)
     assert "not known" in reason(model, X, replace(ensemble, trees=mirrored))
 

@@ -105,6 +105,8 @@ def _likely_reason(
     some = rows[:REASON_ROWS]
     if theirs is not None:
         gap, size = theirs[some] - full[some], np.maximum(1.0, np.abs(theirs[some]))
+        if not gap.any():
+            return "the scores are equal, so the model's predict decides by a rule of its own"
         if (np.abs(gap) <= ROUNDING * size).all():
             return "the library adds up in another order or precision"
         trees = _trees_in_use(ensemble, ensemble.matrix(X)[some], theirs[some])

@@ -35,7 +35,7 @@ from qwyc.importers import (
     xgboost,
     ydf,
 )
-from qwyc.importers.live import as_pandas
+from qwyc.importers.live import as_pandas, unwrapped
 from qwyc.importers.pipelines import is_pipeline, last_step, transform_of, with_transform
 
 __all__ = ["Answer", "base_models", "live_answer", "load_live", "read_model"]
@@ -59,6 +59,7 @@ def read_model(model: Any) -> Ensemble:
         return model
     if isinstance(model, (str, os.PathLike)):
         return _read_file(Path(model))
+    model = unwrapped(model)
     if is_pipeline(model):
         read = with_transform(model, read_model(last_step(model)))
         assert isinstance(read, Ensemble)
@@ -94,6 +95,7 @@ def live_answer(model: Any, X: Any, ensemble: Ensemble | BaseModels) -> Answer |
 
 
 def _live_answer(model: Any, X: Any, ensemble: Ensemble | BaseModels) -> Answer | None:
+    model = unwrapped(model)
     if is_pipeline(model):
         return _pipeline_answer(model, X, ensemble)
     if isinstance(ensemble, BaseModels):
@@ -120,6 +122,7 @@ def _pipeline_answer(model: Any, X: Any, ensemble: Ensemble | BaseModels) -> Ans
 
 def base_models(model: Any) -> BaseModels | None:
     """The base models of `model`, or None where it is to be read as trees."""
+    model = unwrapped(model)
     if not is_pipeline(model):
         return callables.base_models(model)
     inner = base_models(last_step(model))

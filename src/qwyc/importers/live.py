@@ -21,6 +21,18 @@ def derives_from(model: object, name: str) -> bool:
     return any(base.__name__ == name for base in type(model).__mro__)
 
 
+def unwrapped(model: Any) -> Any:
+    """What decides inside scikit-learn's searches over parameters, once fitted, and frozen estimators."""
+    while made_by(model, "sklearn"):
+        if derives_from(model, "BaseSearchCV") and hasattr(model, "best_estimator_"):
+            model = model.best_estimator_
+        elif derives_from(model, "FrozenEstimator"):
+            model = model.estimator
+        else:
+            break
+    return model
+
+
 def as_pandas(X: Any) -> Any:
     """Arrow tables as the data frames that the libraries take in their place; anything else as it is."""
     return X.to_pandas() if made_by(X, "pyarrow") and hasattr(X, "to_pandas") else X

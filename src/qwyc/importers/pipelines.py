@@ -14,7 +14,7 @@ from qwyc.cascade import BaseModels
 from qwyc.ensemble import Ensemble
 from qwyc.errors import InputError, ModelError
 from qwyc.importers.files import reason
-from qwyc.importers.live import as_pandas, derives_from, made_by
+from qwyc.importers.live import as_pandas, derives_from, made_by, unwrapped
 
 
 def is_pipeline(model: object) -> bool:
@@ -24,7 +24,7 @@ def is_pipeline(model: object) -> bool:
 
 def last_step(model: Any) -> Any:
     """The ensemble at the end."""
-    final = model.steps[-1][1]
+    final = unwrapped(model.steps[-1][1])
     if final is None or isinstance(final, str):
         raise ModelError(
             "the pipeline ends in no classifier ('passthrough'); qwyc reads its last step"

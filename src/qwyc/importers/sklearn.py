@@ -27,9 +27,9 @@ SUPPORTED = (
 )
 
 _ADVICE = {
-    "GridSearchCV": "pass its best_estimator_",
-    "RandomizedSearchCV": "pass its best_estimator_",
-    "FrozenEstimator": "pass its estimator",
+    "VotingClassifier": "qwyc.optimize takes it apart into base models, but it cannot be read as trees",
+    "StackingClassifier": "qwyc.optimize takes it apart into base models, but it cannot be read as trees",
+    "BaseSearchCV": "fit it, with refit=True, or pass the estimator that it found",
     "TunedThresholdClassifierCV": "pass its estimator_, and threshold=qwyc.Probability(best_threshold_)",
     "FixedThresholdClassifier": "pass its estimator_, and its threshold as qwyc.Probability",
     "CalibratedClassifierCV": "calibrated scores are no sum of trees: pass the classifier inside",
@@ -69,7 +69,9 @@ def read_live(model: Any) -> Ensemble:
     for name in _names(model):
         if name in _READERS:
             _check_fitted(model, name)
-            return _READERS[name](model, name)
+            ensemble = _READERS[name](model, name)
+            _ = ensemble.native  # checks the arrays
+            return ensemble
     name = type(model).__name__
     if any("Regressor" in base.__name__ for base in type(model).__mro__):
         raise ModelError(
