@@ -63,6 +63,11 @@ def read_live(model: Any) -> Ensemble:
                 booster, classes = model.booster_, np.asarray(model.classes_)
             except Exception as error:
                 raise ModelError(f"the model is not fitted yet ({error}); fit it first") from None
+            if str(model.get_params().get("pred_early_stop", False)).lower() in ("true", "1"):
+                raise ModelError(
+                    "the model has pred_early_stop, so that its decisions are not those of all its trees; "
+                    "pass it after model.set_params(pred_early_stop=False)"
+                )
         elif live.derives_from(model, "Booster"):
             booster, classes = model, np.array([0, 1])
         else:
