@@ -159,6 +159,15 @@ def test_what_is_refused():
     for column, value in (("k", None), ("i", 1.5), ("m", float("nan"))):
         with pytest.raises(qwyc.InputError, match=f"column '{column}'.*integers and text"):
             ensemble.score_full(frame.assign(**{column: value}))
+    rows = frame.to_numpy(dtype=object)
+    for value, message in (
+        (1.0, "integers and text"),
+        ("\ud800", "no valid text"),
+        ([1], "is \\[1"),
+    ):
+        rows[3, 2] = value  # beside integers, which 1.0 equals
+        with pytest.raises(qwyc.InputError, match=message):
+            ensemble.score_full(rows)
     combined = train(frame, y, max_ctr_complexity=4, iterations=60)
     with pytest.raises(qwyc.ModelError, match=r"combinations .*'.'.*max_ctr_complexity=1"):
         qwyc.read_model(combined)

@@ -269,6 +269,6 @@ def numbers(
 
 def _no_mapping(where: str, kind: str) -> InputError:
     return InputError(
-        f"{where} holds {kind}, but the model does not store which code each value has; pass the "
-        "codes as numbers, as in training"
+        f"{where} holds {kind}, and the model takes numbers there; if it is a category, the model does "
+        "not store which code each value has: pass the codes as numbers, as in training"
     )
