@@ -41,6 +41,8 @@ def check(model: Any, X: Any) -> Ensemble:
         far = np.abs(proba[:, 1] - 0.5) > 1e-15
         np.testing.assert_array_equal(score[far], proba[far, 1])
         assert np.all(np.abs(score - proba[:, 1]) < 1e-15)
+    some = [ensemble.link.probability(value) for value in score[:50]]
+    np.testing.assert_allclose(some, model.predict_proba(X[:50])[:, 1], rtol=1e-12, atol=1e-300)
     return ensemble
 
 

@@ -111,6 +111,13 @@ def test_the_model_s_own_probability_threshold(data, probability):
     check(model, X)
 
 
+@pytest.mark.parametrize("scale", [2.0, 0.25, -4.0])
+def test_a_scale_that_is_a_power_of_two(data, scale):
+    model = train(*data)
+    model.set_scale_and_bias(scale, 0.1)
+    check(model, data[0])
+
+
 def test_best_iteration(data):
     X, y = data
     model = catboost.CatBoostClassifier(iterations=200, learning_rate=0.5, **OPTIONS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import catboost
@@ -11,6 +12,7 @@ import polars as pl
 import pytest
 
 import qwyc
+from commands import run
 from qwyc.cityhash import city_hash_64
 from qwyc.importers import catboost as importer
 from trained import damaged
@@ -102,6 +104,23 @@ def test_every_form_of_rows_and_a_file(tmp_path):
     assert again.ensemble.digest == fast.ensemble.digest
 
 
+@pytest.mark.parametrize("kind", ["cbm", "json"])
+def test_files_of_models_and_of_rows(kind, tmp_path):
+    """Codes and text in a CSV file are both texts to CatBoost; its own JSON reader misses last bits."""
+    frame, y = make_frame()
+    train(frame, y).save_model(str(tmp_path / "model"), format=kind)
+    rows = with_unseen(frame.sample(3000, replace=True, random_state=0)).assign(m="x")
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    arguments = ("--alpha", "0.05", "-o", "m.qwyc")
+    done = run("optimize", "model", "rows.csv", *arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    fast = qwyc.load(tmp_path / "m.qwyc")
+    assert "as catboost itself" in qwyc.verify(fast, rows, model=tmp_path / "model").parity
+    done = run("predict", "m.qwyc", "rows.csv", cwd=tmp_path)
+    labels = pd.read_csv(io.BytesIO(done.stdout))["label"]
+    np.testing.assert_array_equal(labels, fast.predict(rows))
+
+
 def test_integers_in_arrays_and_booleans():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 12, (500, 3))
@@ -140,6 +159,15 @@ def test_what_is_refused():
     for column, value in (("k", None), ("i", 1.5), ("m", float("nan"))):
         with pytest.raises(qwyc.InputError, match=f"column '{column}'.*integers and text"):
             ensemble.score_full(frame.assign(**{column: value}))
+    rows = frame.to_numpy(dtype=object)
+    for value, message in (
+        (1.0, "integers and text"),
+        ("\ud800", "no valid text"),
+        ([1], "is \\[1"),
+    ):
+        rows[3, 2] = value  # beside integers, which 1.0 equals
+        with pytest.raises(qwyc.InputError, match=message):
+            ensemble.score_full(rows)
     combined = train(frame, y, max_ctr_complexity=4, iterations=60)
     with pytest.raises(qwyc.ModelError, match=r"combinations .*'.'.*max_ctr_complexity=1"):
         qwyc.read_model(combined)

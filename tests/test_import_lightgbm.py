@@ -98,6 +98,7 @@ SETTINGS = {
     "unbalanced": {"is_unbalance": True},
     "from nothing": {"boost_from_average": False},
     "sigmoid": {"sigmoid": 0.7},
+    "cross entropy": {"objective": "cross_entropy"},
 }
 
 

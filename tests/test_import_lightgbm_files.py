@@ -96,13 +96,14 @@ def refused():
     yield "not a classifier", lgb.LGBMRegressor(**small).fit(X, y)
     yield "lambdarank", lgb.LGBMRanker(**small).fit(X, y, group=[len(y)]).booster_
     yield "objective is regression", lgb.LGBMRegressor(**small).fit(X, y).booster_
-    yield "cross_entropy", lgb.LGBMClassifier(objective="cross_entropy", **small).fit(X, y)
+    yield "_lambda", lgb.LGBMClassifier(objective="cross_entropy_lambda", **small).fit(X, y)
     yield "linear_tree", lgb.LGBMClassifier(linear_tree=True, **small).fit(X[:, :1], y)
     yield (
         "custom objective",
         lgb.LGBMClassifier(objective=lambda t, p: (p - t, np.ones_like(p)), **small).fit(X, y),
     )
     yield "not fitted", lgb.LGBMClassifier()
+    yield "pred_early_stop", lgb.LGBMClassifier(pred_early_stop=True, **small).fit(X, y)
     yield "no trees", lgb.Booster({"objective": "binary", **QUIET}, lgb.Dataset(X, y))
 
 
@@ -110,7 +111,7 @@ def test_other_models_are_refused(tmp_path):
     for message, model in refused():
         with pytest.raises(ModelError, match=message):
             qwyc.read_model(model)
-        if message not in ("not fitted", "not a classifier"):
+        if message not in ("not fitted", "not a classifier", "pred_early_stop"):
             booster = model if isinstance(model, lgb.Booster) else model.booster_
             booster.save_model(tmp_path / "m.txt")
             with pytest.raises(ModelError, match=message) as caught:

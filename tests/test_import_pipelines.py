@@ -8,15 +8,18 @@ import catboost
 import lightgbm
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import xgboost
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import BaggingClassifier, RandomForestClassifier, VotingClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 
 import qwyc
 from trained import make_data
@@ -99,3 +102,40 @@ def test_what_is_refused(table):
         qwyc.read_model(make_pipeline(StandardScaler(), LogisticRegression()))
     with pytest.raises(qwyc.ModelError, match="passthrough"):
         qwyc.read_model(make_pipeline(StandardScaler(), "passthrough"))
+
+
+@pytest.mark.parametrize("name", ["xgboost", "forest"])
+def test_a_pipeline_in_a_pipeline(name, table):
+    """Its sparse rows stay sparse until the ensemble: XGBoost takes what they leave out for missing."""
+    X, y = table
+    model = make_pipeline(encoder(True), make_pipeline(MaxAbsScaler(), FINAL[name])).fit(X, y)
+    fast = qwyc.optimize(model, X, alpha=0)
+    np.testing.assert_array_equal(fast.predict(X), model.predict(X))
+    assert "behind ColumnTransformer, MaxAbsScaler" in str(fast)
+
+
+def test_arrow_tables_are_taken_as_data_frames(table):
+    X, y = table[0].fillna(0), table[1]
+    voting = VotingClassifier([("a", GaussianNB()), ("b", GaussianNB())], voting="soft")
+    for model, frame in (
+        (make_pipeline(encoder(False), FINAL["forest"]), X),
+        (make_pipeline(encoder(False), voting), X),
+        (voting, X.drop(columns="k")),
+    ):
+        model.fit(frame, y)
+        rows = pa.Table.from_pandas(frame)
+        for form in (rows, rows.to_batches()[0]):
+            fast = qwyc.optimize(model, form, alpha=0.05)
+            full = fast.score_full(form) >= fast.policy.threshold
+            np.testing.assert_array_equal(full, model.predict(frame))
+
+
+def test_searches_and_frozen_estimators_are_looked_into(table):
+    X, y = table
+    inner = GridSearchCV(FINAL["forest"], {"max_depth": [2, 4]}, cv=2)
+    search = GridSearchCV(make_pipeline(encoder(False), inner), {}, cv=2).fit(X, y)
+    for model in (search, FrozenEstimator(search)):
+        fast = qwyc.optimize(model, X, alpha=0)
+        np.testing.assert_array_equal(fast.predict(X), model.predict(X))
+    with pytest.raises(qwyc.ModelError, match="fit it, with refit=True"):
+        qwyc.read_model(GridSearchCV(FINAL["forest"], {}))

@@ -104,6 +104,7 @@ def test_likely_reasons(data):
     assert "rows have missing values (columns " in reason(
         model, holes, replace(ensemble, trees=trees)
     )
+    assert "a rule of its own" in reason(model, X, replace(ensemble, threshold=1.0))
     mirrored = replace(ensemble.trees, left=ensemble.trees.right, right=ensemble.trees.left)
     assert "not known" in reason(model, X, replace(ensemble, trees=mirrored))
 
@@ -164,3 +165,11 @@ def test_verify_without_the_library_reads_the_file_again(data, tmp_path, monkeyp
 
     monkeypatch.setattr(importers.xgboost, "load", absent)
     assert "xgboost is not installed" in qwyc.verify(fast, X, model=path).parity
+
+
+def test_rows_that_the_model_itself_fails_on(data):
+    X, y = data
+    model = xgboost.XGBClassifier(n_estimators=3, missing=None).fit(X, y)  # trains, cannot predict
+    with pytest.raises(qwyc.InputError, match="own predict fails on X") as caught:
+        qwyc.optimize(model, X, alpha=0.05)
+    assert "Stack trace" not in str(caught.value)

@@ -126,27 +126,34 @@ def of_hashed(values: Sequence[Any], known: Sequence[Any], where: str) -> Codes:
     """Codes of values that the model knows by their hash, as CatBoost does: -1 for any other.
 
     Values are text, or integers as text. Without known hashes, the trees do not look at the column."""
-    codes = np.full(len(values), -1.0)
     if not known:
-        return codes
-    lookup = {code: i for i, code in enumerate(known)}
-    seen: dict[Any, float] = {}
-    for i, value in enumerate(values):
-        key = (type(value), value)
+        return np.full(len(values), -1.0)
+    strange = {kind for kind in set(map(type, values)) if not issubclass(kind, _HASHED)}
+    if strange:
+        row = next(i for i, value in enumerate(values) if type(value) in strange)
+        raise _no_category(values[row], row, where)
+    codes = _HashedCodes(known, where)
+    return np.fromiter(map(codes.__getitem__, values), np.float64, len(values))
+
+
+_HASHED = (str, int, np.bool_, np.integer)  # what CatBoost takes for categories
+
+
+class _HashedCodes(dict[Any, float]):
+    """Codes by value, each found when it is first asked for."""
+
+    def __init__(self, known: Sequence[Any], where: str) -> None:
+        self._code = {hashed: float(code) for code, hashed in enumerate(known)}
+        self._where = where
+
+    def __missing__(self, value: Any) -> float:
+        text = value if isinstance(value, str) else str(int(value))
         try:
-            code = seen.get(key)
-        except TypeError:
-            code, key = None, (type(value), repr(value))
-        if code is None:
-            text = value
-            if isinstance(value, (bool, int, np.bool_, np.integer)):
-                text = str(int(value))
-            if not isinstance(text, str):
-                raise _no_category(value, i, where)
-            code = float(lookup.get(city_hash_64(text.encode()) & 0xFFFFFFFF, -1))
-            seen[key] = code
-        codes[i] = code
-    return codes
+            hashed = city_hash_64(text.encode()) & 0xFFFFFFFF
+        except UnicodeEncodeError:
+            raise InputError(f"{self._where} holds {value!r}, which is no valid text") from None
+        self[value] = code = self._code.get(hashed, -1.0)
+        return code
 
 
 _MISSING = float("nan")
@@ -262,6 +269,6 @@ def numbers(
 
 def _no_mapping(where: str, kind: str) -> InputError:
     return InputError(
-        f"{where} holds {kind}, but the model does not store which code each value has; pass the "
-        "codes as numbers, as in training"
+        f"{where} holds {kind}, and the model takes numbers there; if it is a category, the model does "
+        "not store which code each value has: pass the codes as numbers, as in training"
     )

@@ -299,7 +299,7 @@ def _csv_types(schema: Any, names: list[str], kept: list[str], inputs: Inputs) -
     for j, name in enumerate(names):
         found = schema.field(name).type
         known = inputs.categories.get(j)
-        if known is not None and any(isinstance(value, str) for value in known):
+        if known is not None and (inputs.hashed or any(isinstance(v, str) for v in known)):
             found = pyarrow.string()
         elif known is not None and any(abs(v) > 2**53 for v in known if isinstance(v, int)):
             found = pyarrow.int64()

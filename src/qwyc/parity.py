@@ -4,6 +4,7 @@ model it was read from, row by row."""
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -43,8 +44,10 @@ def compare_with_model(model: Any, X: Any, ensemble: Ensemble) -> str:
     full = ensemble.score_full(X)
     answer, by = None, ""
     try:
-        alive = importers.load_live(model) if is_path else model
+        alive, error = importers.load_live(model) if is_path else (model, 0.0)
         answer = importers.live_answer(alive, X, source)
+        if answer is not None:
+            answer = replace(answer, tolerance=max(answer.tolerance, error))
         by = f"as {source.source.library} itself gives them"
     except MissingDependencyError:
         by = f"as read again, since {source.source.library} is not installed"
@@ -102,6 +105,8 @@ def _likely_reason(
     some = rows[:REASON_ROWS]
     if theirs is not None:
         gap, size = theirs[some] - full[some], np.maximum(1.0, np.abs(theirs[some]))
+        if not gap.any():
+            return "the scores are equal, so the model's predict decides by a rule of its own"
         if (np.abs(gap) <= ROUNDING * size).all():
             return "the library adds up in another order or precision"
         trees = _trees_in_use(ensemble, ensemble.matrix(X)[some], theirs[some])

@@ -52,7 +52,8 @@ def _convert(X: Any, inputs: Inputs) -> Array:
         return _from_array(X, inputs)
     if hasattr(X, "toarray") and hasattr(X, "nnz"):  # scipy.sparse, without importing it
         raise InputError(
-            f"X is sparse ({type(X).__name__}); a dense table is needed: pass X.toarray()"
+            f"X is sparse ({type(X).__name__}); a dense table is needed: pass X.toarray(), with NaN for "
+            "what X leaves out if the model takes that for missing, as XGBoost does"
         )
     if isinstance(X, (list, tuple)):
         return _from_array(_as_array(X, object if inputs.arrays_hold_values else None), inputs)
@@ -165,6 +166,8 @@ def _as_frame(X: Any) -> DataFrame[Any] | None:
     try:
         frame = nw.from_native(X, pass_through=True, allow_series=True)
     except Exception as error:  # narwhals has its own exception for each backend
+        labels = getattr(X, "column_names", getattr(X, "columns", ()))  # of Arrow, pandas
+        _refuse_twice([str(label) for label in labels])
         raise InputError(f"X ({type(X).__name__}) cannot be read: {error}") from None
     if type(X).__module__.split(".")[0] in ("pyspark", "ray", "dask"):
         raise InputError(
@@ -199,9 +202,7 @@ def _from_frame(frame: DataFrame[Any], inputs: Inputs) -> Array:
 
 def match_columns(labels: Sequence[str], inputs: Inputs) -> Sequence[int]:
     """The position in X of every feature, (n_features,)."""
-    twice = [label for label, count in Counter(labels).items() if count > 1]
-    if twice:
-        raise InputError(f"X has more than one column named {_listed(twice)}; rename or drop them")
+    _refuse_twice(labels)
     if inputs.names is None:
         _check_count(len(labels), inputs)
         return range(len(labels))
@@ -219,6 +220,12 @@ def match_columns(labels: Sequence[str], inputs: Inputs) -> Sequence[int]:
             f"trained on (X has: {_listed(labels)}){hint}"
         )
     return [i for i in found if i is not None]
+
+
+def _refuse_twice(labels: Sequence[str]) -> None:
+    twice = [label for label, count in Counter(labels).items() if count > 1]
+    if twice:
+        raise InputError(f"X has more than one column named {_listed(twice)}; rename or drop them")
 
 
 def _fill_numbers(out: Array, column: Series[Any], where: str) -> None:

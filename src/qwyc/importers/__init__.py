@@ -5,7 +5,8 @@
     live_labels(model, X, ensemble)     the library's own decisions, to prove parity with
     live_scores(model, X, ensemble)     its own scores, within TOLERANCE of which ours must be
     looks_like(head), read_file(path)   the same for files (not for scikit-learn: a pickle is code)
-    load(path)                          the live model in a file, by the library itself
+    load(path)                          the live model in a file, by the library itself, whose scores
+                                        are within LOADING_ERROR of the model's that was saved
 
 Reading a file imports nothing of the library that wrote it.
 """
@@ -22,8 +23,19 @@ import numpy.typing as npt
 
 from qwyc.cascade import BaseModels
 from qwyc.ensemble import Ensemble
-from qwyc.errors import MissingDependencyError, ModelError
-from qwyc.importers import callables, catboost, lightgbm, onnx, sklearn, treelite, xgboost, ydf
+from qwyc.errors import InputError, MissingDependencyError, ModelError, QwycError
+from qwyc.importers import (
+    callables,
+    catboost,
+    files,
+    lightgbm,
+    onnx,
+    sklearn,
+    treelite,
+    xgboost,
+    ydf,
+)
+from qwyc.importers.live import as_pandas, unwrapped
 from qwyc.importers.pipelines import is_pipeline, last_step, transform_of, with_transform
 
 __all__ = ["Answer", "base_models", "live_answer", "load_live", "read_model"]
@@ -47,6 +59,7 @@ def read_model(model: Any) -> Ensemble:
         return model
     if isinstance(model, (str, os.PathLike)):
         return _read_file(Path(model))
+    model = unwrapped(model)
     if is_pipeline(model):
         read = with_transform(model, read_model(last_step(model)))
         assert isinstance(read, Ensemble)
@@ -70,6 +83,19 @@ class Answer:
 
 def live_answer(model: Any, X: Any, ensemble: Ensemble | BaseModels) -> Answer | None:
     """What a live model itself says of X; None for anything that is not live."""
+    try:
+        return _live_answer(model, X, ensemble)
+    except QwycError:
+        raise
+    except Exception as error:  # whatever the library raises
+        raise InputError(
+            f"the model's own predict fails on X, so that its decisions cannot be compared "
+            f"({files.reason(error)}); pass rows that the model takes"
+        ) from error
+
+
+def _live_answer(model: Any, X: Any, ensemble: Ensemble | BaseModels) -> Answer | None:
+    model = unwrapped(model)
     if is_pipeline(model):
         return _pipeline_answer(model, X, ensemble)
     if isinstance(ensemble, BaseModels):
@@ -86,7 +112,7 @@ def live_answer(model: Any, X: Any, ensemble: Ensemble | BaseModels) -> Answer |
 
 def _pipeline_answer(model: Any, X: Any, ensemble: Ensemble | BaseModels) -> Answer:
     """The pipeline's own decisions, and the scores of its last step."""
-    labels = np.asarray(model.predict(X)).reshape(-1)
+    labels = np.asarray(model.predict(as_pandas(X))).reshape(-1)
     if isinstance(ensemble, BaseModels):
         return Answer(labels)
     inner = replace(ensemble, transform=None)
@@ -96,6 +122,7 @@ def _pipeline_answer(model: Any, X: Any, ensemble: Ensemble | BaseModels) -> Ans
 
 def base_models(model: Any) -> BaseModels | None:
     """The base models of `model`, or None where it is to be read as trees."""
+    model = unwrapped(model)
     if not is_pipeline(model):
         return callables.base_models(model)
     inner = base_models(last_step(model))
@@ -106,13 +133,16 @@ def base_models(model: Any) -> BaseModels | None:
     return read
 
 
-def load_live(path: str | os.PathLike[str]) -> Any:
-    """The live model in a file, loaded by the library that wrote it."""
+def load_live(path: str | os.PathLike[str]) -> tuple[Any, float]:
+    """The live model in a file, loaded by the library that wrote it, and the relative error that its
+    scores may have got on the way."""
     importer = _importer_of(Path(path))
     try:
-        return importer.load(Path(path))
+        return importer.load(Path(path)), importer.LOADING_ERROR
     except ImportError as error:
         raise MissingDependencyError(f"loading {path} needs {error.name}; install it") from None
+    except Exception as error:  # whatever the library raises
+        raise ModelError(f"{path}: the library cannot load it ({files.reason(error)})") from error
 
 
 def _read_file(path: Path) -> Ensemble:
@@ -122,9 +152,10 @@ def _read_file(path: Path) -> Ensemble:
 
 def _importer_of(path: Path) -> Any:
     """The module that reads a file, by how the file starts."""
-    if (path / "data_spec.pb").is_file():
+    folder = path if path.is_dir() else path.parent
+    if (path.is_dir() or path.suffix == ".pb") and any(folder.glob("*data_spec.pb")):
         raise ModelError(
-            f"{path} is a YDF model, whose files only YDF reads; pass ydf.load_model({str(path)!r})"
+            f"{path} is a YDF model, whose files only YDF reads; pass ydf.load_model({str(folder)!r})"
         )
     try:
         with path.open("rb") as file:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from qwyc.cascade import BaseModels
 from qwyc.errors import InputError, ModelError
-from qwyc.importers.live import derives_from, made_by
+from qwyc.importers.live import as_pandas, derives_from, made_by
 from qwyc.importers.sklearn import has_tree_bases
 
 Shares = npt.NDArray[np.float64]  # (n, 2) of the negative and the positive class
@@ -160,6 +160,7 @@ def _columns_of(source: Any) -> Callable[[Any], Any]:
     count = getattr(source, "n_features_in_", None)
 
     def prepare(X: Any) -> Any:
+        X = as_pandas(X)
         given = getattr(X, "columns", None)
         if names is not None and given is not None and not callable(given):
             missing = [name for name in names if name not in set(given)]

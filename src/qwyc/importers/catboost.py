@@ -20,13 +20,14 @@ from qwyc.border import smallest_sum_above_zero
 from qwyc.ensemble import Category, Ensemble, Inputs, Link, NodeFlag, Source, Summation, Trees
 from qwyc.errors import ModelError
 from qwyc.importers import files, live
-from qwyc.importers.catboost_files import MAGIC, Document, from_cbm, from_json
+from qwyc.importers.catboost_files import MAGIC, Document, from_cbm, from_json, scaled
 from qwyc.importers.flatten import MAX_WORDS, NodeTable, bit_sets, flatten, offsets, to_int32
 
 _SUPPORTED = "supported are binary classifiers: Logloss, CrossEntropy and Focal"
 _REMEDY = "save it again with model.save_model('model.cbm')"
 _BINARY = ("Logloss", "CrossEntropy", "Focal")
 TOLERANCE = 0.0
+LOADING_ERROR = 1e-12  # reading its own JSON, CatBoost misses the last bits of numbers
 _MAX_DEPTH = 24
 
 Array = npt.NDArray[Any]
@@ -90,8 +91,7 @@ def _ask(predict: Any, X: Any, ensemble: Ensemble) -> Any:
     if not ensemble.inputs.categories:
         return live.ask(predict, X, ensemble)
     names = ensemble.inputs.names
-    if type(X).__module__.split(".")[0] == "pyarrow":
-        X = X.to_pandas()
+    X = live.as_pandas(X)
     if type(X).__module__.split(".")[0] == "polars":
         X = X.to_pandas(use_pyarrow_extension_array=False)
     if names is not None and hasattr(X, "columns"):
@@ -110,6 +110,7 @@ def load(path: Path) -> Any:
 
 def _ensemble(document: Document, classifier: bool = False) -> Ensemble:
     loss = _refuse_unsupported(document, classifier)
+    document = scaled(document)
     splits = _splits(document)
     trees = (_oblivious if document.steps is None else _stepwise)(document, splits)
     base = float(document.bias[0]) + 0.0  # no -0
@@ -138,12 +139,8 @@ def _refuse_unsupported(document: Document, classifier: bool) -> str:
         raise ModelError(f"the model's objective is {loss} with several outputs; {_SUPPORTED}")
     # Models that were added up have lost their objective; catboost.to_classifier says what they are.
     if loss not in _BINARY and not (classifier and loss == "unknown"):
-        raise ModelError(f"the model's objective is {loss}; {_SUPPORTED}")
-    if document.scale != 1:
-        raise ModelError(
-            f"the model multiplies its sum by {document.scale:g}; only the scale 1 is supported: "
-            "call model.set_scale_and_bias(1, bias), which scales scores and their threshold"
-        )
+        hint = "; if it is one, pass catboost.to_classifier(model)" * (loss == "unknown")
+        raise ModelError(f"the model's objective is {loss}; {_SUPPORTED}{hint}")
     if not len(document.sizes):
         raise ModelError("the model has no trees; train it for one round at least")
     return loss

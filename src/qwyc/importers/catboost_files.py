@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,22 @@ class Document:
     steps: npt.NDArray[np.int64] | None  # (n, 2) to the left and right child; None: oblivious
     leaf_of: npt.NDArray[np.int64] | None  # (n,) where a step of 0 ends
     leaf_values: npt.NDArray[np.float64]
+
+
+def scaled(document: Document) -> Document:
+    """With the scale in its leaves. Only a power of two leaves every sum's rounding as it is."""
+    scale = document.scale
+    leaves = document.leaf_values * scale
+    if (
+        not scale
+        or abs(math.frexp(scale)[0]) != 0.5
+        or np.any(leaves / scale != document.leaf_values)
+    ):
+        raise ModelError(
+            f"the model multiplies its sum by {scale:g}, which rounds once more; qwyc supports powers "
+            "of two: call model.set_scale_and_bias(1, bias), which scales scores and their threshold"
+        )
+    return replace(document, leaf_values=leaves)
 
 
 def from_cbm(content: bytes) -> Document:

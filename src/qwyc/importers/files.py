@@ -16,11 +16,20 @@ def read_bytes(path: Path) -> bytes:
     try:
         content = Path(path).read_bytes()
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise ModelError(f"{path}: the model file cannot be read: {reason}") from None
+        why = error.strerror or str(error)
+        raise ModelError(f"{path}: the model file cannot be read: {why}") from None
     if not content:
         raise ModelError(f"{path}: the model file is empty; save the model again")
     return content
+
+
+def reason(error: Exception) -> str:
+    """What an error of a library's says, in one line and without the stack trace that some append."""
+    lines = str(error).partition("Stack trace")[0].split("\n")
+    return (
+        " ".join(line.strip() for line in lines if line.strip()).rstrip(" .:")
+        or type(error).__name__
+    )
 
 
 @contextmanager
@@ -32,8 +41,8 @@ def reading(name: str, kind: str, remedy: str) -> Iterator[None]:
     except ModelError as error:
         raise ModelError(f"{name}: {error}") from None
     except KeyError as error:
-        reason = f"{error.args[0]!r} is missing" if error.args else "a part is missing"
-        raise ModelError(f"{name}: the {kind} is damaged: {reason}; {remedy}") from None
+        what = f"{error.args[0]!r} is missing" if error.args else "a part is missing"
+        raise ModelError(f"{name}: the {kind} is damaged: {what}; {remedy}") from None
     except (
         ArithmeticError,
         AttributeError,
@@ -43,4 +52,4 @@ def reading(name: str, kind: str, remedy: str) -> Iterator[None]:
         TypeError,
         ValueError,
     ) as error:
-        raise ModelError(f"{name}: the {kind} is damaged ({error}); {remedy}") from None
+        raise ModelError(f"{name}: the {kind} is damaged ({reason(error)}); {remedy}") from None

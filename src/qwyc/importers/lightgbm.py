@@ -23,9 +23,10 @@ from qwyc.errors import ModelError
 from qwyc.importers import files, live
 from qwyc.importers.flatten import MAX_CATEGORY, MAX_WORDS, offsets, to_int32
 
-_SUPPORTED = "supported are binary classifiers (objective=binary) of decision trees"
+_BINARY = ("binary", "cross_entropy")
+_SUPPORTED = f"supported are binary classifiers ({' or '.join(_BINARY)}) of decision trees"
 _REMEDY = "save it again with Booster.save_model('model.txt')"
-TOLERANCE = 0.0
+TOLERANCE = LOADING_ERROR = 0.0
 _MAX_CHOICES = 1_000_000  # features times ordered columns
 _ZERO = float(np.float32(1e-35))  # LightGBM takes every |x| up to this for 0
 
@@ -62,6 +63,11 @@ def read_live(model: Any) -> Ensemble:
                 booster, classes = model.booster_, np.asarray(model.classes_)
             except Exception as error:
                 raise ModelError(f"the model is not fitted yet ({error}); fit it first") from None
+            if str(model.get_params().get("pred_early_stop", False)).lower() in ("true", "1"):
+                raise ModelError(
+                    "the model has pred_early_stop, so that its decisions are not those of all its trees; "
+                    "pass it after model.set_params(pred_early_stop=False)"
+                )
         elif live.derives_from(model, "Booster"):
             booster, classes = model, np.array([0, 1])
         else:
@@ -138,7 +144,7 @@ def _refuse_unsupported(header: Fields, trees: Sequence[Fields]) -> float:
     if "objective" not in header:
         raise ModelError(f"the model has a custom objective; {_SUPPORTED}")
     name, *options = header["objective"].split()
-    if name != "binary":
+    if name not in _BINARY:
         raise ModelError(f"the model's objective is {name}; {_SUPPORTED}")
     if any(int(tree.get("is_linear", 0)) for tree in trees):
         raise ModelError(f"the model's leaves are linear models (linear_tree); {_SUPPORTED}")

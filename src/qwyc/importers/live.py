@@ -21,6 +21,23 @@ def derives_from(model: object, name: str) -> bool:
     return any(base.__name__ == name for base in type(model).__mro__)
 
 
+def unwrapped(model: Any) -> Any:
+    """What decides inside scikit-learn's searches over parameters, once fitted, and frozen estimators."""
+    while made_by(model, "sklearn"):
+        if derives_from(model, "BaseSearchCV") and hasattr(model, "best_estimator_"):
+            model = model.best_estimator_
+        elif derives_from(model, "FrozenEstimator"):
+            model = model.estimator
+        else:
+            break
+    return model
+
+
+def as_pandas(X: Any) -> Any:
+    """Arrow tables as the data frames that the libraries take in their place; anything else as it is."""
+    return X.to_pandas() if made_by(X, "pyarrow") and hasattr(X, "to_pandas") else X
+
+
 def ask(predict: Callable[[Any], Any], X: Any, ensemble: Ensemble) -> Any:
     """What `predict` says of the rows X: of X as it stands where it is an array or a pandas frame,
     so that the library does its own conversion, and of its matrix where the library refuses X."""
@@ -40,7 +57,7 @@ def ask(predict: Callable[[Any], Any], X: Any, ensemble: Ensemble) -> Any:
         warnings.simplefilter("ignore")  # such as: X has no feature names
         try:
             return predict(rows)
-        except (TypeError, ValueError):
+        except Exception:  # every library has its own
             if rows is not X and not hasattr(rows, "columns"):
                 raise
             return predict(ensemble.matrix(X))

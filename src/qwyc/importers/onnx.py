@@ -19,7 +19,7 @@ from qwyc.importers.flatten import NodeTable, flatten, offsets
 from qwyc.importers.onnx_graph import TREES, TreeGraph, find_trees
 
 _REMEDY = "export it again"
-TOLERANCE = 0.0
+TOLERANCE = LOADING_ERROR = 0.0
 _NEAR = 2e-6  # probabilities are float32, and their sigmoid is not reproducible
 _MODES = {
     "BRANCH_LEQ": "<=",

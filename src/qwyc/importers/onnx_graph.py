@@ -48,7 +48,7 @@ def find_trees(content: bytes) -> TreeGraph:
     model = Message(content)
     graphs = model.messages(7)
     if not graphs:
-        raise ModelError("the file has no graph")
+        raise ModelError("the file has no ONNX graph")
     graph = graphs[-1]
     operators = [_operator(node) for node in graph.messages(1)]
     with_trees = [op for op in operators if op.kind in TREES]

@@ -13,7 +13,8 @@ import numpy as np
 from qwyc.cascade import BaseModels
 from qwyc.ensemble import Ensemble
 from qwyc.errors import InputError, ModelError
-from qwyc.importers.live import derives_from, made_by
+from qwyc.importers.files import reason
+from qwyc.importers.live import as_pandas, derives_from, made_by, unwrapped
 
 
 def is_pipeline(model: object) -> bool:
@@ -23,7 +24,7 @@ def is_pipeline(model: object) -> bool:
 
 def last_step(model: Any) -> Any:
     """The ensemble at the end."""
-    final = model.steps[-1][1]
+    final = unwrapped(model.steps[-1][1])
     if final is None or isinstance(final, str):
         raise ModelError(
             "the pipeline ends in no classifier ('passthrough'); qwyc reads its last step"
@@ -50,9 +51,11 @@ class _Transform:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                rows = self.pipeline[:-1].transform(X)
+                rows = self.pipeline[:-1].transform(as_pandas(X))
         except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"the pipeline's own steps cannot take X: {error}") from error
+            raise InputError(f"the pipeline's own steps cannot take X: {reason(error)}") from error
+        if is_pipeline(last_step(self.pipeline)):
+            return rows  # as its own steps take them
         return self._dense(rows) if hasattr(rows, "tocoo") else rows
 
     def _dense(self, rows: Any) -> Any:
@@ -69,6 +72,8 @@ def with_transform(model: Any, inner: Ensemble | BaseModels) -> Ensemble | BaseM
     """The last step as it was read, and rows as the pipeline takes them."""
     transform = transform_of(model)
     if isinstance(inner, Ensemble):
+        if inner.transform is not None:  # the last step is a pipeline too
+            transform = _Chain(transform, inner.transform)
         return replace(inner, transform=transform)
     return replace(inner, prepare=_Chain(transform, inner.prepare))
 
@@ -79,3 +84,6 @@ class _Chain:
 
     def __call__(self, X: Any) -> Any:
         return self.then(self.first(X))
+
+    def __str__(self) -> str:
+        return f"{self.first}, {self.then}"

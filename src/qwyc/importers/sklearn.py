@@ -17,6 +17,7 @@ from qwyc.border import smallest_positive, smallest_sum_above_zero
 from qwyc.ensemble import Ensemble, Inputs, Link, NodeFlag, Summation, Trees
 from qwyc.errors import ModelError
 from qwyc.importers.flatten import offsets
+from qwyc.importers.live import as_pandas
 from qwyc.importers.sklearn_trees import flat_trees, inputs_of, source, split_trees
 
 SUPPORTED = (
@@ -26,9 +27,12 @@ SUPPORTED = (
 )
 
 _ADVICE = {
-    "GridSearchCV": "pass its best_estimator_",
-    "RandomizedSearchCV": "pass its best_estimator_",
-    "FrozenEstimator": "pass its estimator",
+    "VotingClassifier": "qwyc.optimize takes it apart into base models, but it cannot be read as trees",
+    "StackingClassifier": "qwyc.optimize takes it apart into base models, but it cannot be read as trees",
+    "BaseSearchCV": "fit it, with refit=True, or pass the estimator that it found",
+    "TunedThresholdClassifierCV": "pass its estimator_, and threshold=qwyc.Probability(best_threshold_)",
+    "FixedThresholdClassifier": "pass its estimator_, and its threshold as qwyc.Probability",
+    "CalibratedClassifierCV": "calibrated scores are no sum of trees: pass the classifier inside",
 }
 
 # Where a fitted model has its trees, if not in estimators_.
@@ -65,7 +69,9 @@ def read_live(model: Any) -> Ensemble:
     for name in _names(model):
         if name in _READERS:
             _check_fitted(model, name)
-            return _READERS[name](model, name)
+            ensemble = _READERS[name](model, name)
+            _ = ensemble.native  # checks the arrays
+            return ensemble
     name = type(model).__name__
     if any("Regressor" in base.__name__ for base in type(model).__mro__):
         raise ModelError(
@@ -140,6 +146,7 @@ def _read_boosting(model: Any, name: str) -> Ensemble:
         threshold=0.0,  # its predict is score >= 0, with either loss
         classes=np.asarray(model.classes_),
         source=source(name),
+        link=Link("logistic", scale=2.0 if model.loss == "exponential" else 1.0),
     )
 
 
@@ -211,21 +218,22 @@ def _columns(model: Any) -> tuple[npt.NDArray[np.int64], dict[int, tuple[Any, ..
     categorical = np.asarray(model.is_categorical_, bool)  # (n_features,) in X's order
     columns = np.flatnonzero(categorical)
     encoder = model._preprocessor.named_transformers_["encoder"]
+    names = getattr(model, "feature_names_in_", range(model.n_features_in_))
     categories = {
-        int(j): tuple(_category(value, int(j)) for value in values if not _is_nan(value))
+        int(j): tuple(_category(value, names[j]) for value in values if not _is_nan(value))
         for j, values in zip(columns, encoder.categories_, strict=True)
     }
     return np.concatenate([columns, np.flatnonzero(~categorical)]), categories
 
 
-def _category(value: Any, j: int) -> Any:
+def _category(value: Any, column: Any) -> Any:
     """One category as a plain Python value. None is one where the training rows were Polars frames
     or arrays of objects: scikit-learn counts only NaN as missing."""
     plain = value.item() if isinstance(value, np.generic) else value
     if plain is not None and not isinstance(plain, (str, int, float)):
         raise ModelError(
-            f"column {j} has the category {plain!r} ({type(plain).__name__}); qwyc supports "
-            "categories that are text or numbers"
+            f"column {column!r} has the category {plain!r} ({type(plain).__name__}); qwyc supports "
+            "categories that are text or numbers: convert the column to text and train again"
         )
     return plain
 
@@ -381,8 +389,7 @@ def _as_fitted(X: Any, inputs: Inputs) -> Any:
         return X.filled(np.nan) if X.dtype.kind in "fO" else None
     if isinstance(X, (np.ndarray, list, tuple)):
         return X
-    if type(X).__module__.split(".")[0] == "pyarrow":
-        X = X.to_pandas()
+    X = as_pandas(X)
     if inputs.names is not None and hasattr(X, "columns"):
         return X[list(inputs.names)] if set(inputs.names) <= set(X.columns) else None
     return X

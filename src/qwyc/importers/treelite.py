@@ -23,7 +23,7 @@ from qwyc.importers.flatten import NodeTable, flatten, offsets
 
 _SUPPORTED = "supported are binary classifiers with one score, or forests of two class shares"
 _REMEDY = "save it again with model.serialize('model.tl')"
-TOLERANCE = 0.0
+TOLERANCE = LOADING_ERROR = 0.0
 _TASKS = ("binary classifier", "regressor", "multi-class classifier", "ranker", "isolation forest")
 _OPERATORS = np.array(["none", "==", "<", "<=", ">", ">="])
 _MAX_OPTIONAL = 1000

@@ -30,7 +30,7 @@ _SUPPORTED = (
 _REMEDY = "save it again with Booster.save_model('model.ubj')"
 _LOGISTIC = ("binary:logistic", "reg:logistic")
 _LINK = Link("logistic", dtype="float32")
-TOLERANCE = 0.0
+TOLERANCE = LOADING_ERROR = 0.0
 _EPSILON = np.float32(1e-6)  # base scores are kept this far from 0 and 1
 
 Document = Mapping[str, Any]

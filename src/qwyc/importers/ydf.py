@@ -221,6 +221,13 @@ class _Nodes:
     def _append(self, condition: Any) -> None:
         """A condition; where it holds, a row goes left."""
         kind = type(condition).__name__
+        if not hasattr(condition, "attribute"):
+            names = [self.specification.columns[i].name for i in condition.attributes]
+            listed = ", ".join(repr(name) for name in names)
+            raise ModelError(
+                f"the trees split on sums of several features ({listed}), by a {kind}, which qwyc does not "
+                "read; train with split_axis='AXIS_ALIGNED'"
+            )
         if condition.attribute not in self.column:
             raise ModelError("a tree looks at a column that is no feature")
         flags = int(NodeFlag.DEFAULT_LEFT) if condition.missing else 0
