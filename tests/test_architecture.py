@@ -29,8 +29,18 @@ ALLOWED = {
     "fan": {"_native", "errors", "options", "policy", "scores", "threads"},
     "orders": {"_native", "errors", "scores", "threads"},
     "border": set(),
-    "ensemble": {"_native", "border", "errors", "options", "policy", "scores", "tables", "threads"},
-    "cascade": {"errors", "fan", "options", "policy", "rows", "scores"},
+    "ensemble": {
+        "_native",
+        "border",
+        "errors",
+        "options",
+        "policy",
+        "progress",
+        "scores",
+        "tables",
+        "threads",
+    },
+    "cascade": {"errors", "fan", "options", "policy", "progress", "rows", "scores"},
     "importers": {"_native", "border", "cascade", "ensemble", "errors", "importers"},
     "fit": {
         "_native",
@@ -133,6 +143,7 @@ ALLOWED = {
         "experiments",
         "inspection",
         "outputs",
+        "progress",
     },
 }
 

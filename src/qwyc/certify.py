@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from qwyc.binomial import rows_needed, tail, upper_bound
 from qwyc.errors import InfeasibleError, OptionError
-from qwyc.options import check_alpha
+from qwyc.options import check_alpha, is_number
 from qwyc.policy import Decisions, Policy
 from qwyc.stopping import Path
 
@@ -120,7 +120,7 @@ def check_budget(alpha: Any) -> float | dict[str, float]:
 
 def check_confidence(confidence: Any) -> float:
     """`confidence` as a probability."""
-    if isinstance(confidence, bool) or not isinstance(confidence, (int, float, np.number)):
+    if not is_number(confidence):
         raise OptionError(f"confidence must be a number such as 0.95; got {confidence!r}")
     if not 0 < confidence < 1:
         raise OptionError(f"confidence is a probability between 0 and 1; got {confidence!r}")

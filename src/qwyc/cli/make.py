@@ -146,15 +146,8 @@ def optimize(
             rows, kept = read_table(data, ensemble.inputs, keep=keep, kind=kind, report=screen)
             if groups:
                 options["groups"] = _labels(kept.column(groups))
-            screen("Evaluating every base model", 0, 0)
-
-        def progress(what: str, done: int, total: int) -> None:
-            screen(what, done, total)
-            if done == total:
-                screen("Certifying", 0, 0)
-
         with about(data or model):
-            fast = qwyc.optimize(ensemble, rows, progress=progress, **options)
+            fast = qwyc.optimize(ensemble, rows, progress=screen, **options)
     fast.save(target)
     if as_json:
         print_json({"file": str(target)} | inspection.inspect(fast))
@@ -259,7 +252,8 @@ def reproduce(
 
     target = folder or Path(f"reproduce-{experiment.value}")
     shown = Console(quiet=True) if as_json else console()
-    reproduction.run(experiment.value, target, reduced=reduced, console=shown)
+    with Screen(f"Loading {experiment.value}") as screen:
+        reproduction.run(experiment.value, target, reduced=reduced, console=shown, progress=screen)
     if as_json:
         files = sorted(str(path) for path in target.iterdir())
         print_json({"experiment": experiment.value, "reduced": reduced, "files": files})

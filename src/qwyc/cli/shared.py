@@ -16,6 +16,7 @@ from rich.console import Console
 
 from qwyc.datafiles import shown
 from qwyc.errors import InputError, OptionError
+from qwyc.progress import make_bar
 
 ClassifierFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="A .qwyc file.", show_default=False)
@@ -98,25 +99,7 @@ class Screen:
         self._bar: Any = None
         self._what = what
         if sys.stderr.isatty():
-            from rich.progress import (
-                BarColumn,
-                Progress,
-                TaskProgressColumn,
-                TextColumn,
-                TimeElapsedColumn,
-                TimeRemainingColumn,
-            )
-
-            self._bar = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                TaskProgressColumn(),
-                TimeElapsedColumn(),
-                TextColumn("[dim]left"),
-                TimeRemainingColumn(),
-                console=Console(stderr=True),
-                transient=True,
-            )
+            self._bar = make_bar(transient=True)
             self._task = self._bar.add_task(what, total=None)
 
     def __call__(self, what: str, done: int, total: int) -> None:
