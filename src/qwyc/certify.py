@@ -65,11 +65,18 @@ class Certificate:
                 f"In-sample, not a promise for new rows: {self.observed:.2%} of the {self.rows:,} rows "
                 f"it was fitted on are decided differently (asked: {asked})."
             )
-        differ, seen = f"decided differently in {asked} of cases", f"{self.disagreements:,}"
+        differ, seen = (
+            f"new rows are decided differently in {asked} of cases",
+            f"{self.disagreements:,}",
+        )
         if isinstance(self.alpha, Mapping):
-            differ, seen = f"flipped in {asked}", f"{self.negative:,} and {self.positive:,}"
+            negative, positive = (f"{100 * self.alpha[k]:.4g}%" for k in ("negative", "positive"))
+            differ = (
+                f"at most {negative} of new rows are flipped to negative and {positive} to positive"
+            )
+            seen = f"{self.negative:,} and {self.positive:,}"
         sentence = (
-            f"With {self.confidence:.4g} confidence, new rows are {differ} "
+            f"With {self.confidence:.4g} confidence, {differ} "
             f"(held out: {seen} of {self.rows:,} rows, bound {self.upper_bound:.3%}; "
             f"fitted on {self.fit_rows:,} others, seed {self.seed}, sample {self.sample[:8]})."
         )
