@@ -35,7 +35,6 @@ HEAD = 1 << 20  # bytes of a CSV that its columns' types are taken from
 BLOCK = 1 << 23  # bytes of a CSV in a batch
 BATCH = 1 << 16  # rows of a Parquet file in a batch
 AHEAD = 2  # batches that wait to be worked on
-READER = "qwyc reader"  # the thread
 
 Report = Callable[[str, int, int], None]  # what, done, total; total 0: not known
 Read = Iterator[tuple[Any, list[str], list[str], int, int]]  # batch, features, kept, done, total
@@ -111,7 +110,7 @@ def _ahead(batches: Read) -> Read:
         except BaseException as error:  # to be raised where the batches are used
             hand_over(error)
 
-    thread = threading.Thread(target=work, name=READER, daemon=True)
+    thread = threading.Thread(target=work, daemon=True)
     thread.start()
     try:
         while (item := waiting.get()) is not None:
@@ -121,15 +120,6 @@ def _ahead(batches: Read) -> Read:
     finally:
         stopped.set()
         thread.join(timeout=0.5)  # longer only where it is stuck
-
-
-_PIPES: set[int] = set()  # file numbers that have not been read to their end
-
-
-def is_reading() -> bool:
-    """Whether a reader may be stuck, as on a pipe that nobody writes to: then only leaving at once
-    helps. It may also be a thread of pyarrow's own."""
-    return bool(_PIPES) or any(thread.name == READER for thread in threading.enumerate())
 
 
 def read_table(
@@ -168,10 +158,7 @@ def shown(path: Path) -> str:
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
     if str(path) == "-":
-        with contextlib.suppress(OSError, ValueError):  # in tests it is no file
-            _PIPES.add(sys.stdin.buffer.fileno())
         yield sys.stdin.buffer
-        _PIPES.clear()
         return
     try:
         file = path.open("rb")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import os
 import signal
@@ -14,7 +15,6 @@ import typer
 
 import qwyc
 from qwyc.cli import look, make, use
-from qwyc.datafiles import is_reading
 from qwyc.errors import QwycError
 
 EXIT_CODES = (
@@ -90,10 +90,8 @@ def main() -> None:
     except (BrokenPipeError, SystemExit) as error:
         code = error.code if isinstance(error, SystemExit) else 0
         if BrokenPipeError in (type(error), type(error.__context__)):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             code = 0  # the reader has had enough: `| head`
     except OSError as error:  # files have errors of their own, so this is standard output
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is buffered goes nowhere
         _fail(f"cannot write standard output: {error.strerror or error}", 2)
     if code == 130:
         _fail("interrupted", 130)
@@ -115,19 +113,12 @@ def _fail(message: str, code: int) -> NoReturn:
 
 
 def _leave(code: int) -> NoReturn:
-    try:
-        sys.stdout.flush()
-    except (
-        OSError,
-        ValueError,
-    ):  # a full disk: what is buffered goes nowhere, instead of failing again
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    # All has been cleaned up; a pipe that nobody writes to is not waited for, and after Ctrl-C no thread
-    # of a library is: some of them end the process in ways of their own.
-    if code == 130 or is_reading():
-        sys.stderr.flush()
-        os._exit(code)
-    sys.exit(code)
+    """End the process at once: all that has to be cleaned up has been. Python's own way out would wait
+    for, or abort over, threads that still read a pipe (of ours, and of libraries that know no better)."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):  # a full disk, a reader that has gone
+            stream.flush()
+    os._exit(code)
 
 
 def _terminated(signum: int, frame: object) -> NoReturn:
@@ -144,4 +135,5 @@ def _interrupted(signum: int, frame: FrameType | None) -> None:
             os.write(2, f"{cursor}qwyc: interrupted\n".encode())
             os._exit(130)
         at = at.f_back
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # pressed twice, it must not stop the cleaning up
     raise KeyboardInterrupt
