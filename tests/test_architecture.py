@@ -109,7 +109,8 @@ ALLOWED = {
     },
     "estimator": {"certify", "classifier", "errors", "optimize", "policy", "rows"},
     "plot": {"certify", "classifier", "errors"},
-    "datafiles": {"errors", "tables"},
+    "csvfiles": {"ensemble", "errors"},
+    "datafiles": {"csvfiles", "errors", "tables"},
     "outputs": {"errors"},
     "timing": set(),
     "bench": {

@@ -19,7 +19,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 import qwyc
 from commands import run
-from qwyc import datafiles
+from qwyc import csvfiles, datafiles
 
 
 @pytest.fixture(scope="module")
@@ -147,8 +147,8 @@ def test_a_reader_that_stops_early_is_no_error(folder):
 
 
 def batched(monkeypatch, size):
-    monkeypatch.setattr(datafiles, "HEAD", size)
-    monkeypatch.setattr(datafiles, "BLOCK", size)
+    monkeypatch.setattr(csvfiles, "HEAD", size)
+    monkeypatch.setattr(csvfiles, "BLOCK", size)
     monkeypatch.setattr(datafiles, "BATCH", 7)
 
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any, TextIO
 import typer
 from rich.console import Console
 
-from qwyc.datafiles import shown
+from qwyc.datafiles import in_file
 from qwyc.errors import InputError, OptionError
 from qwyc.progress import make_bar
 
@@ -73,7 +73,7 @@ def about(data: Path) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(f"{shown(data)}: {error}") from None
+        raise in_file(data, error) from None
 
 
 def console() -> Console:

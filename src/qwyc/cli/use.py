@@ -14,7 +14,7 @@ import typer
 
 import qwyc
 from qwyc.cli.shared import ClassifierFile, DataFormat, Format, Json, Screen, Threads, print_json
-from qwyc.datafiles import KINDS, Batch, read_batches, shown
+from qwyc.datafiles import KINDS, Batch, in_file, read_batches, shown
 from qwyc.errors import InputError, OptionError
 from qwyc.outputs import TableWriter, check_target
 from qwyc.outputs import output as open_output
@@ -145,8 +145,9 @@ def _decided(
     try:
         decisions = fast.decide(batch.features, threads=threads)
     except InputError as error:
-        where = f", in the rows from {count.rows:,} on" if count.rows else ""
-        raise InputError(f"{shown(data)}{where}: {error}") from None
+        if not count.rows:
+            raise in_file(data, error) from None
+        raise InputError(f"{shown(data)}, in the rows from {count.rows:,} on: {error}") from None
     count.rows += len(decisions)
     count.positive += int(np.count_nonzero(decisions.label == fast.ensemble.classes[1]))
     count.steps += int(decisions.steps.sum())
