@@ -125,6 +125,7 @@ ALLOWED = {
     },
     "demo": {
         "",
+        "certify",
         "classifier",
         "datasets",
         "errors",

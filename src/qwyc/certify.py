@@ -59,14 +59,14 @@ class Certificate:
     def __str__(self) -> str:
         if self.how == "proven":
             return "Proven: no input whatsoever is decided differently from the full ensemble."
-        asked = shown(self.alpha)
+        most = shown(self.alpha)
         if self.how == "in-sample":
             return (
                 f"In-sample, not a promise for new rows: {self.observed:.2%} of the {self.rows:,} rows "
-                f"it was fitted on are decided differently (asked: {asked})."
+                f"it was fitted on are decided differently (asked: {most})."
             )
         differ, seen = (
-            f"new rows are decided differently in {asked} of cases",
+            f"new rows are decided differently in {most} of cases",
             f"{self.disagreements:,}",
         )
         if isinstance(self.alpha, Mapping):
@@ -142,7 +142,7 @@ def split_sample(
     certify_at_least = rows_to_certify(alpha, confidence)
     if n_rows < certify_at_least + FEWEST_TO_FIT:
         raise InfeasibleError(
-            f"alpha = {shown(alpha)} at confidence {confidence:g} needs at least "
+            f"alpha = {asked(alpha)} at confidence {confidence:g} needs at least "
             f"{certify_at_least + FEWEST_TO_FIT:,} rows ({certify_at_least:,} to certify, "
             f"{FEWEST_TO_FIT} to fit on); X has {n_rows:,}. Pass more rows, or ask for a larger alpha."
         )
@@ -166,7 +166,7 @@ def split_sample(
     if n_certify < certify_at_least or np.count_nonzero(chosen) < FEWEST_TO_FIT:
         raise InfeasibleError(
             f"with these {n_groups:,} groups, {n_certify:,} rows are left to certify and "
-            f"{np.count_nonzero(chosen):,} to fit on; alpha = {shown(alpha)} at confidence "
+            f"{np.count_nonzero(chosen):,} to fit on; alpha = {asked(alpha)} at confidence "
             f"{confidence:g} needs {certify_at_least:,} and {FEWEST_TO_FIT}. Pass more or smaller groups."
         )
     return np.flatnonzero(chosen), np.flatnonzero(~chosen)
@@ -195,7 +195,7 @@ def boldest_that_passes(evidence: Evidence, alpha: Alpha, confidence: float) -> 
     passed = [passes(flips, evidence.rows, alpha, confidence) for flips in evidence.flips]
     if not passed[0]:
         raise InfeasibleError(
-            f"alpha = {shown(alpha)} at confidence {confidence:g} needs at least "
+            f"alpha = {asked(alpha)} at confidence {confidence:g} needs at least "
             f"{rows_to_certify(alpha, confidence):,} certifying rows; there are {evidence.rows:,}"
         )
     return passed.index(False) - 1 if False in passed else len(passed) - 1
@@ -287,3 +287,8 @@ def shown(alpha: Alpha) -> str:
         return f"at most {alpha:.4g}" if alpha < 1e-4 else f"at most {100 * alpha:.4g}%"
     shares = [f"{100 * alpha[kind]:.4g}% {kind}" for kind in ("negative", "positive")]
     return f"at most {' and '.join(shares)} flips"
+
+
+def asked(alpha: Alpha) -> str:
+    """The same as a value: 0.5%."""
+    return shown(alpha).removeprefix("at most ")

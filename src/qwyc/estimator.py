@@ -12,10 +12,10 @@ import numpy.typing as npt
 from qwyc.certify import (
     FEWEST_TO_FIT,
     Certificate,
+    asked,
     check_budget,
     check_confidence,
     rows_to_certify,
-    shown,
 )
 from qwyc.classifier import Classifier
 from qwyc.errors import InfeasibleError, MissingDependencyError, ModelError, OptionError
@@ -185,7 +185,7 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             needed = rows_to_certify(budget, check_confidence(self.confidence)) + FEWEST_TO_FIT
             if aside < needed:
                 raise InfeasibleError(
-                    f"alpha = {shown(budget)} at confidence {self.confidence:g} needs at least "
+                    f"alpha = {asked(budget)} at confidence {self.confidence:g} needs at least "
                     f"{needed:,} rows to optimise on; holdout={self.holdout!r} of {n:,} rows leaves "
                     f"{aside:,}. Pass more rows, a larger holdout or a larger alpha."
                 )

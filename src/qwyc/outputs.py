@@ -17,7 +17,9 @@ from qwyc.errors import ArtifactError, OptionError
 
 def check_target(path: Path, *, regular: bool = False) -> None:
     """Fail now rather than after minutes of work. `regular`: no pipe or device will do."""
-    if str(path) == "-" and not regular:
+    if str(path) == "-":
+        if regular:
+            raise ArtifactError("cannot write standard output: it has to be a file; name one")
         return
     if path.is_dir():
         raise ArtifactError(f"cannot write {path}: it is a folder; name a file")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import io
 import os
 import signal
 import sys
@@ -80,6 +81,8 @@ def main() -> None:
     """Entry point of the `qwyc` command."""
     signal.signal(signal.SIGTERM, _terminated)
     signal.signal(signal.SIGINT, _interrupted)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # LANG=C: a µ that cannot be written is no error
     try:
         code = app(prog_name="qwyc", standalone_mode=False) or 0
         sys.stdout.flush()
@@ -103,7 +106,8 @@ def _sentence(error: Any) -> str:
     if isinstance(error, UsageError):
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "qwyc"
-        return f"{' '.join(error.format_message().split())} See: {command} --help"
+        said = " ".join(error.format_message().split()).replace(" Value error,", "")
+        return f"{said} See: {command} --help"
     return " ".join(str(error).split())
 
 

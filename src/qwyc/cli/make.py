@@ -49,7 +49,8 @@ def optimize(
         Path,
         typer.Argument(
             metavar="MODEL",
-            help="A trained model: XGBoost (.json, .ubj) or LightGBM (.txt).",
+            help="A trained model: XGBoost (.json, .ubj), LightGBM (.txt), CatBoost (.cbm, .json), ONNX "
+            "or a Treelite checkpoint.",
             show_default=False,
         ),
     ],
@@ -141,10 +142,10 @@ def optimize(
         ensemble = qwyc.read_model(model)
         rows = None
         if data is not None:
-            keep = [groups] if groups else []
+            keep = [] if groups is None else [groups]
             kind = format.value if format else None
             rows, kept = read_table(data, ensemble.inputs, keep=keep, kind=kind, report=screen)
-            if groups:
+            if groups is not None:
                 options["groups"] = _labels(kept.column(groups))
         with about(data or model):
             fast = qwyc.optimize(ensemble, rows, progress=screen, **options)

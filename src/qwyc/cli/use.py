@@ -165,7 +165,7 @@ def _kind_to_write(output: Path, to: Format | None) -> str:
         return to.value
     if str(output) == "-" or not output.suffix:
         return "csv"
-    if output.suffix.lower() not in KINDS:
+    if output.suffix.lower() not in KINDS or output.suffix.lower() == ".tsv":
         raise OptionError(
             f"{output} must be a .csv, .parquet, .arrow, .feather or .ipc file; otherwise say which "
             "it is with --to"
