@@ -116,6 +116,11 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         Rows of one of the `groups` are never on two sides of a split. `fit_params` go to the
         estimator's own fit, those with one value per row cut to its part (with metadata routing
         enabled: those that it requests)."""
+        if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type):
+            raise OptionError(
+                "estimator must be a classifier, such as RandomForestClassifier(), fitted or not; got "
+                f"{self.estimator!r}"
+            )
         X = self._rows(X, reset=True)
         seed = self.random_state
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
@@ -125,6 +130,8 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         else:
             y = self._labels(X, y)
             params: Mapping[str, Any] = fit_params
+            if params.get("sample_weight") is not None:
+                check_consistent_length(X, params["sample_weight"])
             if get_config()["enable_metadata_routing"]:
                 params = process_routing(self, "fit", **fit_params).estimator.fit
             fit_rows, rows = self._split(X, y, groups, int(seed))

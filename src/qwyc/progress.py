@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 ProgressOption = bool | Callable[[str, int, int], None] | None
 Report = Callable[[int], None]
+ROOM = 72  # columns of a terminal from which on there is a bar too
 
 
 @contextmanager
@@ -44,6 +45,7 @@ def make_bar(*, transient: bool) -> Progress:
         TextColumn,
         TimeElapsedColumn,
     )
+    from rich.table import Column
     from rich.text import Text
 
     class Left(ProgressColumn):
@@ -62,12 +64,13 @@ def make_bar(*, transient: bool) -> Progress:
             left = f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
             return share.append(f"  {left} left", style="progress.remaining")
 
+    console = Console(stderr=True)
+    wide = [BarColumn(), TimeElapsedColumn()] if console.width >= ROOM else []  # otherwise one line
     return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TimeElapsedColumn(),
-        Left(),
-        console=Console(stderr=True),
+        TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
+        *wide,
+        Left(table_column=Column(no_wrap=True)),
+        console=console,
         transient=transient,
         # What is printed meanwhile stays above the bar; but only where both are the same screen.
         redirect_stdout=sys.stdout.isatty(),
