@@ -138,8 +138,8 @@ def compute(
 
 def check_folder(folder: Path) -> None:
     """Fail now rather than after minutes of work."""
-    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK):
+    there = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         raise ArtifactError(f"cannot write into {folder}: no folder, or no right to write there")
 
 

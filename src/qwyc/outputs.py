@@ -17,6 +17,15 @@ from qwyc.errors import ArtifactError, OptionError
 
 def check_target(path: Path, *, regular: bool = False) -> None:
     """Fail now rather than after minutes of work. `regular`: no pipe or device will do."""
+    try:
+        _check_target(path, regular)
+    except PermissionError as error:  # not even to look
+        if isinstance(error, ArtifactError):
+            raise
+        raise ArtifactError(f"cannot write {path}: {error.strerror}") from None
+
+
+def _check_target(path: Path, regular: bool) -> None:
     if str(path) == "-":
         if regular:
             raise ArtifactError("cannot write standard output: it has to be a file; name one")

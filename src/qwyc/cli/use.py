@@ -73,7 +73,7 @@ def predict(
         )
     kind = _kind_to_write(output, to)
     check_target(output)
-    if str(data) != "-" and data.exists() and output.exists() and data.samefile(output):
+    if str(data) != "-" and _same_file(data, output):
         raise OptionError(f"{output} is the file to read; write to another one")
     fast = qwyc.load(classifier)
     started = time.perf_counter()
@@ -101,6 +101,13 @@ def predict(
             f"models per row.",
             file=sys.stderr,
         )
+
+
+def _same_file(data: Path, output: Path) -> bool:
+    try:
+        return data.samefile(output)
+    except OSError:  # one of them is not there, or not to be looked at
+        return False
 
 
 @dataclass
