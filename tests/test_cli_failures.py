@@ -271,6 +271,38 @@ def test_ctrl_c_in_a_command_that_is_over_at_once(made, monkeypatch):
     assert one_line(run("inspect", made / "m.qwyc"), 130) == "qwyc: interrupted\n"
 
 
+INTERRUPTED_IMPORT = """
+import os, signal, sys
+from _qwyc_command import main
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "numpy":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+main()
+"""
+LOST_INTERRUPT = """
+import os, signal, time
+import qwyc, qwyc.cli as cli
+cli.AGAIN = 0.1
+def load(path):
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(9)
+    except KeyboardInterrupt:  # as some libraries do
+        os.kill(os.getpid(), signal.SIGINT)  # pressed again, too early
+        time.sleep(9)
+qwyc.load = load
+cli.main()
+"""
+
+
+@pytest.mark.parametrize("program", [INTERRUPTED_IMPORT, LOST_INTERRUPT], ids=["import", "lost"])
+def test_ctrl_c_before_all_is_imported_and_where_it_gets_lost(made, program):
+    started = [sys.executable, "-c", program, "inspect", "m.qwyc"]
+    assert one_line(subprocess.run(started, cwd=made, capture_output=True), 130)
+
+
 def test_a_polite_kill_cleans_up_too(made, tmp_path):
     process = subprocess.Popen(
         started(["predict", str(made / "m.qwyc"), "-", "-o", "out.csv"]),

@@ -23,6 +23,7 @@ EXIT_CODES = (
     "read or written · 130 Ctrl-C. Whatever the code, no file is left half-written."
 )
 TRAINERS = ("xgboost", "lightgbm")
+AGAIN = 2.0  # seconds after which an interrupt that has got lost is raised again
 UsageError: Any = typer.BadParameter.__bases__[0]  # click's own, wherever Typer keeps it
 
 app = typer.Typer(
@@ -78,8 +79,9 @@ _add(make.reproduce, "See it work")
 
 
 def main() -> None:
-    """Entry point of the `qwyc` command."""
+    """The `qwyc` command."""
     signal.signal(signal.SIGTERM, _terminated)
+    signal.signal(signal.SIGALRM, _interrupted)
     signal.signal(signal.SIGINT, _interrupted)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # LANG=C: a µ that cannot be written is no error
@@ -140,4 +142,5 @@ def _interrupted(signum: int, frame: FrameType | None) -> None:
             os._exit(130)
         at = at.f_back
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # pressed twice, it must not stop the cleaning up
+    signal.setitimer(signal.ITIMER_REAL, AGAIN)  # some library may have caught what is raised here
     raise KeyboardInterrupt
