@@ -95,10 +95,10 @@ class Screen:
 
     Called with what is being done, how much of it is done, and the total: 0 where nobody knows."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, *, quiet: bool = False) -> None:
         self._bar: Any = None
         self._what = what
-        if sys.stderr.isatty():
+        if sys.stderr.isatty() and not quiet:
             self._bar = make_bar(transient=True)
             self._task = self._bar.add_task(what, total=None)
 

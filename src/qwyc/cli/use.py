@@ -77,7 +77,8 @@ def predict(
         raise OptionError(f"{output} is the file to read; write to another one")
     fast = qwyc.load(classifier)
     started = time.perf_counter()
-    with Screen(f"Reading {shown(data)}") as screen:
+    rows_are_shown = str(output) == "-" and sys.stdout.isatty()  # then they are the progress
+    with Screen(f"Reading {shown(data)}", quiet=rows_are_shown) as screen:
         done = _run(fast, data, output, kept, format, kind, threads, screen)
     done_in = time.perf_counter() - started
     if as_json:
