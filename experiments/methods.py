@@ -15,7 +15,7 @@ from .data import Data
 from .models import Choice, train
 from .setting import Setting
 
-Done = Callable[[str], None]
+Done = Callable[[], None]  # a step is done
 
 
 class Bench:
@@ -67,7 +67,7 @@ def joint(bench: Bench, done: Done) -> list[Point]:
             bench.fitting, alpha=alpha, order="joint", rule="threshold", progress=False
         )
         points.append(bench.point(policy, "qwyc", "joint", alpha))
-        done(f"QWYC*, alpha {alpha:.2%}")
+        done()
     return points
 
 
@@ -90,7 +90,7 @@ def fixed_orders(bench: Bench, done: Done) -> tuple[list[Point], dict[tuple[str,
                 order = policy.order  # found once, then reused
                 points.append(bench.point(policy, "algorithm-2", name, alpha, seed=seed))
             orders[name, seed] = order
-            done(f"Algorithm 2, {ORDERS[name]}")
+            done()
     return points, orders
 
 
@@ -104,7 +104,7 @@ def fan(
     for (name, seed), order in orders.items():
         if name not in widths:  # for random orders, chosen with the first
             widths[name] = choose_bin_width(bench, order, deviation)
-            done(f"bin width of Fan, {ORDERS[name]}")
+            done()
         policies = qwyc.fit_fan_path(
             bench.fitting, bench.setting.gammas, order=order, bin_width=widths[name] * deviation
         )
@@ -112,7 +112,7 @@ def fan(
             points.append(
                 bench.point(policy, "fan", name, policy.gamma, seed=seed, bin_width=widths[name])
             )
-        done(f"Fan, {ORDERS[name]}")
+        done()
     return points, widths
 
 
@@ -162,5 +162,5 @@ def smaller(bench: Bench, choices: dict[int, Choice], done: Done) -> list[Point]
                 new,
             )
         )
-        done(f"smaller ensemble, {size} trees")
+        done()
     return points

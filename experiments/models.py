@@ -30,7 +30,7 @@ def strongest_features(data: Data, setting: Setting, count: int) -> list[int]:
     return sorted(np.argsort(-total, kind="stable")[:count].tolist())
 
 
-def choose(data: Data, setting: Setting, done: Callable[[str], None]) -> dict[int, Choice]:
+def choose(data: Data, setting: Setting, done: Callable[[], None]) -> dict[int, Choice]:
     """For every size, the full ensemble's included, the settings with the least validation loss.
 
     Boosting adds trees one after the other, so one run gives the loss at every size."""
@@ -50,7 +50,7 @@ def choose(data: Data, setting: Setting, done: Callable[[str], None]) -> dict[in
             for size in sizes:
                 if size not in best or losses[size - 1] < best[size].loss:
                     best[size] = Choice(rate, weight, float(losses[size - 1]))
-            done(f"learning rate {rate:g}")
+            done()
     return best
 
 

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from qwyc import ArtifactError, OptionError
@@ -43,7 +44,16 @@ EXPERIMENTS = {
 }
 
 
-def run(name: str, folder: Path, *, reduced: bool, console: Console) -> None:
+Report = Callable[[str, int, int], None]  # what, done, total; total 0: not known
+
+
+def _silent(what: str, done: int, total: int) -> None:
+    pass
+
+
+def run(
+    name: str, folder: Path, *, reduced: bool, console: Console, progress: Report = _silent
+) -> None:
     """Run an experiment and write its table, pictures and report into the folder."""
     started = time.perf_counter()
     if name not in EXPERIMENTS:
@@ -56,7 +66,8 @@ def run(name: str, folder: Path, *, reduced: bool, console: Console) -> None:
     experiment = EXPERIMENTS[name]
     setting = setting_for(experiment.depth, reduced=reduced)
     data = load(name, setting.rows)
-    results, choices, widths, data = compute(name, experiment, setting, data, console)
+    results, choices, widths, data = compute(name, experiment, setting, data, console, progress)
+    progress("Drawing", 0, 0)
     judged = claims(results)
     files = {
         "points.csv": points_csv(results).encode(),
@@ -77,48 +88,46 @@ def run(name: str, folder: Path, *, reduced: bool, console: Console) -> None:
 
 
 def compute(
-    name: str, experiment: Experiment, setting: Setting, data: Data, console: Console
+    name: str,
+    experiment: Experiment,
+    setting: Setting,
+    data: Data,
+    console: Console,
+    progress: Report = _silent,
 ) -> tuple[Results, dict[int, Choice], dict[str, float], Data]:
     """All points of the comparison, the chosen settings and bin widths, and the data as used."""
-    n_orders = 3 + len(setting.seeds)
     grid = len(setting.learning_rates) * len(setting.min_child_weights)
-    total = grid + 1 + len(setting.alphas) + n_orders + (n_orders + 4) + len(setting.sizes)
-    with Progress(
-        TextColumn("{task.description:32}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as progress:
-        task = progress.add_task("training", total=total)
+    n_orders = 3 + len(setting.seeds)
 
-        def done(what: str) -> None:
-            progress.update(task, advance=1, description=what)
+    def stage(what: str, total: int) -> Callable[[], None]:
+        """A stage of so many steps, each of which takes about as long as the others."""
+        steps = itertools.count(1)
+        progress(what, 0, total)
+        return lambda: progress(what, next(steps), total)
 
-        if experiment.features is not None:
-            data = data.features(strongest_features(data, setting, experiment.features))
-            console.print(
-                f"Strongest {experiment.features} features: {', '.join(data.names)}.",
-                highlight=False,
-            )
-        choices = choose(data, setting, done)
-        chosen = choices[setting.trees]
+    if experiment.features is not None:
+        progress("Choosing features", 0, 0)
+        data = data.features(strongest_features(data, setting, experiment.features))
         console.print(
-            f"{setting.trees} trees of depth {setting.depth}: learning rate "
-            f"{chosen.learning_rate:g} and min_child_weight {chosen.min_child_weight:g}, the best of "
-            f"{grid} on {data.validation.sum():,} validation rows.",
+            f"Strongest {experiment.features} features: {', '.join(data.names)}.",
             highlight=False,
         )
-        bench = Bench(data, train(data, setting.trees, setting, chosen), setting)
-        done("full ensemble")
-        points = joint(bench, done)
-        more, orders = fixed_orders(bench, done)
-        points += more
-        more, widths = fan(bench, orders, done)
-        points += more
-        points += smaller(bench, choices, done)
+    choices = choose(data, setting, stage("1/6 Choosing settings", grid))
+    chosen = choices[setting.trees]
+    console.print(
+        f"{setting.trees} trees of depth {setting.depth}: learning rate "
+        f"{chosen.learning_rate:g} and min_child_weight {chosen.min_child_weight:g}, the best of "
+        f"{grid} on {data.validation.sum():,} validation rows.",
+        highlight=False,
+    )
+    progress("2/6 Training the full ensemble", 0, 0)
+    bench = Bench(data, train(data, setting.trees, setting, chosen), setting)
+    points = joint(bench, stage("3/6 QWYC*", len(setting.alphas)))
+    more, orders = fixed_orders(bench, stage("4/6 Algorithm 2 along fixed orders", n_orders))
+    points += more
+    more, widths = fan(bench, orders, stage("5/6 Fan's rule", n_orders + 4))
+    points += more
+    points += smaller(bench, choices, stage("6/6 Smaller ensembles", len(setting.sizes)))
     full = measured(bench.testing.positive, setting.trees, bench.testing.positive, data.y_test)
     fitted = measured(bench.fitting.positive, setting.trees, bench.fitting.positive, data.y)
     results = Results(
@@ -129,8 +138,8 @@ def compute(
 
 def check_folder(folder: Path) -> None:
     """Fail now rather than after minutes of work."""
-    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK):
+    there = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         raise ArtifactError(f"cannot write into {folder}: no folder, or no right to write there")
 
 

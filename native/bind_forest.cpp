@@ -49,6 +49,11 @@ class AnyForest {
         return std::visit([](const auto& m) { return m->forest.n_trees(); }, model);
     }
 
+    int64_t n_walked() const {
+        nb::gil_scoped_release release;  // others may be waiting for the layout too
+        return std::visit([](const auto& m) { return m->full().n_walked(); }, model);
+    }
+
     template <class In>
     void check(const Matrix<In>& rows) const {
         const int64_t n_features =
@@ -311,6 +316,8 @@ void bind_forest(nb::module_& m) {
     bind_forest_constructor<float>(forest);
     bind_forest_constructor<double>(forest);
     forest.def_prop_ro("n_models", &AnyForest::n_models, "Number of base models, T.");
+    forest.def_prop_ro("n_walked", &AnyForest::n_walked,
+                       "Trees that are walked node by node, not compared for many rows at once.");
     bind_forest_methods<float>(forest);
     bind_forest_methods<double>(forest);
 

@@ -1,6 +1,7 @@
 // Evaluation of rows through a plan: full scores, and decisions that quit early.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 
 #include "kernels.hpp"
@@ -37,6 +38,12 @@ class FullEngine {
     void measure(const In* rows, int64_t n, int repeats, double* out) const;
 
     const Forest<Real>& forest() const { return *plan_.forest; }
+
+    // Trees that are walked node by node: too many leaves, or a category with too many values.
+    int64_t n_walked() const {
+        return std::count_if(plan_.small.begin(), plan_.small.end(),
+                             [](const SmallTree& tree) { return tree.n_leaves == 0; });
+    }
 
   private:
     template <class In>

@@ -19,7 +19,7 @@ def run(*arguments, cwd=None, stdin=b""):
         sys.stdout,
         sys.stderr,
         Path.cwd(),
-        [(s, signal.getsignal(s)) for s in (signal.SIGTERM, signal.SIGINT)],
+        [(s, signal.getsignal(s)) for s in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM)],
     )
     leave = os._exit
 
@@ -45,6 +45,7 @@ def run(*arguments, cwd=None, stdin=b""):
         sys.argv, sys.stdin, sys.stdout, sys.stderr = before[:4]
         os.chdir(before[4])
         os._exit = leave
+        signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before[5]:
             signal.signal(number, handler)
     return SimpleNamespace(returncode=code or 0, stdout=said[0], stderr=said[1])

@@ -29,8 +29,18 @@ ALLOWED = {
     "fan": {"_native", "errors", "options", "policy", "scores", "threads"},
     "orders": {"_native", "errors", "scores", "threads"},
     "border": set(),
-    "ensemble": {"_native", "border", "errors", "options", "policy", "scores", "tables", "threads"},
-    "cascade": {"errors", "fan", "options", "policy", "rows", "scores"},
+    "ensemble": {
+        "_native",
+        "border",
+        "errors",
+        "options",
+        "policy",
+        "progress",
+        "scores",
+        "tables",
+        "threads",
+    },
+    "cascade": {"errors", "fan", "options", "policy", "progress", "rows", "scores"},
     "importers": {"_native", "border", "cascade", "ensemble", "errors", "importers"},
     "fit": {
         "_native",
@@ -114,7 +124,8 @@ ALLOWED = {
     },
     "estimator": {"certify", "classifier", "errors", "optimize", "policy", "rows"},
     "plot": {"certify", "classifier", "errors"},
-    "datafiles": {"errors", "tables"},
+    "csvfiles": {"ensemble", "errors"},
+    "datafiles": {"csvfiles", "errors", "tables"},
     "outputs": {"errors"},
     "timing": set(),
     "bench": {
@@ -129,6 +140,7 @@ ALLOWED = {
     },
     "demo": {
         "",
+        "certify",
         "classifier",
         "datasets",
         "errors",
@@ -148,6 +160,7 @@ ALLOWED = {
         "experiments",
         "inspection",
         "outputs",
+        "progress",
     },
 }
 

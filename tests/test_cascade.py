@@ -176,14 +176,44 @@ def test_scikit_learn_ensembles_of_anything(name, classes, toy):
 @pytest.mark.parametrize(
     ("models", "message"),
     [
-        ([lambda X: np.ones(3)], "base model 0 must give 500 scores"),
+        ([lambda X: np.ones(3)], r"base model 0 \(.*\) must give 500 scores"),
         ([lambda X: np.full(len(X), np.nan)], "not finite"),
-        ([lambda X: ["a"] * len(X)], "base model 0 failed"),
+        ([lambda X: ["a"] * len(X)], r"base model 0 \(.*<lambda>\) failed: ValueError: could not"),
     ],
 )
 def test_base_models_that_misbehave(rows, models, message):
     with pytest.raises(qwyc.InputError, match=message):
         qwyc.optimize(models, rows, alpha=0.01)
+
+
+def test_what_a_base_model_raises_is_the_cause(rows):
+    def broken(X):
+        raise KeyError("price")
+
+    with pytest.raises(
+        qwyc.InputError, match=r"base model 1 \(.*broken\) failed: KeyError: 'price'"
+    ) as e:
+        qwyc.optimize([len_of, broken], rows, alpha=0.01)
+    assert isinstance(e.value.__cause__, KeyError)
+
+    class Price:
+        def __call__(self, X):
+            raise ZeroDivisionError
+
+    with pytest.raises(
+        qwyc.InputError, match=r"base model 0 \(.*Price\) failed: ZeroDivisionError"
+    ):
+        qwyc.optimize([Price()], rows, alpha=0.01)
+    with pytest.raises(KeyboardInterrupt):  # nobody's failure
+        qwyc.optimize([interrupted], rows, alpha=0.01)
+
+
+def len_of(X):
+    return np.ones(len(X))
+
+
+def interrupted(X):
+    raise KeyboardInterrupt
 
 
 def test_what_does_not_fit(rows, toy):

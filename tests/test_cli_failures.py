@@ -116,12 +116,20 @@ def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, da
         (["optimize", "model.json", "rows.csv", "--quit", "never"], "'never'"),
         (["optimize", "model.json", "rows.csv", "-o", "none/m.qwyc"], "there is no folder none"),
         (["optimize", "model.json", "rows.csv", "-o", "/dev/full"], "it is a device"),
+        (["optimize", "model.json", "rows.csv", "-o", "-"], "it has to be a file"),
+        (["optimize", "model.json", "rows.csv", "--groups", ""], "no column ''"),
+        (["optimize", "model.json", "rows.csv", "--method", "x"], "'--method': 'x' is not one of"),
+        (
+            ["optimize", "model.json", "rows.csv", "--max-rows", "9"],
+            "alpha = 0.5% at confidence 0.95",
+        ),
         (["predict", "missing.qwyc", "rows.csv"], "missing.qwyc: No such file"),
         (["predict", "model.json", "rows.csv"], "model.json: not a qwyc file"),
         (["predict", "m.qwyc", "rows.csv", "--keep", "who"], "has no column 'who' to keep"),
         (["predict", "m.qwyc", "rows.csv", "--keep", "label"], "rename it in the data"),
         (["predict", "m.qwyc", "rows.csv", "-o", "none/out.csv"], "there is no folder none"),
         (["predict", "m.qwyc", "rows.csv", "-o", "out.xlsx"], "say which it is with --to"),
+        (["predict", "m.qwyc", "rows.csv", "-o", "out.tsv"], "say which it is with --to"),
         (["predict", "m.qwyc", "rows.csv", "-o", "folder.csv"], "it is a folder"),
         (["predict", "m.qwyc", "rows.csv", "-o", "/dev/full"], "cannot write /dev/full: No space"),
         (["verify", "junk.qwyc", "rows.csv"], "not a qwyc file"),
@@ -129,9 +137,12 @@ def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, da
         (["inspect", "missing.qwyc"], "missing.qwyc: No such file"),
         (["inspect", "folder.csv"], "folder.csv: Is a directory"),
         (["inspect", "rows.csv"], "not a qwyc file"),
+        (["inspect", "/dev/null"], "cannot read /dev/null: not a qwyc file: it is empty"),
         (["bench", "m.qwyc", "rows.csv", "--model", "missing.json"], "missing.json"),
         (["bench", "m.qwyc", "rows.csv", "--seconds", "0"], "seconds"),
         (["demo", "-o", "/dev/full"], "it is a device"),
+        (["demo", "--confidence", "2"], "confidence is a probability"),
+        (["demo", "-o", "a.png", "--picture", "a.png"], "cannot both be a.png"),
         (["reproduce", "adult", "-o", "rows.csv"], "cannot write into rows.csv"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
@@ -199,6 +210,16 @@ def started(command):
 
 
 @pytest.mark.parametrize(
+    "environment", [{"LC_ALL": "C", "PYTHONUTF8": "0"}, {"TERM": "dumb"}], ids=str
+)
+def test_screens_that_show_ascii_only(made, environment):
+    plain = os.environ | {"PYTHONCOERCECLOCALE": "0"} | environment
+    for command in (["bench", "m.qwyc", "rows.csv", "--seconds", "0.001"], ["optimize", "--help"]):
+        done = subprocess.run(started(command), cwd=made, env=plain, capture_output=True)
+        assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize(
     "command",
     [
         ["predict", "MODEL", "-", "-o", "out.csv"],
@@ -248,6 +269,38 @@ def test_ctrl_c_in_a_command_that_is_over_at_once(made, monkeypatch):
 
     monkeypatch.setattr(qwyc, "load", interrupted)
     assert one_line(run("inspect", made / "m.qwyc"), 130) == "qwyc: interrupted\n"
+
+
+INTERRUPTED_IMPORT = """
+import os, signal, sys
+from _qwyc_command import main
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "numpy":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+main()
+"""
+LOST_INTERRUPT = """
+import os, signal, time
+import qwyc, qwyc.cli as cli
+cli.AGAIN = 0.1
+def load(path):
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(9)
+    except KeyboardInterrupt:  # as some libraries do
+        os.kill(os.getpid(), signal.SIGINT)  # pressed again, too early
+        time.sleep(9)
+qwyc.load = load
+cli.main()
+"""
+
+
+@pytest.mark.parametrize("program", [INTERRUPTED_IMPORT, LOST_INTERRUPT], ids=["import", "lost"])
+def test_ctrl_c_before_all_is_imported_and_where_it_gets_lost(made, program):
+    started = [sys.executable, "-c", program, "inspect", "m.qwyc"]
+    assert one_line(subprocess.run(started, cwd=made, capture_output=True), 130)
 
 
 def test_a_polite_kill_cleans_up_too(made, tmp_path):

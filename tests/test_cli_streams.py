@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import lightgbm
@@ -15,11 +16,12 @@ import pyarrow
 import pytest
 import xgboost
 from pyarrow import csv, feather, ipc, parquet
+from rich.console import Console
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 import qwyc
 from commands import run
-from qwyc import datafiles
+from qwyc import csvfiles, datafiles, progress
 
 
 @pytest.fixture(scope="module")
@@ -147,8 +149,8 @@ def test_a_reader_that_stops_early_is_no_error(folder):
 
 
 def batched(monkeypatch, size):
-    monkeypatch.setattr(datafiles, "HEAD", size)
-    monkeypatch.setattr(datafiles, "BLOCK", size)
+    monkeypatch.setattr(csvfiles, "HEAD", size)
+    monkeypatch.setattr(csvfiles, "BLOCK", size)
     monkeypatch.setattr(datafiles, "BATCH", 7)
 
 
@@ -281,3 +283,27 @@ def test_progress_is_shown_on_terminals_only(folder):
     assert b"Reading new.csv" in shown
     assert b"left" in shown
     assert b"3,000 rows in" in shown
+
+
+@pytest.mark.parametrize(
+    ("width", "total", "shown"),
+    [
+        (100, 8, ["Certifying", "━", "0:00:00", " 50%", "left"]),
+        (100, None, ["Certifying", "━", "0:00:00"]),
+        (40, 8, ["Certifying", " 50%", "left"]),
+    ],
+)
+def test_a_bar_is_one_line_with_the_time_left(monkeypatch, width, total, shown):
+    monkeypatch.setenv("COLUMNS", str(width))
+    bar = progress.make_bar(transient=True)
+    task = bar.add_task("Certifying", total=total)
+    for done in (1, 2, 4):
+        time.sleep(0.01)
+        bar.update(task, completed=done)
+    screen = Console(width=width, record=True, file=io.StringIO())
+    screen.print(bar.get_renderable())
+    text = screen.export_text()
+    assert text.count("\n") == 1
+    for part in shown:
+        assert part in text
+    assert ("left" in text) == (total is not None)

@@ -2,6 +2,7 @@
 
 import pickle
 
+import joblib
 import lightgbm
 import numpy as np
 import pandas as pd
@@ -10,17 +11,28 @@ import pytest
 import sklearn
 import xgboost
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import (
+    AdaBoostClassifier,
     BaggingClassifier,
     ExtraTreesClassifier,
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
+    StackingClassifier,
+    VotingClassifier,
 )
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import (
+    GridSearchCV,
+    TunedThresholdClassifierCV,
+    cross_val_predict,
+    learning_curve,
+)
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -139,17 +151,24 @@ def test_groups_stay_together(rows):
         lightgbm.LGBMClassifier(n_estimators=20, verbose=-1),
         ExtraTreesClassifier(20),
         BaggingClassifier(n_estimators=10),
+        BaggingClassifier(LogisticRegression(), n_estimators=5),
+        AdaBoostClassifier(LogisticRegression(), n_estimators=5),
+        VotingClassifier([("a", LogisticRegression()), ("b", GaussianNB())], voting="soft"),
+        StackingClassifier([("a", LogisticRegression()), ("b", GaussianNB())], passthrough=True),
     ],
-    ids=lambda e: type(e).__name__,
+    ids=lambda e: type(e).__name__ + type(getattr(e, "estimator", None)).__name__,
 )
-def test_every_library(rows, estimator):
+def test_every_library(rows, estimator, tmp_path):
     X, y = rows[0][list("abcde")].to_numpy(), (rows[1] == "yes").astype(int)
     fast = EarlyExitClassifier(estimator, alpha=0.02).fit(X, y)
-    assert np.mean(fast.predict(X) == y) > 0.85
+    assert np.mean(fast.predict(X) == y) > 0.7
     assert (fast.decision_function(X) > 0).tolist() == (fast.estimator_.predict(X) == 1).tolist()
-    if isinstance(fast.classifier_.ensemble, qwyc.Ensemble):  # callables cannot be pickled
-        revived = pickle.loads(pickle.dumps(fast))
+    joblib.dump(fast, tmp_path / "fast.joblib")
+    for revived in (pickle.loads(pickle.dumps(fast)), joblib.load(tmp_path / "fast.joblib")):
         assert (revived.predict(X) == fast.predict(X)).all()
+        assert revived.certificate_ == fast.certificate_
+    again = clone(fast).fit(X, y)
+    assert (again.predict(X) == fast.predict(X)).mean() > 0.97
 
 
 def columns(**options):
@@ -258,6 +277,43 @@ def test_wrong_options(rows, options, error, message):
     meta = EarlyExitClassifier(RandomForestClassifier(2), **{"alpha": 0.05, **options})
     with pytest.raises(error, match=message):
         meta.fit(rows[0][list("abcde")], rows[1])
+
+
+@pytest.mark.parametrize("estimator", [None, "forest", RandomForestClassifier, 3])
+def test_what_is_no_estimator(rows, estimator):
+    with pytest.raises(qwyc.OptionError, match=r"such as RandomForestClassifier\(\)"):
+        EarlyExitClassifier(estimator).fit(rows[0], rows[1])
+
+
+def test_weights_for_every_row(rows):
+    X, y = rows[0][list("abcde")], rows[1]
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[6000, 5\]"):
+        EarlyExitClassifier(RandomForestClassifier(5)).fit(X, y, sample_weight=np.ones(5))
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda fast: CalibratedClassifierCV(fast, cv=2),
+        lambda fast: VotingClassifier([("a", fast), ("b", LogisticRegression())], voting="soft"),
+        lambda fast: StackingClassifier([("a", fast), ("b", LogisticRegression())], cv=2),
+        lambda fast: BaggingClassifier(fast, n_estimators=2),
+        lambda fast: TunedThresholdClassifierCV(fast, cv=2),
+        lambda fast: GridSearchCV(make_pipeline(StandardScaler(), fast), {}, cv=2),
+    ],
+    ids=["calibrated", "voting", "stacking", "bagging", "threshold", "search"],
+)
+def test_inside_other_meta_estimators(rows, around):
+    X, y = rows[0][list("abcde")], rows[1]
+    fast = EarlyExitClassifier(HistGradientBoostingClassifier(max_iter=15), alpha=0.05, holdout=0.3)
+    assert around(fast).fit(X, y).score(X, y) > 0.8
+
+
+def test_learning_curves(rows):
+    X, y = rows[0][list("abcde")], rows[1]
+    fast = EarlyExitClassifier(HistGradientBoostingClassifier(max_iter=15), alpha=0.05)
+    _, _, scores = learning_curve(fast, X, y, cv=2, train_sizes=[0.5, 1.0], error_score="raise")
+    assert (scores > 0.8).all()
 
 
 def test_not_fitted_yet(forest, rows):

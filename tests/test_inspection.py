@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import lightgbm
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -72,8 +73,27 @@ def test_trees_that_are_walked_are_counted():
     facts = inspect(proven)
     assert facts["trees"]["walked"] == 3
     assert facts["at_other_alphas"] == []
-    assert "3 trees have more than 256 and are walked" in describe(proven)
+    assert "3 trees are walked node by node, having more than 256 leaves or" in describe(proven)
     assert "nothing was measured" in describe(proven)
+
+
+def test_small_trees_over_too_many_categories_are_walked_too():
+    rng = np.random.default_rng(0)
+    city = np.r_[np.arange(600), rng.integers(0, 600, 5400)]
+    X = pd.DataFrame({"city": pd.Categorical(city), "x": rng.normal(size=6000)})
+    model = lightgbm.LGBMClassifier(
+        n_estimators=40,
+        num_leaves=16,
+        max_bin=700,
+        max_cat_threshold=512,
+        min_data_per_group=1,
+        cat_smooth=0,
+        min_child_samples=1,
+        verbose=-1,
+    ).fit(X, rng.integers(0, 2, 6000))
+    facts = inspect(qwyc.optimize(model, alpha=0))
+    assert facts["trees"]["most_leaves"] == 16
+    assert facts["trees"]["walked"] > 0
 
 
 def test_a_wrong_file_is_one_line(tmp_path, capsys):

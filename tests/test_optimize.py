@@ -15,6 +15,7 @@ from sklearn.ensemble import (
 )
 
 import qwyc
+from qwyc import ensemble
 
 FIT_ROWS = 4000
 XGB = {"n_estimators": 60, "max_depth": 5, "n_jobs": 2}
@@ -246,6 +247,9 @@ def test_a_model_that_does_not_decide_as_read_is_refused(toy):
         ({"alpha": 0.01, "quit": "late"}, qwyc.OptionError, "quit must be one of"),
         ({"alpha": 0.01, "costs": [1]}, qwyc.OptionError, "one per base model"),
         ({"alpha": 0.01, "threshold": "half"}, qwyc.OptionError, "threshold must be"),
+        ({"alpha": 0.01, "threshold": 10**400}, qwyc.OptionError, "threshold must be a finite"),
+        ({"alpha": np.complex128(0.01)}, qwyc.OptionError, "alpha must be a number"),
+        ({"alpha": 0.01, "confidence": np.complex64(0.9)}, qwyc.OptionError, "confidence must be"),
     ],
 )
 def test_wrong_options(toy, options, error, message):
@@ -277,6 +281,41 @@ def test_wrong_models(tmp_path):
         qwyc.read_model(tmp_path / "m.pkl")
     with pytest.raises(qwyc.ModelError, match=r"builtins\.dict; supported are"):
         qwyc.read_model({})
+    with pytest.raises(qwyc.ModelError, match="list of base models is empty"):
+        qwyc.optimize([], np.zeros((5, 2)), alpha=0.01)
+    with pytest.raises(qwyc.OptionError, match="base model 1 cannot be called"):
+        qwyc.optimize([len, 3], np.zeros((5, 2)), alpha=0.01)
+
+
+@pytest.mark.parametrize("what", ["trees", "callables"])
+def test_every_stage_reports_how_far_it_is(toy, monkeypatch, what):
+    X, y = toy
+    model = xgboost.XGBClassifier(n_estimators=5).fit(X, y)
+    if what == "callables":
+        model = [lambda rows, j=j: rows[:, j] for j in range(5)]
+    monkeypatch.setattr(ensemble, "BLOCK", 500)  # 100 rows of 5 trees
+    seen = {}
+    fast = qwyc.optimize(
+        model,
+        X,
+        alpha=0.05,
+        progress=lambda what, done, of: seen.setdefault(what, []).append((done, of)),
+    )
+    assert [name for name in seen if name.startswith(("Eval", "Find", "Cert"))] == [
+        "Evaluating every base model",
+        "Finding the order",
+        "Certifying",
+    ]
+    for name in ("Evaluating every base model", "Fitting thresholds", "Certifying"):
+        done, of = zip(*seen[name], strict=True)
+        assert (done[0], done[-1]) == (0, of[0])
+        assert sorted(done) == list(done)
+        assert len(done) > 5
+        assert set(of) == {of[0]}
+    if what == "trees":
+        whole = qwyc.read_model(model)
+        monkeypatch.undo()
+        np.testing.assert_array_equal(fast.score_full(X), whole.scores(X).full)
 
 
 def test_a_classifier_introduces_itself(toy, tmp_path):

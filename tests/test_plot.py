@@ -136,7 +136,7 @@ def test_the_card(made):
     )
     certificate = replace(fast.certificate, alpha={"negative": 0.01, "positive": 0.02})
     assert (
-        "1% negative and 2% positive flips"
+        "at most 1% of new rows are flipped to "
         in read(replace(fast, certificate=certificate)._repr_html_()).text
     )
     certificate = replace(fast.certificate, how="in-sample")

@@ -85,5 +85,13 @@ def test_diagnosis_by_step_and_slice(fast, fresh):
     text = str(found)
     for words in ("all rows", "by base models taken", "first = up", "For comparison"):
         assert words in text
+    long = "a name that is longer than the column of names is wide"
+    shown = str(qwyc.diagnose(fast, fresh, slices={long: sign}, confidence=0.9999))
+    assert f"  {long} = down  " in shown
+    assert "99.99% interval" in shown
+    assert (
+        len({line.index("%") for line in shown.splitlines()[1:] if "%" in line and " to " in line})
+        == 1
+    )
     with pytest.raises(qwyc.OptionError, match="'first' must have 20000 values"):
         qwyc.diagnose(fast, fresh, slices={"first": sign[:5]})

@@ -21,13 +21,21 @@ LAYERS = [
     ("making", "from a model and rows to a classifier", "optimize verify"),
     ("spreading", "Spark, Ray, Dask", "distributed"),
     ("proving", "against the model itself, against the full ensemble", "parity compare"),
-    ("classifier", "an ensemble, a policy, a certificate; its file", "classifier artifact header speed card"),
+    (
+        "classifier",
+        "an ensemble, a policy, a certificate; its file",
+        "classifier artifact header speed card",
+    ),
     ("reading", "what other libraries have trained", "importers"),
     ("promising", "what is known about new rows", "certify provable binomial"),
     ("fitting", "order and thresholds from scores", "fit orders stopping"),
     ("ensemble", "base models, and every one of them on every row", "ensemble cascade"),
     ("deciding", "policies, and what they decide", "policy fan scores answers"),
-    ("rows", "tables of any kind to the matrix that trees take", "datafiles csvfiles tables categories rows"),
+    (
+        "rows",
+        "tables of any kind to the matrix that trees take",
+        "datafiles csvfiles tables categories rows",
+    ),
     (
         "ground",
         "used by all of the above",

@@ -27,6 +27,7 @@ COMMANDS = {
     "inspect": "qwyc inspect adult.qwyc",
     "predict": "qwyc predict adult.qwyc new.csv --keep id | head -6",
     "verify": "qwyc verify adult.qwyc new.csv --alpha 0.005",
+    "bench": "qwyc bench adult.qwyc new.csv --model adult.json",
 }
 
 

@@ -20,6 +20,12 @@ class Forest:
     def n_models(self) -> int:
         """Number of base models, T."""
 
+    @property
+    def n_walked(self) -> int:
+        """
+        Trees that are walked node by node, not compared for many rows at once.
+        """
+
     @overload
     def score_matrix(self, rows: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int, isa: str = '') -> tuple[Annotated[NDArray[numpy.float32], dict(shape=(None, None))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]]: ...
 

@@ -112,7 +112,7 @@ def read(path: str | os.PathLike[str]) -> Parts:
     try:
         with open(_file_path(path), "rb") as file:
             if os.fstat(file.fileno()).st_size == 0:
-                raise ArtifactError(f"{path}: not a qwyc file, or a truncated one")
+                raise ValueError("not a qwyc file: it is empty")
             content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except (OSError, ValueError) as error:  # ValueError: what cannot be mapped, such as a pipe
         reason = getattr(error, "strerror", None) or error

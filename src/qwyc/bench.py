@@ -6,6 +6,7 @@ import os
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from qwyc.classifier import Classifier
 from qwyc.ensemble import Ensemble
 from qwyc.errors import InputError, MissingDependencyError, ModelError, OptionError
 from qwyc.options import check_count, check_number
-from qwyc.progress import ProgressOption, progress_reporter
+from qwyc.progress import ProgressOption, Report, progress_reporter
 from qwyc.threads import thread_count
 from qwyc.timing import Contestant, Timing, batches, clock_microseconds, interleave
 
@@ -127,21 +128,22 @@ def bench(
     rows = ensemble.matrix(X)
     if not len(rows):
         raise InputError("the data has no rows")
-    full = classifier.score_full(X, threads=workers)
-    decisions = classifier.decide(X, threads=workers)
     contestants: dict[str, Callable[[Any], object]] = {}
     library = None
-    if source is not None:
-        library, model = open_source(Path(source), ensemble)
-        _check_source(Path(source), model, X, ensemble, full)
-        contestants[library] = source_call(library, model, workers)
+    with progress_reporter(progress, "Comparing decisions", 0):
+        full = classifier.score_full(X, threads=workers)
+        decisions = classifier.decide(X, threads=workers)
+        if source is not None:
+            library, model = open_source(Path(source), ensemble)
+            _check_source(Path(source), model, X, ensemble, full)
+            contestants[library] = source_call(library, model, workers)
     coded = _taking_codes(classifier, ensemble)
     contestants[FULL] = lambda part: coded.score_full(part, threads=workers)
     contestants[QUITTING] = lambda part: coded.predict(part, threads=workers)
     lines: list[Line] = []
     sizes = sorted({min(size, len(rows)) for size in sizes})
-    with progress_reporter(progress, "Timing", len(sizes)) as report:
-        for done, size in enumerate(sizes, 1):
+    with progress_reporter(progress, "Timing", 100 * len(sizes)) as report:
+        for done, size in enumerate(sizes):
             calls = dict(contestants)
             if size == 1:
                 calls[QUITTING] = coded.predict_one
@@ -152,9 +154,9 @@ def bench(
                 },
                 seconds=seconds,
                 pause=0.005 if workers > 1 else 0,
+                report=partial(_part_of, report, done),
             )
             lines += [line(name, size, timing) for name, timing in timings.items()]
-            report(done)
     conversion = interleave(
         {"": Contestant(ensemble.matrix, [X], len(rows))}, seconds=min(0.2, seconds)
     )
@@ -172,6 +174,11 @@ def bench(
         clock=clock_microseconds(),
         lines=lines,
     )
+
+
+def _part_of(report: Report, before: int, share: float) -> None:
+    """Report a share of one batch size as percent of all of them."""
+    report(round(100 * (before + share)))
 
 
 def line(contestant: str, batch: int, timing: Timing) -> Line:

@@ -10,14 +10,14 @@ import numpy as np
 if TYPE_CHECKING:
     from qwyc.classifier import Classifier
 
-# Colours that hold on light and on dark pages: the text's own, and one blue.
+# Colours that hold on light and on dark pages: the text's own, a blue and an orange.
 STYLE = (
     "border:1px solid rgba(128,128,128,.35);border-radius:8px;padding:12px 16px;max-width:620px;"
     "font-family:system-ui,sans-serif;font-size:13px;line-height:1.45"
 )
-LABEL = "opacity:.65;padding:1px 14px 1px 0;white-space:nowrap;vertical-align:top;text-align:left"
-VALUE = "padding:1px 0;text-align:left"
-BLUE = "#3d7fc9"
+LABEL = "opacity:.65;padding:1px 14px 1px 0;width:1%;white-space:nowrap;vertical-align:top;text-align:left"
+VALUE = "padding:1px 0;text-align:left;overflow-wrap:anywhere"
+BLUE, ORANGE = "#3d7fc9", "#d0713f"
 POINTS = 60  # of the picture
 
 
@@ -31,11 +31,11 @@ def card(fast: Classifier) -> str:
     else:
         work = f"at most {policy.n_models} base models per row; not measured"
     bar = (
-        f'<div style="background:rgba(128,128,128,.22);height:6px;border-radius:3px;margin:3px 0 2px">'
+        f'<div style="background:rgba(128,128,128,.22);height:6px;border-radius:3px;margin:4px 0 3px">'
         f'<div style="background:{BLUE};width:{100 * min(share, 1):.1f}%;height:6px;'
         f'border-radius:3px"></div></div>'
     )
-    speed = f"<br>{escape(str(fast.speed))}" if fast.speed is not None else ""
+    speed = escape(str(fast.speed)) if fast.speed is not None else ""
     quits = {
         "both": f"early for {negative} and {positive}",
         "negative": f"early for {negative} only; {positive} always has its full score",
@@ -56,7 +56,8 @@ def card(fast: Classifier) -> str:
     return (
         f'<div style="{STYLE}"><div style="margin-bottom:6px"><b>qwyc.Classifier</b> &middot; '
         f"{escape(fast.ensemble.description)}</div>"
-        f'<table style="border:none;border-collapse:collapse;margin:0;font-size:13px">{rows}</table>'
+        '<table style="border:none;border-collapse:collapse;width:100%;margin:0;font-size:13px">'
+        f"{rows}</table>"
         f"{_band(fast)}</div>"
     )
 
@@ -69,17 +70,22 @@ def _promise(fast: Classifier) -> str:
     if seen.how == "in-sample":
         return f"nothing for new rows; {counted} fitting rows are decided differently"
     if isinstance(seen.alpha, dict):
-        asked = " and ".join(f"{100 * v:.3g}% {kind}" for kind, v in seen.alpha.items()) + " flips"
+        negative, positive = (escape(str(c)) for c in fast.ensemble.classes)
+        asked = (
+            f"at most <b>{_percent(seen.alpha['negative'])}</b> of new rows are flipped to {negative} and "
+            f"<b>{_percent(seen.alpha['positive'])}</b> to {positive}"
+        )
     else:
-        asked = f"{100 * seen.alpha:.3g}%"
-    return (
-        f"at most <b>{asked}</b> of new rows are decided differently, with {seen.confidence:.4g} "
-        f"confidence ({counted} held-out rows were)"
-    )
+        asked = f"at most <b>{_percent(seen.alpha)}</b> of new rows are decided differently"
+    return f"{asked}, with {seen.confidence:.4g} confidence ({counted} held-out rows were)"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g}%"
 
 
 def _band(fast: Classifier) -> str:
-    """Both thresholds along the order as a small picture; nothing where no row quits."""
+    """Where rows quit along the order, as a small picture; nothing where no row does."""
     policy = fast.policy
     if policy.quit == "never" or policy.n_models < 3:
         return ""
@@ -89,23 +95,33 @@ def _band(fast: Classifier) -> str:
     if not len(finite):
         return ""
     low, high = float(finite.min()), float(finite.max())
-    spread = (high - low) or 1.0
-    width, height = 588, 46
+    room = 0.25 * (high - low) or 1.0  # beyond the outermost threshold, rows quit too
+    low, high = low - room, high + room
+    width, height = 588, 52
 
-    def points(values: np.ndarray) -> list[str]:
+    def area(values: np.ndarray, edge: int, colour: str) -> str:
+        """From a threshold to the picture's edge: there, a row quits."""
         known = np.isfinite(values)
-        x = 2 + (width - 4) * at / max(int(at[-1]), 1)
-        y = 3 + (height - 6) * (high - values) / spread
-        return [f"{a:.1f},{b:.1f}" for a, b in zip(x[known], y[known], strict=True)]
+        x = (width * at / max(int(at[-1]), 1))[known]
+        y = (height * (high - values) / (high - low))[known]
+        if not len(x):
+            return ""
+        line = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
+        return (
+            f'<polygon points="{x[0]:.1f},{edge} {line} {x[-1]:.1f},{edge}" fill="{colour}" '
+            f'fill-opacity=".3"/><polyline points="{line}" fill="none" stroke="{colour}" '
+            'stroke-width="1.5" vector-effect="non-scaling-stroke"/>'
+        )
 
-    lines = "".join(
-        f'<polyline points="{" ".join(points(values))}" fill="none" stroke="{BLUE}" stroke-width="1.5" '
-        'vector-effect="non-scaling-stroke"/>'
-        for values in (upper, lower)
-    )
+    negative, positive = (escape(str(c)) for c in fast.ensemble.classes)
+    areas = area(upper, 0, BLUE) + area(lower, height, ORANGE)
+    quits = [(BLUE, positive)] if np.isfinite(upper).any() else []
+    quits += [(ORANGE, negative)] if np.isfinite(lower).any() else []
+    legend = " or ".join(f'<b style="color:{colour}">{label}</b>' for colour, label in quits)
     return (
-        f'<svg viewBox="0 0 {width} {height}" style="width:100%;height:46px;margin-top:6px" role="img" '
-        f'preserveAspectRatio="none" aria-label="thresholds along the order">{lines}</svg>'
-        '<div style="opacity:.65;font-size:11px">thresholds on the running sum, first to last base '
-        "model: outside, a row quits</div>"
+        f'<svg viewBox="0 0 {width} {height}" style="display:block;width:100%;height:{height}px;'
+        'margin-top:8px" role="img" preserveAspectRatio="none" aria-label="thresholds along the order">'
+        f"{areas}</svg>"
+        '<div style="opacity:.8;font-size:11px;overflow-wrap:anywhere">running sum, first to last base '
+        f"model: in a coloured part a row quits as {legend}</div>"
     )

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qwyc.errors import InputError, OptionError
+from qwyc.errors import InputError, OptionError, QwycError
 from qwyc.fan import FanPolicy
 from qwyc.options import check_choice, check_number
 from qwyc.policy import Decisions, Policy
+from qwyc.progress import Report
 from qwyc.rows import row_count, take
 from qwyc.scores import ScoreMatrix
 
@@ -59,17 +60,28 @@ class BaseModels:
         """What base model t says of n rows, (n,) or (n, 2), checked."""
         try:
             out = np.asarray(self.models[t](X), dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"base model {t} failed: {error}") from error
+        except QwycError:
+            raise
+        except Exception as error:  # whatever the user's own code raises is the cause
+            kind = type(error).__name__
+            raise InputError(f"{self.name(t)} failed: {kind}: {error}") from error
         if out.shape == (n, 1):
             out = out[:, 0]
         if out.shape not in ((n,), (n, 2)):
             raise InputError(
-                f"base model {t} must give {n} scores, or {n} rows of two shares; got {out.shape}"
+                f"{self.name(t)} must give {n} scores, or {n} rows of two shares; got {out.shape}"
             )
         if not np.isfinite(out).all():
-            raise InputError(f"base model {t} gave a score that is not finite")
+            raise InputError(f"{self.name(t)} gave a score that is not finite")
         return out
+
+    def name(self, t: int) -> str:
+        """Base model t as messages name it: by its number, and by the name it has in the code."""
+        model = self.models[t]
+        estimator = getattr(model, "estimator", None)  # of scikit-learn
+        named = model if estimator is None else type(estimator)
+        found = getattr(named, "__qualname__", None) or type(model).__qualname__
+        return f"base model {t} ({found})"
 
     def step(self, out: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """What outputs add to the running sum, (n,)."""
@@ -95,10 +107,16 @@ class BaseModels:
         """Number of base models, T."""
         return len(self.models)
 
-    def scores(self, X: Any, *, threads: int | None = None) -> ScoreMatrix:
-        """Every base model on every row, one after the other: callables run as they are."""
+    def scores(
+        self, X: Any, *, threads: int | None = None, report: Report = lambda done: None
+    ) -> ScoreMatrix:
+        """Every base model on every row, one after the other: callables run as they are. `report` is
+        called with the number of evaluations done, of rows times base models."""
         n, X = row_count(X), self.prepare(X)
-        outputs = [self.outputs(t, X, n) for t in range(len(self.models))]
+        outputs = []
+        for t in range(len(self.models)):
+            outputs.append(self.outputs(t, X, n))
+            report(n * (t + 1))
         values = np.asfortranarray(np.stack([self.step(out) for out in outputs], axis=1))
         return ScoreMatrix(values, self.base / self.divisor, self.threshold, self.total(outputs))
 

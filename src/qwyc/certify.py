@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from qwyc.binomial import rows_needed, tail, upper_bound
 from qwyc.errors import InfeasibleError, OptionError
-from qwyc.options import check_alpha
+from qwyc.options import check_alpha, is_number
 from qwyc.policy import Decisions, Policy
 from qwyc.stopping import Path
 
@@ -59,18 +59,25 @@ class Certificate:
     def __str__(self) -> str:
         if self.how == "proven":
             return "Proven: no input whatsoever is decided differently from the full ensemble."
-        asked = shown(self.alpha)
+        most = shown(self.alpha)
         if self.how == "in-sample":
             return (
                 f"In-sample, not a promise for new rows: {self.observed:.2%} of the {self.rows:,} rows "
-                f"it was fitted on are decided differently (asked: {asked})."
+                f"it was fitted on are decided differently (asked: {most})."
             )
-        differ, seen = f"decided differently in {asked} of cases", f"{self.disagreements:,}"
+        differ, seen = (
+            f"new rows are decided differently in {most} of cases",
+            f"{self.disagreements:,}",
+        )
         if isinstance(self.alpha, Mapping):
-            differ, seen = f"flipped in {asked}", f"{self.negative:,} and {self.positive:,}"
+            negative, positive = (f"{100 * self.alpha[k]:.4g}%" for k in ("negative", "positive"))
+            differ = (
+                f"at most {negative} of new rows are flipped to negative and {positive} to positive"
+            )
+            seen = f"{self.negative:,} and {self.positive:,}"
         sample = f", sample {self.sample[:8]}" if self.sample else ""
         sentence = (
-            f"With {self.confidence:.4g} confidence, new rows are {differ} "
+            f"With {self.confidence:.4g} confidence, {differ} "
             f"(held out: {seen} of {self.rows:,} rows, bound {self.upper_bound:.3%}; "
             f"fitted on {self.fit_rows:,} others, seed {self.seed}{sample})."
         )
@@ -121,7 +128,7 @@ def check_budget(alpha: Any) -> float | dict[str, float]:
 
 def check_confidence(confidence: Any) -> float:
     """`confidence` as a probability."""
-    if isinstance(confidence, bool) or not isinstance(confidence, (int, float, np.number)):
+    if not is_number(confidence):
         raise OptionError(f"confidence must be a number such as 0.95; got {confidence!r}")
     if not 0 < confidence < 1:
         raise OptionError(f"confidence is a probability between 0 and 1; got {confidence!r}")
@@ -136,7 +143,7 @@ def split_sample(
     certify_at_least = rows_to_certify(alpha, confidence)
     if n_rows < certify_at_least + FEWEST_TO_FIT:
         raise InfeasibleError(
-            f"alpha = {shown(alpha)} at confidence {confidence:g} needs at least "
+            f"alpha = {asked(alpha)} at confidence {confidence:g} needs at least "
             f"{certify_at_least + FEWEST_TO_FIT:,} rows ({certify_at_least:,} to certify, "
             f"{FEWEST_TO_FIT} to fit on); X has {n_rows:,}. Pass more rows, or ask for a larger alpha."
         )
@@ -160,7 +167,7 @@ def split_sample(
     if n_certify < certify_at_least or np.count_nonzero(chosen) < FEWEST_TO_FIT:
         raise InfeasibleError(
             f"with these {n_groups:,} groups, {n_certify:,} rows are left to certify and "
-            f"{np.count_nonzero(chosen):,} to fit on; alpha = {shown(alpha)} at confidence "
+            f"{np.count_nonzero(chosen):,} to fit on; alpha = {asked(alpha)} at confidence "
             f"{confidence:g} needs {certify_at_least:,} and {FEWEST_TO_FIT}. Pass more or smaller groups."
         )
     return np.flatnonzero(chosen), np.flatnonzero(~chosen)
@@ -189,7 +196,7 @@ def boldest_that_passes(evidence: Evidence, alpha: Alpha, confidence: float) -> 
     passed = [passes(flips, evidence.rows, alpha, confidence) for flips in evidence.flips]
     if not passed[0]:
         raise InfeasibleError(
-            f"alpha = {shown(alpha)} at confidence {confidence:g} needs at least "
+            f"alpha = {asked(alpha)} at confidence {confidence:g} needs at least "
             f"{rows_to_certify(alpha, confidence):,} certifying rows; there are {evidence.rows:,}"
         )
     return passed.index(False) - 1 if False in passed else len(passed) - 1
@@ -281,3 +288,8 @@ def shown(alpha: Alpha) -> str:
         return f"at most {alpha:.4g}" if alpha < 1e-4 else f"at most {100 * alpha:.4g}%"
     shares = [f"{100 * alpha[kind]:.4g}% {kind}" for kind in ("negative", "positive")]
     return f"at most {' and '.join(shares)} flips"
+
+
+def asked(alpha: Alpha) -> str:
+    """The same as a value: 0.5%."""
+    return shown(alpha).removeprefix("at most ")

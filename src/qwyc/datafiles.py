@@ -1,15 +1,9 @@
-"""Tables in files and pipes, read batch by batch: CSV, Parquet and Arrow IPC.
-
-Which columns are read, and as what, is settled once, from the model and the file's head: a CSV's
-numbers are float64 and its categories what the model knows them as, in every batch alike."""
+"""Tables in files and pipes, read batch by batch: CSV, Parquet and Arrow IPC."""
 
 from __future__ import annotations
 
 import contextlib
-import io
-import os
 import queue
-import re
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -18,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from qwyc.csvfiles import Match, Read, read_csv
 from qwyc.errors import InputError, MissingDependencyError
 from qwyc.tables import match_columns
 
@@ -26,19 +21,18 @@ if TYPE_CHECKING:
 
 KINDS = {
     ".csv": "csv",
+    ".tsv": "csv",
     ".parquet": "parquet",
     ".arrow": "arrow",
     ".feather": "arrow",
     ".ipc": "arrow",
 }
-HEAD = 1 << 20  # bytes of a CSV that its columns' types are taken from
-BLOCK = 1 << 23  # bytes of a CSV in a batch
+COMPRESSED = (".gz", ".bz2", ".zst")  # of CSV
+MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow"}  # how files start
 BATCH = 1 << 16  # rows of a Parquet file in a batch
 AHEAD = 2  # batches that wait to be worked on
-READER = "qwyc reader"  # the thread
 
 Report = Callable[[str, int, int], None]  # what, done, total; total 0: not known
-Read = Iterator[tuple[Any, list[str], list[str], int, int]]  # batch, features, kept, done, total
 
 
 def _silent(what: str, done: int, total: int) -> None:
@@ -59,12 +53,15 @@ def kind_of(path: Path, kind: str | None = None) -> str:
         return kind
     if str(path) == "-":
         return "csv"
-    if path.suffix.lower() not in KINDS:
+    suffix = path.suffix.lower()
+    if suffix in COMPRESSED and KINDS.get(path.with_suffix("").suffix.lower()) == "csv":
+        return "csv"
+    if suffix not in KINDS:
         raise InputError(
-            f"{path} must be a .csv, .parquet, .arrow, .feather or .ipc file; otherwise say which "
-            "it is with --format"
+            f"{path} must be a .csv (.csv.gz, .tsv), .parquet, .arrow, .feather or .ipc file; otherwise "
+            "say which it is with --format"
         )
-    return KINDS[path.suffix.lower()]
+    return KINDS[suffix]
 
 
 def read_batches(
@@ -80,8 +77,16 @@ def read_batches(
     pyarrow = need_pyarrow()
     kind = kind_of(path, kind)
     with _opened(path) as file, _readable(path, kind):
-        reader = {"csv": _csv, "parquet": _parquet, "arrow": _arrow}[kind]
-        for batch, names, kept, done, total in _ahead(reader(file, path, inputs, list(keep))):
+        _check_magic(file, path, kind)
+
+        def match(labels: Sequence[str]) -> tuple[list[str], list[str]]:
+            return _wanted(labels, path, inputs, list(keep))
+
+        if kind == "csv":
+            reading = read_csv(file, shown(path), inputs, match)
+        else:
+            reading = (_parquet if kind == "parquet" else _arrow)(file, path, match)
+        for batch, names, kept, done, total in _ahead(reading):
             report(f"Reading {shown(path)}", done, total)
             yield Batch(
                 pyarrow.RecordBatch.from_arrays([batch.column(n) for n in names], names=names),
@@ -111,7 +116,7 @@ def _ahead(batches: Read) -> Read:
         except BaseException as error:  # to be raised where the batches are used
             hand_over(error)
 
-    thread = threading.Thread(target=work, name=READER, daemon=True)
+    thread = threading.Thread(target=work, daemon=True)
     thread.start()
     try:
         while (item := waiting.get()) is not None:
@@ -121,15 +126,6 @@ def _ahead(batches: Read) -> Read:
     finally:
         stopped.set()
         thread.join(timeout=0.5)  # longer only where it is stuck
-
-
-_PIPES: set[int] = set()  # file numbers that have not been read to their end
-
-
-def is_reading() -> bool:
-    """Whether a reader may be stuck, as on a pipe that nobody writes to: then only leaving at once
-    helps. It may also be a thread of pyarrow's own."""
-    return bool(_PIPES) or any(thread.name == READER for thread in threading.enumerate())
 
 
 def read_table(
@@ -168,10 +164,7 @@ def shown(path: Path) -> str:
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
     if str(path) == "-":
-        with contextlib.suppress(OSError, ValueError):  # in tests it is no file
-            _PIPES.add(sys.stdin.buffer.fileno())
         yield sys.stdin.buffer
-        _PIPES.clear()
         return
     try:
         file = path.open("rb")
@@ -190,11 +183,38 @@ def _readable(path: Path, kind: str) -> Iterator[None]:
 
     try:
         yield
-    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError:
+        raise InputError(
+            f"cannot read {shown(path)} as {kind}: it is not UTF-8 text; save it as UTF-8"
+        ) from None
+    except (pyarrow.ArrowException, OSError) as error:
         if isinstance(error, InputError):
             raise
         reason = " ".join(str(error).split())
         raise InputError(f"cannot read {shown(path)} as {kind}: {reason}") from None
+
+
+def _check_magic(file: BinaryIO, path: Path, kind: str) -> None:
+    """Say so where a file is not what its name or --format says."""
+    start = _peek(file)
+    for magic, found in MAGIC.items():
+        if start.startswith(magic) and found != kind:
+            raise InputError(
+                f"cannot read {shown(path)} as {kind}: it is {found.title()}; say so with --format {found}"
+            )
+
+
+def _peek(file: BinaryIO) -> bytes:
+    """How a stream starts, which stays there to be read."""
+    return file.peek(8)[:8] if hasattr(file, "peek") else b""
+
+
+def in_file(path: Path, error: InputError) -> InputError:
+    """What is said about rows X, said about a file."""
+    text = str(error).replace("(X has: ", "(it has: ")
+    if text.startswith("X has "):
+        return InputError(f"{shown(path)} {text.removeprefix('X ')}")
+    return InputError(f"{shown(path)}: {text}")
 
 
 # ---- which columns ---------------------------------------------------------------------------
@@ -216,104 +236,15 @@ def _wanted(
     try:
         positions = match_columns(offered, inputs)
     except InputError as error:
-        raise InputError(f"{shown(path)}: {error}") from None
+        raise in_file(path, error) from None
     return [offered[i] for i in positions], kept
-
-
-# ---- CSV -------------------------------------------------------------------------------------
-
-
-class _Replayed(io.RawIOBase):
-    """A stream whose head has been looked at already; counts what is read."""
-
-    def __init__(self, head: bytes, rest: BinaryIO) -> None:
-        self._head, self._rest, self.done = head, rest, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        part, self._head = self._head, b""
-        if size >= 0:
-            part, self._head = part[:size], part[size:]
-        part = part or self._rest.read(size)
-        self.done += len(part)
-        return part
-
-
-def _csv(file: BinaryIO, path: Path, inputs: Inputs, keep: list[str]) -> Read:
-    import pyarrow
-    from pyarrow import csv
-
-    head = file.read(HEAD)
-    schema = _csv_schema(head, len(head) == HEAD)
-    names, kept = _wanted(schema.names, path, inputs, keep)
-    replayed, total, empty = _Replayed(head, file), _size(file), True
-    try:
-        reader = csv.open_csv(
-            replayed,
-            read_options=csv.ReadOptions(block_size=BLOCK),
-            parse_options=csv.ParseOptions(newlines_in_values=True),
-            convert_options=csv.ConvertOptions(
-                strings_can_be_null=True,
-                include_columns=list(dict.fromkeys([*names, *kept])),
-                column_types=_csv_types(schema, names, kept, inputs),
-            ),
-        )
-        for batch in reader:
-            yield batch, names, kept, min(replayed.done, total), total
-            empty = False
-    except pyarrow.ArrowInvalid as error:
-        found = re.search(r"CSV column #(\d+): .*invalid value '(.*)'", str(error))
-        if found is None:
-            raise
-        column, value = schema.names[int(found[1])], found[2]
-        raise InputError(
-            f"{shown(path)}: column {column!r} must hold numbers, as the model does; it has {value!r}"
-        ) from None
-    if empty:
-        yield _none_of(reader.schema), names, kept, total, total
-
-
-def _csv_schema(head: bytes, cut: bool) -> Any:
-    """Names and types as the first rows show them."""
-    from pyarrow import csv
-
-    if cut and b"\n" in head:
-        head = head[: head.rindex(b"\n") + 1]
-    return csv.read_csv(
-        io.BytesIO(head),
-        parse_options=csv.ParseOptions(
-            newlines_in_values=True,
-            invalid_row_handler=lambda row: "skip" if cut else "error",  # a row cut in two
-        ),
-        convert_options=csv.ConvertOptions(strings_can_be_null=True),
-    ).schema
-
-
-def _csv_types(schema: Any, names: list[str], kept: list[str], inputs: Inputs) -> dict[str, Any]:
-    """What each column is read as. A column that holds something else is an error later on."""
-    import pyarrow
-
-    types: dict[str, Any] = {name: pyarrow.string() for name in kept}
-    for j, name in enumerate(names):
-        found = schema.field(name).type
-        known = inputs.categories.get(j)
-        if known is not None and (inputs.hashed or any(isinstance(v, str) for v in known)):
-            found = pyarrow.string()
-        elif known is not None and any(abs(v) > 2**53 for v in known if isinstance(v, int)):
-            found = pyarrow.int64()
-        elif not pyarrow.types.is_boolean(found):
-            found = pyarrow.float64()
-        types[name] = found
-    return types
 
 
 # ---- Parquet and Arrow -----------------------------------------------------------------------
 
 
-def _parquet(file: BinaryIO, path: Path, inputs: Inputs, keep: list[str]) -> Read:
-    from pyarrow import parquet
+def _parquet(file: BinaryIO, path: Path, match: Match) -> Read:
+    from pyarrow import RecordBatch, parquet
 
     if not file.seekable():
         raise InputError(
@@ -321,50 +252,36 @@ def _parquet(file: BinaryIO, path: Path, inputs: Inputs, keep: list[str]) -> Rea
             "give a file, or pipe CSV or Arrow"
         )
     content = parquet.ParquetFile(file)
-    names, kept = _wanted(content.schema_arrow.names, path, inputs, keep)
+    names, kept = match(content.schema_arrow.names)
     total, done = content.metadata.num_rows, 0
     columns = list(dict.fromkeys([*names, *kept]))
     for batch in content.iter_batches(BATCH, columns=columns):
         done += batch.num_rows
         yield batch, names, kept, done, total
     if not done:
-        yield _none_of(content.schema_arrow), names, kept, 0, 0
+        yield RecordBatch.from_pylist([], schema=content.schema_arrow), names, kept, 0, 0
 
 
-def _arrow(file: BinaryIO, path: Path, inputs: Inputs, keep: list[str]) -> Read:
-    from pyarrow import ipc
+def _arrow(file: BinaryIO, path: Path, match: Match) -> Read:
+    from pyarrow import RecordBatch, ipc
 
-    magic = file.peek(6)[:6] if hasattr(file, "peek") else b""
-    if magic == b"ARROW1" and file.seekable():
+    start = _peek(file)
+    if start.startswith(b"ARROW1") and file.seekable():
         content = ipc.open_file(file)
         total = content.num_record_batches
         batches = (content.get_batch(i) for i in range(total))
     else:
-        if magic[:4] == b"FEA1":
+        if start.startswith(b"FEA1"):
             raise InputError(
                 f"{shown(path)} is a Feather file of version 1; write it again as version 2"
             )
+        if start.startswith(b"ARROW1"):
+            file.read(8)  # what follows is a stream, and then what only files have
         content = ipc.open_stream(file)
         total, batches = 0, iter(content)
-    names, kept = _wanted(content.schema.names, path, inputs, keep)
+    names, kept = match(content.schema.names)
     done = 0
     for done, batch in enumerate(batches, 1):
         yield batch, names, kept, done, total
     if not done:
-        yield _none_of(content.schema), names, kept, 0, 0
-
-
-def _none_of(schema: Any) -> Any:
-    """A batch without rows."""
-    import pyarrow
-
-    return pyarrow.RecordBatch.from_arrays(
-        [pyarrow.array([], field.type) for field in schema], schema=schema
-    )
-
-
-def _size(file: BinaryIO) -> int:
-    try:
-        return os.fstat(file.fileno()).st_size
-    except (OSError, ValueError):
-        return 0
+        yield RecordBatch.from_pylist([], schema=content.schema), names, kept, 0, 0

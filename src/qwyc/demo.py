@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 import qwyc
+from qwyc.certify import check_confidence
 from qwyc.classifier import Classifier
 from qwyc.datasets import load_adult
 from qwyc.errors import MissingDependencyError, OptionError
@@ -44,8 +45,11 @@ def run(
     _require("sklearn")  # XGBClassifier needs it
     _require("matplotlib")
     check_alpha(alpha)
+    check_confidence(confidence)
     if picture.suffix.lower() not in (".png", ".pdf", ".svg"):
         raise OptionError(f"the picture must be a .png, .pdf or .svg file; got {picture}")
+    if file.absolute() == picture.absolute():
+        raise OptionError(f"the classifier and the picture cannot both be {file}; name two files")
     for path in (file, picture):  # now, not after a minute of work
         check_target(path, regular=True)
     train, test = load_adult("train"), load_adult("test")

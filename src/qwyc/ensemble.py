@@ -23,11 +23,13 @@ from qwyc.border import smallest_positive
 from qwyc.errors import InputError, ModelError, OptionError
 from qwyc.options import check_choice
 from qwyc.policy import Decisions, Policy
+from qwyc.progress import Report
 from qwyc.scores import ScoreMatrix
 from qwyc.threads import thread_count
 
 Category = str | int | float | bool | None  # None: scikit-learn may count it as a value
 MEASURED_ROWS = 4096
+BLOCK = 1 << 24  # evaluations between two reports of progress
 
 
 class NodeFlag(enum.IntFlag):
@@ -195,9 +197,24 @@ class Ensemble:
         either as `inputs.dtype`."""
         return tables.to_matrix(X if self.transform is None else self.transform(X), self.inputs)
 
-    def scores(self, X: Any, *, threads: int | None = None) -> ScoreMatrix:
-        """Every base model on every row."""
-        values, full = self.native.score_matrix(self.matrix(X), thread_count(threads))
+    def scores(
+        self, X: Any, *, threads: int | None = None, report: Report = lambda done: None
+    ) -> ScoreMatrix:
+        """Every base model on every row. `report` is called with the number of evaluations done, of
+        rows times base models."""
+        rows, cores = self.matrix(X), thread_count(threads)
+        n, block = len(rows), max(1, BLOCK // self.n_models)
+        values, full = self.native.score_matrix(rows[:block], cores)  # (T, block), (block,)
+        if (
+            n > block
+        ):  # in parts: then it can be interrupted, and somebody may want to know how far it is
+            first, values = values, np.empty((self.n_models, n), dtype=values.dtype)
+            values[:, :block], full = first, np.concatenate([full, np.empty(n - block)])
+        for i in range(block, n, block):
+            report(i * self.n_models)
+            part = slice(i, i + block)
+            values[:, part], full[part] = self.native.score_matrix(rows[part], cores)
+        report(n * self.n_models)
         return ScoreMatrix(
             values=values.T,
             base=self.base / self.divisor,

@@ -12,10 +12,10 @@ import numpy.typing as npt
 from qwyc.certify import (
     FEWEST_TO_FIT,
     Certificate,
+    asked,
     check_budget,
     check_confidence,
     rows_to_certify,
-    shown,
 )
 from qwyc.classifier import Classifier
 from qwyc.errors import InfeasibleError, MissingDependencyError, ModelError, OptionError
@@ -116,6 +116,11 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         Rows of one of the `groups` are never on two sides of a split. `fit_params` go to the
         estimator's own fit, those with one value per row cut to its part (with metadata routing
         enabled: those that it requests)."""
+        if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type):
+            raise OptionError(
+                "estimator must be a classifier, such as RandomForestClassifier(), fitted or not; got "
+                f"{self.estimator!r}"
+            )
         X = self._rows(X, reset=True)
         seed = self.random_state
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
@@ -125,6 +130,8 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         else:
             y = self._labels(X, y)
             params: Mapping[str, Any] = fit_params
+            if params.get("sample_weight") is not None:
+                check_consistent_length(X, params["sample_weight"])
             if get_config()["enable_metadata_routing"]:
                 params = process_routing(self, "fit", **fit_params).estimator.fit
             fit_rows, rows = self._split(X, y, groups, int(seed))
@@ -185,7 +192,7 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             needed = rows_to_certify(budget, check_confidence(self.confidence)) + FEWEST_TO_FIT
             if aside < needed:
                 raise InfeasibleError(
-                    f"alpha = {shown(budget)} at confidence {self.confidence:g} needs at least "
+                    f"alpha = {asked(budget)} at confidence {self.confidence:g} needs at least "
                     f"{needed:,} rows to optimise on; holdout={self.holdout!r} of {n:,} rows leaves "
                     f"{aside:,}. Pass more rows, a larger holdout or a larger alpha."
                 )

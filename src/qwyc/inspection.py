@@ -14,7 +14,8 @@ from qwyc.ensemble import Ensemble
 from qwyc.errors import InfeasibleError
 
 ALPHAS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02)
-SMALL = 256  # leaves: a tree that is compared for many rows at once; larger ones are walked
+# Other trees are compared for many rows at once (native/plan.hpp).
+WHY_WALKED = "node by node, having more than 256 leaves or a category of more than 254 kinds"
 
 
 def inspect(fast: Classifier) -> dict[str, Any]:
@@ -34,7 +35,7 @@ def inspect(fast: Classifier) -> dict[str, Any]:
         facts["trees"] = {
             "nodes": len(fast.ensemble.trees.feature),
             "most_leaves": int(leaves.max()),
-            "walked": int(np.count_nonzero(leaves > SMALL)),
+            "walked": fast.ensemble.native.n_walked,
         }
         facts["features"] = fast.ensemble.inputs.n_features
         facts["digest"] = fast.ensemble.digest
@@ -93,7 +94,7 @@ def describe(fast: Classifier) -> str:
         trees = facts["trees"]
         kinds = f"{trees['nodes']:,} nodes, up to {trees['most_leaves']:,} leaves a tree"
         if trees["walked"]:
-            kinds += f"; {trees['walked']:,} trees have more than {SMALL} and are walked"
+            kinds += f"; {trees['walked']:,} trees are walked {WHY_WALKED}"
         lines.append(f"  trees      {kinds}; {facts['instruction_sets'][0]} on this machine")
         lines.append(f"  digest     {facts['digest']}")
     if facts["at_other_alphas"]:

@@ -112,8 +112,9 @@ def optimize(
             )
         X = distributed.sample_for(ensemble, X, max_rows, seed)
     X = _sample(X, max_rows, seed)
-    scores = _score(model, X, ensemble, threads)
-    weights = check_costs(_costs(costs, X, ensemble, threads), ensemble.n_models)
+    scores = _score(model, X, ensemble, threads, progress)
+    with progress_reporter(progress, "Measuring costs", 0):
+        weights = check_costs(_costs(costs, X, ensemble, threads), ensemble.n_models)
     if method != "auto":
         if isinstance(budget, dict):
             raise OptionError("alpha by kind of flip goes with method='auto'")
@@ -130,7 +131,9 @@ def optimize(
         )
         assert isinstance(policy, Policy)  # rule="threshold" gives no other
         certificate = _observed("in-sample", budget, policy, scores, seed)
-        return _the_faster_way(Classifier(ensemble, policy, certificate), X, scores, costs)
+        return _the_faster_way(
+            Classifier(ensemble, policy, certificate), X, scores, costs, progress
+        )
     if budget == 0:
         if isinstance(ensemble, BaseModels):
             raise OptionError(
@@ -138,21 +141,26 @@ def optimize(
             )
         policy = provable_policy(ensemble, threshold=beta, costs=weights, quit=quit)
         certificate = _observed("proven", budget, policy, scores, seed)
-        return _the_faster_way(Classifier(ensemble, policy, certificate), X, scores, costs)
+        return _the_faster_way(
+            Classifier(ensemble, policy, certificate), X, scores, costs, progress
+        )
     assert scores is not None
     fast = _certified(
         ensemble, scores, budget, confidence, beta, weights, quit, groups, seed, threads, progress
     )
-    return _the_faster_way(fast, X, scores, costs)
+    return _the_faster_way(fast, X, scores, costs, progress)
 
 
-def _the_faster_way(fast: Classifier, X: Any, scores: ScoreMatrix | None, costs: Any) -> Classifier:
+def _the_faster_way(
+    fast: Classifier, X: Any, scores: ScoreMatrix | None, costs: Any, progress: ProgressOption
+) -> Classifier:
     """The classifier as it is; or one that never quits early, where that is measured to be faster.
     Costs that the user gave are what counts, not time."""
     timed = costs is None or isinstance(costs, str)
     if X is None or scores is None or not timed or not isinstance(fast.ensemble, Ensemble):
         return fast
-    speed = measure(fast.ensemble, fast.policy, X)
+    with progress_reporter(progress, "Timing", 0):
+        speed = measure(fast.ensemble, fast.policy, X)
     if speed is None or speed.quitting_pays:
         return replace(fast, speed=speed)
     seen = fast.certificate
@@ -185,8 +193,9 @@ def _certified(
     if isinstance(alpha, dict):  # what is allowed less often costs more
         mean = 2 / (1 / alpha["negative"] + 1 / alpha["positive"])
         weights = (mean / alpha["negative"], mean / alpha["positive"])
-    with progress_reporter(progress, "Fitting order and thresholds", MOST_MEMBERS) as report:
+    with progress_reporter(progress, "Finding the order", 0):
         order = correlation(fitting, beta, costs, thread_count(threads))
+    with progress_reporter(progress, "Fitting thresholds", MOST_MEMBERS) as report:
         path = fit_path(
             fitting,
             order,
@@ -198,7 +207,8 @@ def _certified(
             report=report,
         )
         report(MOST_MEMBERS)
-    certified = path.flips(scores, rows=held_out, threads=threads)
+    with progress_reporter(progress, "Certifying", len(path)) as report:
+        certified = path.flips(scores, rows=held_out, threads=threads, report=report)
     evidence = Evidence(
         rows=len(held_out),
         flips=certified.counts,
@@ -220,17 +230,24 @@ def _count_groups(groups: Any, rows: npt.NDArray[np.intp], n_rows: int) -> int:
 
 
 def _score(
-    model: Any, X: Any, ensemble: Ensemble | BaseModels, threads: int | None
+    model: Any,
+    X: Any,
+    ensemble: Ensemble | BaseModels,
+    threads: int | None,
+    progress: ProgressOption,
 ) -> ScoreMatrix | None:
     """Every base model on every row, once memory and the model's own decisions have been checked."""
     if X is None:
         return None
     score_bytes = 8 if isinstance(ensemble, BaseModels) else 4
     check_capacity(row_count(X), ensemble.n_models, score_bytes=score_bytes)
-    scores = ensemble.scores(X, threads=threads)
+    evaluations = row_count(X) * ensemble.n_models
+    with progress_reporter(progress, "Evaluating every base model", evaluations) as report:
+        scores = ensemble.scores(X, threads=threads, report=report)
     if not len(scores.full):
         raise InputError("X has no rows; optimising needs a sample of rows like those to come")
-    prove_parity(model, X, ensemble, scores.full, scores.threshold)
+    with progress_reporter(progress, "Comparing with the model itself", 0):
+        prove_parity(model, X, ensemble, scores.full, scores.threshold)
     return scores
 
 

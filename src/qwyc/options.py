@@ -27,13 +27,18 @@ class Probability:
 
 def check_alpha(alpha: Any) -> float:
     """`alpha` as a share from 0 to below 1."""
-    if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.number)):
+    if not is_number(alpha):
         raise OptionError(f"alpha must be a number such as 0.005; got {alpha!r}")
     if not 0 <= alpha < 1:
         raise OptionError(
             f"alpha is a share, at least 0 and below 1 (0.005 is 0.5%); got {alpha!r}"
         )
     return float(alpha)
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a real number of Python's or NumPy's; neither bool nor complex is."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def check_choice(name: str, value: Any, allowed: Sequence[str]) -> str:
@@ -59,11 +64,10 @@ def check_count(name: str, value: Any, *, least: int = 1, most: int | None = Non
 
 def check_number(name: str, value: Any, *, above: float = -np.inf) -> float:
     """`value` as a finite number greater than `above`."""
-    number = float("nan")
-    if isinstance(value, (int, float, np.number)) and not isinstance(
-        value, (bool, np.complexfloating)
-    ):
-        number = float(value)
+    try:
+        number = float(value) if is_number(value) else float("nan")
+    except OverflowError:  # a whole number beyond all floats
+        number = float("inf")
     if not (np.isfinite(number) and number > above):
         bound = "" if above == -np.inf else f" above {above:g}"
         raise OptionError(f"{name} must be a finite number{bound}; got {value!r}")

@@ -12,12 +12,23 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from qwyc.errors import ArtifactError
+from qwyc.errors import ArtifactError, OptionError
 
 
 def check_target(path: Path, *, regular: bool = False) -> None:
     """Fail now rather than after minutes of work. `regular`: no pipe or device will do."""
-    if str(path) == "-" and not regular:
+    try:
+        _check_target(path, regular)
+    except PermissionError as error:  # not even to look
+        if isinstance(error, ArtifactError):
+            raise
+        raise ArtifactError(f"cannot write {path}: {error.strerror}") from None
+
+
+def _check_target(path: Path, regular: bool) -> None:
+    if str(path) == "-":
+        if regular:
+            raise ArtifactError("cannot write standard output: it has to be a file; name one")
         return
     if path.is_dir():
         raise ArtifactError(f"cannot write {path}: it is a folder; name a file")
@@ -78,6 +89,7 @@ class TableWriter:
         self._sink = pyarrow.PythonFile(file, mode="w")
         self._writer: Any = None  # CSV has none
         if kind == "csv":
+            _check_csv(schema)
             header = io.StringIO()
             csv.writer(header, lineterminator="\n").writerow(schema.names)
             file.write(header.getvalue().encode())
@@ -100,6 +112,19 @@ class TableWriter:
             self._writer.close()
 
 
+def _check_csv(schema: Any) -> None:
+    """Fail before anything is written where a column is of a type that CSV does not hold."""
+    from pyarrow import types
+
+    for field in schema:
+        inner = field.type.value_type if types.is_dictionary(field.type) else field.type
+        if types.is_nested(inner) or "binary" in str(inner):
+            raise OptionError(
+                f"column {field.name!r} is {field.type}, which CSV does not hold; write Parquet or Arrow "
+                "(--to parquet)"
+            )
+
+
 def _write_csv(batch: Any, sink: Any) -> None:
     """Rows as CSV, text in quotes where it needs them."""
     import pyarrow
@@ -110,7 +135,8 @@ def _write_csv(batch: Any, sink: Any) -> None:
     for column in batch.columns:
         if pyarrow.types.is_dictionary(column.type):
             column = column.dictionary_decode()
-        if pyarrow.types.is_string(column.type) or pyarrow.types.is_large_string(column.type):
+        if "string" in str(column.type):
+            column = column.cast(pyarrow.large_string())
             needs = compute.match_substring_regex(column, '[",\r\n]|^ | $|^$')
             quotes = quotes or bool(compute.any(needs, min_count=0).as_py())
         plain.append(column)

@@ -42,11 +42,6 @@ def tradeoff(fast: Classifier, *, ax: Axes | None = None) -> Axes:
     ax.step(share, models, where="post", color=BLUE)
     if not isinstance(seen.alpha, dict):
         ax.plot(100 * seen.alpha, seen.mean_models, "o", color=ORANGE, zorder=3)
-        _note(
-            ax,
-            f"taken: {seen.mean_models:.1f} of {fast.policy.n_models}\nat alpha {100 * seen.alpha:g}%",
-            (100 * seen.alpha, seen.mean_models),
-        )
     ax.set(
         xscale="log",
         xlabel=f"alpha: decisions that may differ, % ({seen.confidence:g} confidence, log scale)",
@@ -55,6 +50,12 @@ def tradeoff(fast: Classifier, *, ax: Axes | None = None) -> Axes:
     )
     ax.set_ylim(0, None)
     ax.xaxis.set_major_formatter("{x:g}")
+    if not isinstance(seen.alpha, dict):
+        _note(
+            ax,
+            f"taken: {seen.mean_models:.1f} of {fast.policy.n_models}\nat alpha {100 * seen.alpha:g}%",
+            (100 * seen.alpha, seen.mean_models),
+        )
     return ax
 
 
@@ -86,16 +87,18 @@ def histogram(fast: Classifier, X: Any, *, bins: int = 50, ax: Axes | None = Non
     steps, n = _steps(fast, X), fast.policy.n_models
     width = max(1, round(n / max(1, bins)))
     ax = _axes(ax)
-    ax.hist(steps, bins=np.arange(0.5, n + width + 0.5, width).tolist(), color=BLUE)
+    edges = np.arange(0.5, n + width + 0.5, width).tolist()
+    rows, _, _ = ax.hist(steps, bins=edges, color=BLUE, rwidth=0.9 if n <= 30 else None)
     ax.set(
         yscale="log",
         xlim=(0.5, n + 0.5),
-        ylim=(0.7, None),
+        ylim=(0.7, 3 * np.max(rows)),  # room for the note
         xlabel="base models that a row takes",
         ylabel="rows (log scale)",
         title=f"{steps.mean():.1f} of {n} base models per row",
     )
     ax.axvline(steps.mean(), color=ORANGE, linewidth=1.5)
+    ax.locator_params(axis="x", integer=True)
     _note(ax, f"mean {steps.mean():.1f}", (steps.mean(), ax.get_ylim()[1]), below=True)
     return ax
 
@@ -111,16 +114,25 @@ def thresholds(fast: Classifier, *, ax: Axes | None = None) -> Axes:
     low, high = np.nanmin(drawn), np.nanmax(drawn)
     room = 0.12 * (high - low) or 1.0
     ax.set_ylim(low - room, high + room)
+    sides = np.repeat(np.arange(0.5, policy.n_models + 1), 2)[1:-1]  # both of every step
     for border, edge, colour, word, label in (
         (upper, high + room, BLUE, "above", positive),
         (lower, low - room, ORANGE, "below", negative),
     ):
         if np.isfinite(border).any():  # not every step has them
-            width = max(0.5, 300 / policy.n_models)
-            ax.vlines(step, border, edge, color=colour, alpha=0.15, linewidth=width)
-            ax.plot(
-                step, border, ".", color=colour, markersize=4, label=f"{word}: quits as {label}"
+            there = np.repeat(np.isfinite(border), 2)
+            ax.fill_between(
+                sides,
+                np.repeat(border, 2),
+                edge,
+                where=there.tolist(),
+                color=colour,
+                alpha=0.15,
+                linewidth=0,
             )
+            dot = float(np.clip(1500 / policy.n_models, 1.5, 4))
+            words = f"{word}: quits as {_short(label)}"
+            ax.plot(step, border, ".", color=colour, markersize=dot, label=words)
     ax.axhline(
         policy.threshold,
         color=GREY,
@@ -129,15 +141,29 @@ def thresholds(fast: Classifier, *, ax: Axes | None = None) -> Axes:
         label="the full score's threshold",
     )
     ax.set(
-        xlim=(1, policy.n_models),
+        xlim=(0.5, policy.n_models + 0.5),
         xlabel="base models evaluated, in the policy's order",
         ylabel="running sum",
         title="A row quits where its sum is in a coloured part"
         if policy.quit != "never"
         else "No row quits early",
     )
-    ax.legend(framealpha=0.9, edgecolor="none", fontsize="small")
+    ax.locator_params(axis="x", integer=True)
+    long = len(_short(negative)) + len(_short(positive)) > 16
+    ax.legend(
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.14),
+        ncols=1 if long else 3,
+        frameon=False,
+        fontsize="small",
+        markerscale=2,
+        handlelength=1.5,
+    )
     return ax
+
+
+def _short(label: str) -> str:
+    return label if len(label) <= 40 else f"{label[:39]}…"
 
 
 def _steps(fast: Classifier, X: Any) -> Any:
@@ -161,11 +187,14 @@ def _axes(ax: Axes | None) -> Axes:
 
 
 def _note(ax: Axes, text: str, at: tuple[float, float], *, below: bool = False) -> None:
+    """Words beside a point: on its right, or on its left where the right is too near the edge."""
+    to_left = ax.transAxes.inverted().transform(ax.transData.transform(at))[0] > 0.75
     ax.annotate(
         text,
         at,
-        xytext=(8, -4 if below else 6),
+        xytext=(-8 if to_left else 8, -4 if below else 6),
         textcoords="offset points",
+        ha="right" if to_left else "left",
         color=ORANGE,
         va="top" if below else "bottom",
     )

@@ -73,8 +73,10 @@ class Path:
         *,
         rows: npt.NDArray[np.intp] | None = None,
         threads: int | None = None,
+        report: Report = lambda done: None,
     ) -> Flips:
-        """What every member does on known scores, or on some rows of them."""
+        """What every member does on known scores, or on some rows of them. `report` is called with the
+        number of members done."""
         chosen = slice(None) if rows is None else rows
         positive = (matrix.full >= self.threshold)[chosen]
         counts = np.zeros((len(self), 2), dtype=np.int64)
@@ -88,6 +90,7 @@ class Path:
                 np.count_nonzero((label == 1) & ~positive),
             )
             models[k], cost[k] = steps.mean(), policy.mean_cost(steps)
+            report(k + 1)
         return Flips(counts, models, cost)
 
 

@@ -74,6 +74,7 @@ def interleave(
     patience: float = 8.0,
     pause: float = 0.0,
     clock: Callable[[], float] = time.perf_counter,
+    report: Callable[[float], None] = lambda share: None,
 ) -> dict[Name, Timing]:
     """Time contestants in turn until each has spent `seconds`, and at least three calls each.
 
@@ -81,6 +82,7 @@ def interleave(
     a turn finds the caches full of the others' data and is not counted, unless a turn is one call.
     `pause` is slept before each turn: threads of the one before may still be spinning. With
     `time.process_time` for a `clock`, what other programs take from a busy machine is not counted.
+    `report` is called with the share of the time that has passed.
     """
     spent: dict[Name, list[float]] = {name: [] for name in contestants}
     turn: dict[Name, int] = {}
@@ -120,6 +122,7 @@ def interleave(
                 for _ in range(turn[name]):
                     spent[name].append(call(name))
             names = names[1:] + names[:1]  # nobody always follows the same one
+            report(sum(min(1.0, sum(times) / seconds) for times in spent.values()) / len(spent))
     return {name: Timing(np.array(times), contestants[name].rows) for name, times in spent.items()}
 
 

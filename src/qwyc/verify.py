@@ -204,7 +204,10 @@ class Diagnosis:
     held_out_share: float | None  # on the rows it was certified on
 
     def __str__(self) -> str:
-        lines = [f"{'':28}{'rows':>10}{'differ':>9}{'share':>9}   {self.confidence:.0%} interval"]
+        every = [self.overall, *self.by_step, *self.by_slice]
+        width = max(26, *(len(s.name) for s in every)) + 2  # names are shown whole
+        level = f"{100 * self.confidence:.10g}%"
+        lines = [f"{'':{width}}{'rows':>10}{'differ':>9}{'share':>9}   {level} interval"]
         groups = [("all rows", [self.overall]), ("by base models taken", self.by_step)]
         for title, shares in [*groups, ("by slice", self.by_slice)]:
             lines += [title] if shares and shares[0] is not self.overall else []
@@ -212,7 +215,7 @@ class Diagnosis:
                 observed = s.disagreements / s.rows if s.rows else 0.0
                 name = s.name if s is self.overall else f"  {s.name}"
                 lines.append(
-                    f"{name[:27]:28}{s.rows:>10,}{s.disagreements:>9,}{observed:>9.3%}   "
+                    f"{name:{width}}{s.rows:>10,}{s.disagreements:>9,}{observed:>9.3%}   "
                     f"{s.low:.3%} to {s.high:.3%}"
                 )
         if self.fit_share is not None and self.held_out_share is not None:

@@ -44,7 +44,12 @@ def test_the_wheel_holds_what_it_should(packages):
     (wheel,) = packages.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     assert wheel.stat().st_size < 3e6
-    for wanted in ("qwyc/py.typed", "qwyc/_native.pyi", "qwyc/data/README.md"):
+    for wanted in (
+        "_qwyc_command/__init__.py",
+        "qwyc/py.typed",
+        "qwyc/_native.pyi",
+        "qwyc/data/README.md",
+    ):
         assert wanted in names
     assert any(n.startswith("qwyc/_native.") and n.endswith(".so") for n in names)
     assert any(n.endswith("licenses/LICENSE") for n in names)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import io
 import os
 import signal
 import sys
@@ -14,7 +16,6 @@ import typer
 
 import qwyc
 from qwyc.cli import look, make, use
-from qwyc.datafiles import is_reading
 from qwyc.errors import QwycError
 
 EXIT_CODES = (
@@ -22,6 +23,7 @@ EXIT_CODES = (
     "read or written · 130 Ctrl-C. Whatever the code, no file is left half-written."
 )
 TRAINERS = ("xgboost", "lightgbm")
+AGAIN = 2.0  # seconds after which an interrupt that has got lost is raised again
 UsageError: Any = typer.BadParameter.__bases__[0]  # click's own, wherever Typer keeps it
 
 app = typer.Typer(
@@ -77,9 +79,12 @@ _add(make.reproduce, "See it work")
 
 
 def main() -> None:
-    """Entry point of the `qwyc` command."""
+    """The `qwyc` command."""
     signal.signal(signal.SIGTERM, _terminated)
+    signal.signal(signal.SIGALRM, _interrupted)
     signal.signal(signal.SIGINT, _interrupted)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # LANG=C: a µ that cannot be written is no error
     try:
         code = app(prog_name="qwyc", standalone_mode=False) or 0
         sys.stdout.flush()
@@ -90,10 +95,8 @@ def main() -> None:
     except (BrokenPipeError, SystemExit) as error:
         code = error.code if isinstance(error, SystemExit) else 0
         if BrokenPipeError in (type(error), type(error.__context__)):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             code = 0  # the reader has had enough: `| head`
     except OSError as error:  # files have errors of their own, so this is standard output
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is buffered goes nowhere
         _fail(f"cannot write standard output: {error.strerror or error}", 2)
     if code == 130:
         _fail("interrupted", 130)
@@ -105,7 +108,8 @@ def _sentence(error: Any) -> str:
     if isinstance(error, UsageError):
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "qwyc"
-        return f"{' '.join(error.format_message().split())} See: {command} --help"
+        said = " ".join(error.format_message().split()).replace(" Value error,", "")
+        return f"{said} See: {command} --help"
     return " ".join(str(error).split())
 
 
@@ -115,19 +119,12 @@ def _fail(message: str, code: int) -> NoReturn:
 
 
 def _leave(code: int) -> NoReturn:
-    try:
-        sys.stdout.flush()
-    except (
-        OSError,
-        ValueError,
-    ):  # a full disk: what is buffered goes nowhere, instead of failing again
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    # All has been cleaned up; a pipe that nobody writes to is not waited for, and after Ctrl-C no thread
-    # of a library is: some of them end the process in ways of their own.
-    if code == 130 or is_reading():
-        sys.stderr.flush()
-        os._exit(code)
-    sys.exit(code)
+    """End the process at once: all that has to be cleaned up has been. Python's own way out would wait
+    for, or abort over, threads that still read a pipe (of ours, and of libraries that know no better)."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):  # a full disk, a reader that has gone
+            stream.flush()
+    os._exit(code)
 
 
 def _terminated(signum: int, frame: object) -> NoReturn:
@@ -144,4 +141,6 @@ def _interrupted(signum: int, frame: FrameType | None) -> None:
             os.write(2, f"{cursor}qwyc: interrupted\n".encode())
             os._exit(130)
         at = at.f_back
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # pressed twice, it must not stop the cleaning up
+    signal.setitimer(signal.ITIMER_REAL, AGAIN)  # some library may have caught what is raised here
     raise KeyboardInterrupt

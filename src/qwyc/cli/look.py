@@ -75,6 +75,8 @@ def verify(
     with Screen(f"Reading {data}") as screen:
         kind = format.value if format else None
         rows, _ = read_table(data, _inputs(fast), kind=kind, report=screen)
+        if model is not None:
+            screen(f"Comparing with {model}", 0, 0)
         with about(data):
             try:
                 verification = qwyc.verify(

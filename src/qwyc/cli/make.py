@@ -49,7 +49,8 @@ def optimize(
         Path,
         typer.Argument(
             metavar="MODEL",
-            help="A trained model: XGBoost (.json, .ubj) or LightGBM (.txt).",
+            help="A trained model: XGBoost (.json, .ubj), LightGBM (.txt), CatBoost (.cbm, .json), ONNX "
+            "or a Treelite checkpoint.",
             show_default=False,
         ),
     ],
@@ -141,20 +142,13 @@ def optimize(
         ensemble = qwyc.read_model(model)
         rows = None
         if data is not None:
-            keep = [groups] if groups else []
+            keep = [] if groups is None else [groups]
             kind = format.value if format else None
             rows, kept = read_table(data, ensemble.inputs, keep=keep, kind=kind, report=screen)
-            if groups:
+            if groups is not None:
                 options["groups"] = _labels(kept.column(groups))
-            screen("Evaluating every base model", 0, 0)
-
-        def progress(what: str, done: int, total: int) -> None:
-            screen(what, done, total)
-            if done == total:
-                screen("Certifying", 0, 0)
-
         with about(data or model):
-            fast = qwyc.optimize(ensemble, rows, progress=progress, **options)
+            fast = qwyc.optimize(ensemble, rows, progress=screen, **options)
     fast.save(target)
     if as_json:
         print_json({"file": str(target)} | inspection.inspect(fast))
@@ -259,7 +253,8 @@ def reproduce(
 
     target = folder or Path(f"reproduce-{experiment.value}")
     shown = Console(quiet=True) if as_json else console()
-    reproduction.run(experiment.value, target, reduced=reduced, console=shown)
+    with Screen(f"Loading {experiment.value}") as screen:
+        reproduction.run(experiment.value, target, reduced=reduced, console=shown, progress=screen)
     if as_json:
         files = sorted(str(path) for path in target.iterdir())
         print_json({"experiment": experiment.value, "reduced": reduced, "files": files})

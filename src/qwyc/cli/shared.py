@@ -14,8 +14,9 @@ from typing import Annotated, Any, TextIO
 import typer
 from rich.console import Console
 
-from qwyc.datafiles import shown
+from qwyc.datafiles import in_file
 from qwyc.errors import InputError, OptionError
+from qwyc.progress import make_bar
 
 ClassifierFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="A .qwyc file.", show_default=False)
@@ -72,7 +73,7 @@ def about(data: Path) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(f"{shown(data)}: {error}") from None
+        raise in_file(data, error) from None
 
 
 def console() -> Console:
@@ -94,29 +95,11 @@ class Screen:
 
     Called with what is being done, how much of it is done, and the total: 0 where nobody knows."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, *, quiet: bool = False) -> None:
         self._bar: Any = None
         self._what = what
-        if sys.stderr.isatty():
-            from rich.progress import (
-                BarColumn,
-                Progress,
-                TaskProgressColumn,
-                TextColumn,
-                TimeElapsedColumn,
-                TimeRemainingColumn,
-            )
-
-            self._bar = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                TaskProgressColumn(),
-                TimeElapsedColumn(),
-                TextColumn("[dim]left"),
-                TimeRemainingColumn(),
-                console=Console(stderr=True),
-                transient=True,
-            )
+        if sys.stderr.isatty() and not quiet:
+            self._bar = make_bar(transient=True)
             self._task = self._bar.add_task(what, total=None)
 
     def __call__(self, what: str, done: int, total: int) -> None:

@@ -14,7 +14,7 @@ import typer
 
 import qwyc
 from qwyc.cli.shared import ClassifierFile, DataFormat, Format, Json, Screen, Threads, print_json
-from qwyc.datafiles import KINDS, Batch, read_batches, shown
+from qwyc.datafiles import KINDS, Batch, in_file, read_batches, shown
 from qwyc.errors import InputError, OptionError
 from qwyc.outputs import TableWriter, check_target
 from qwyc.outputs import output as open_output
@@ -73,11 +73,12 @@ def predict(
         )
     kind = _kind_to_write(output, to)
     check_target(output)
-    if str(data) != "-" and data.exists() and output.exists() and data.samefile(output):
+    if str(data) != "-" and _same_file(data, output):
         raise OptionError(f"{output} is the file to read; write to another one")
     fast = qwyc.load(classifier)
     started = time.perf_counter()
-    with Screen(f"Reading {shown(data)}") as screen:
+    rows_are_shown = str(output) == "-" and sys.stdout.isatty()  # then they are the progress
+    with Screen(f"Reading {shown(data)}", quiet=rows_are_shown) as screen:
         done = _run(fast, data, output, kept, format, kind, threads, screen)
     done_in = time.perf_counter() - started
     if as_json:
@@ -101,6 +102,13 @@ def predict(
             f"models per row.",
             file=sys.stderr,
         )
+
+
+def _same_file(data: Path, output: Path) -> bool:
+    try:
+        return data.samefile(output)
+    except OSError:  # one of them is not there, or not to be looked at
+        return False
 
 
 @dataclass
@@ -145,8 +153,9 @@ def _decided(
     try:
         decisions = fast.decide(batch.features, threads=threads)
     except InputError as error:
-        where = f", in the rows from {count.rows:,} on" if count.rows else ""
-        raise InputError(f"{shown(data)}{where}: {error}") from None
+        if not count.rows:
+            raise in_file(data, error) from None
+        raise InputError(f"{shown(data)}, in the rows from {count.rows:,} on: {error}") from None
     count.rows += len(decisions)
     count.positive += int(np.count_nonzero(decisions.label == fast.ensemble.classes[1]))
     count.steps += int(decisions.steps.sum())
@@ -164,7 +173,7 @@ def _kind_to_write(output: Path, to: Format | None) -> str:
         return to.value
     if str(output) == "-" or not output.suffix:
         return "csv"
-    if output.suffix.lower() not in KINDS:
+    if output.suffix.lower() not in KINDS or output.suffix.lower() == ".tsv":
         raise OptionError(
             f"{output} must be a .csv, .parquet, .arrow, .feather or .ipc file; otherwise say which "
             "it is with --to"

@@ -4,6 +4,7 @@ any base estimator, taken apart into base models for `qwyc.Cascade`."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,12 @@ def base_models(model: Any) -> BaseModels | None:
     """The base models of `model`, or None where it is not an ensemble of this kind."""
     if isinstance(model, BaseModels):
         return model
-    if isinstance(model, (list, tuple)) and model and all(callable(m) for m in model):
-        return BaseModels(list(model))
+    if isinstance(model, (list, tuple)):
+        if not model:
+            raise ModelError(
+                "the list of base models is empty; pass a callable for each base model"
+            )
+        return BaseModels(list(model))  # says which of them cannot be called
     if not made_by(model, "sklearn"):
         return None
     for name, take_apart in (
@@ -46,20 +51,42 @@ def base_models(model: Any) -> BaseModels | None:
     return None
 
 
+# Base models are small classes rather than closures, so that a classifier over them can be pickled
+# wherever the estimators can.
+
+
+@dataclass(frozen=True)
+class _BaggedShares:
+    """predict_proba, or a vote, of a base estimator on its own columns."""
+
+    estimator: Any
+    features: npt.NDArray[Any]
+
+    def __call__(self, X: Any) -> Shares:
+        columns = _plain(X)[:, self.features]
+        if hasattr(self.estimator, "predict_proba"):
+            return _by_class(self.estimator.predict_proba(columns), self.estimator.classes_)
+        return _one_hot(self.estimator.predict(columns))
+
+
 def _bagging(model: Any) -> BaseModels:
     """Mean of predict_proba, or of votes, each base estimator on its own columns."""
-
-    def shares_of(estimator: Any, features: npt.NDArray[Any]) -> Callable[[Any], Shares]:
-        def shares(X: Any) -> Shares:
-            columns = _plain(X)[:, features]
-            if hasattr(estimator, "predict_proba"):
-                return _by_class(estimator.predict_proba(columns), estimator.classes_)
-            return _one_hot(estimator.predict(columns))
-
-        return shares
-
     pairs = zip(model.estimators_, model.estimators_features_, strict=True)
-    return _shares([shares_of(e, f) for e, f in pairs], len(model.estimators_), model)
+    return _shares([_BaggedShares(e, f) for e, f in pairs], len(model.estimators_), model)
+
+
+@dataclass(frozen=True)
+class _VotedShares:
+    """predict_proba (soft) or a vote (hard), times a weight."""
+
+    estimator: Any
+    weight: float
+    soft: bool
+
+    def __call__(self, X: Any) -> Shares:
+        if self.soft:
+            return np.asarray(self.estimator.predict_proba(X)) * self.weight
+        return _one_hot(self.estimator.predict(X)) * self.weight
 
 
 def _voting(model: Any) -> BaseModels:
@@ -69,39 +96,58 @@ def _voting(model: Any) -> BaseModels:
         np.ones(len(model.estimators_)) if weights is None else np.asarray(weights, dtype=float)
     )
     soft = model.voting == "soft"
-
-    def shares_of(estimator: Any, weight: float) -> Callable[[Any], Shares]:
-        def shares(X: Any) -> Shares:
-            if soft:
-                return np.asarray(estimator.predict_proba(X)) * weight
-            return _one_hot(estimator.predict(X)) * weight
-
-        return shares
-
     pairs = zip(model.estimators_, factors, strict=True)
     divisor = float(factors.sum()) if soft else 1.0
-    return _shares([shares_of(e, w) for e, w in pairs], divisor, model)
+    return _shares([_VotedShares(e, w, soft) for e, w in pairs], divisor, model)
+
+
+@dataclass(frozen=True)
+class _BoostedShares:
+    """A weight for the class that is predicted, and the same taken from the other."""
+
+    estimator: Any
+    weight: float
+    classes: npt.NDArray[Any]
+
+    def __call__(self, X: Any) -> Shares:
+        predicted = np.asarray(self.estimator.predict(_plain(X, finite=True)))
+        matches = np.stack([predicted == label for label in self.classes], axis=1)
+        return np.where(matches, self.weight, -1.0 * self.weight)
 
 
 def _ada_boost(model: Any) -> BaseModels:
     """Each base estimator adds its weight to the class it predicts and takes it from the other."""
-    negative, positive = model.classes_
-
-    def shares_of(estimator: Any, weight: float) -> Callable[[Any], Shares]:
-        def shares(X: Any) -> Shares:
-            predicted = np.asarray(estimator.predict(_plain(X, finite=True)))
-            matches = np.stack([predicted == negative, predicted == positive], axis=1)
-            return np.where(matches, weight, -1.0 * weight)
-
-        return shares
-
     weights = model.estimator_weights_[: len(model.estimators_)]
     pairs = zip(model.estimators_, weights, strict=True)
     return _shares(
-        [shares_of(e, float(w)) for e, w in pairs],
+        [_BoostedShares(e, float(w), model.classes_) for e, w in pairs],
         float(model.estimator_weights_.sum()),
         model,
     )
+
+
+@dataclass(frozen=True)
+class _Stacked:
+    """What a base estimator says, times its coefficient."""
+
+    estimator: Any
+    method: str
+    weight: float
+
+    def __call__(self, X: Any) -> npt.NDArray[np.float64]:
+        said = np.asarray(getattr(self.estimator, self.method)(X), dtype=float)
+        part: npt.NDArray[np.float64] = self.weight * (said if said.ndim == 1 else said[:, -1])
+        return part
+
+
+@dataclass(frozen=True)
+class _PassedThrough:
+    """The columns themselves, times their coefficients."""
+
+    weights: npt.NDArray[np.float64]
+
+    def __call__(self, X: Any) -> npt.NDArray[np.float64]:
+        return np.asarray(_plain(X) @ self.weights, dtype=float)
 
 
 def _stacking(model: Any) -> BaseModels:
@@ -114,23 +160,14 @@ def _stacking(model: Any) -> BaseModels:
             f"this StackingClassifier's final estimator is {type(final).__name__}, for which the base "
             "estimators do not add up to a score; qwyc supports linear ones (LogisticRegression)"
         )
-    weights, at = coefficients[0], 0
-
-    def part_of(estimator: Any, method: str, weight: float) -> Callable[[Any], Any]:
-        def part(X: Any) -> Any:
-            said = np.asarray(getattr(estimator, method)(X), dtype=float)
-            return weight * (said if said.ndim == 1 else said[:, -1])
-
-        return part
-
-    models: list[Callable[[Any], Any]] = []
-    for estimator, method in zip(model.estimators_, model.stack_method_, strict=True):
-        models.append(part_of(estimator, method, float(weights[at])))
-        at += 1
+    weights, count = coefficients[0], len(model.estimators_)
+    bases = zip(model.estimators_, model.stack_method_, weights[:count], strict=False)
+    models: list[Callable[[Any], Any]] = [
+        _Stacked(estimator, method, float(weight)) for estimator, method, weight in bases
+    ]
     if model.passthrough:
-        rest = weights[at:]
-        models.append(lambda X: np.asarray(_plain(X) @ rest, dtype=float))
-    elif at != len(weights):
+        models.append(_PassedThrough(weights[count:]))
+    elif count != len(weights):
         raise ModelError(
             "this StackingClassifier's base estimators give more than one number a row"
         )
@@ -139,7 +176,7 @@ def _stacking(model: Any) -> BaseModels:
         base=float(np.ravel(final.intercept_)[0]),
         threshold=ABOVE_ZERO,
         classes=np.asarray(model.classes_),
-        prepare=_columns_of(model),
+        prepare=_Columns.of(model),
     )
 
 
@@ -149,30 +186,36 @@ def _shares(models: Sequence[Callable[[Any], Shares]], divisor: float, source: A
         divisor=float(divisor),
         threshold=ABOVE_ZERO,
         classes=np.asarray(source.classes_),
-        prepare=_columns_of(source),
+        prepare=_Columns.of(source),
     )
 
 
-def _columns_of(source: Any) -> Callable[[Any], Any]:
+@dataclass(frozen=True)
+class _Columns:
     """Rows with the columns that the ensemble was fitted on, in its order; an error where they are not
     there. Base estimators fitted on bare arrays could not tell."""
-    names = getattr(source, "feature_names_in_", None)
-    count = getattr(source, "n_features_in_", None)
 
-    def prepare(X: Any) -> Any:
+    names: Sequence[str] | None
+    count: int | None
+
+    @classmethod
+    def of(cls, source: Any) -> _Columns:
+        """Those of a scikit-learn estimator."""
+        names = getattr(source, "feature_names_in_", None)
+        return cls(None if names is None else list(names), getattr(source, "n_features_in_", None))
+
+    def __call__(self, X: Any) -> Any:
         X = as_pandas(X)
         given = getattr(X, "columns", None)
-        if names is not None and given is not None and not callable(given):
-            missing = [name for name in names if name not in set(given)]
+        if self.names is not None and given is not None and not callable(given):
+            missing = [name for name in self.names if name not in set(given)]
             if missing:
                 raise InputError(f"X has no column {missing[0]!r}, which the model was trained on")
-            return X[list(names)] if list(given) != list(names) else X
+            return X[self.names] if list(given) != self.names else X
         shape = np.shape(X)
-        if count is not None and (len(shape) != 2 or shape[1] != count):
-            raise InputError(f"X has shape {shape}; the model was trained on {count} columns")
+        if self.count is not None and (len(shape) != 2 or shape[1] != self.count):
+            raise InputError(f"X has shape {shape}; the model was trained on {self.count} columns")
         return X
-
-    return prepare
 
 
 def _plain(X: Any, *, finite: bool = False) -> Any:

@@ -1,0 +1,165 @@
+"""CSV batch by batch, plain or compressed.
+
+Which columns are read, and as what, is settled once, from the model and the file's head: numbers are
+float64 and categories what the model knows them as, in every batch alike."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from qwyc.errors import InputError
+
+if TYPE_CHECKING:
+    from qwyc.ensemble import Inputs
+
+HEAD = 1 << 20  # bytes that the columns' types are taken from
+BLOCK = 1 << 23  # bytes in a batch
+DELIMITERS = (",", ";", "\t", "|")
+COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}  # by how they start
+MISSING = ("None", "<NA>")  # besides those that Arrow knows, as pandas has it
+
+Match = Callable[[Sequence[str]], tuple[list[str], list[str]]]  # to the model's, and those to keep
+Read = Iterator[tuple[Any, list[str], list[str], int, int]]  # batch, features, kept, done, total
+
+
+class _Replayed(io.RawIOBase):
+    """A stream whose head has been looked at already; counts what is read."""
+
+    def __init__(self, head: bytes, rest: Any) -> None:
+        self._head, self._rest, self.done = head, rest, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        part, self._head = self._head, b""
+        if size >= 0:
+            part, self._head = part[:size], part[size:]
+        part = part or self._rest.read(size)
+        self.done += len(part)
+        return part
+
+
+def read_csv(file: BinaryIO, name: str, inputs: Inputs, match: Match) -> Read:
+    """The rows of a stream. `name` is for messages; `match` finds the columns among the header's."""
+    import pyarrow
+    from pyarrow import csv
+
+    start = file.read(8)
+    raw = _Replayed(start, file)  # counts bytes as they are in the file
+    stream: Any = raw
+    for magic, codec in COMPRESSED.items():
+        if start.startswith(magic):
+            stream = pyarrow.CompressedInputStream(raw, codec)
+    head = stream.read(HEAD)
+    while 0 < len(head) < HEAD and (more := stream.read(HEAD - len(head))):  # pipes give parts
+        head += more
+    _check_text(head, name)
+    cut = len(head) == HEAD
+    if not cut and not head.endswith((b"\n", b"\r")):
+        head += b"\n"  # a header by itself is a table without rows
+    shape = {"delimiter": _delimiter(head), "newlines_in_values": True}
+    converting = {"strings_can_be_null": True, "null_values": _missing(inputs)}
+    schema = _schema(head, cut, shape, converting)
+    names, kept = match(schema.names)
+    replayed, total, empty = _Replayed(head, stream), _size(file), True
+    try:
+        reader = csv.open_csv(
+            replayed,
+            read_options=csv.ReadOptions(block_size=BLOCK),
+            parse_options=csv.ParseOptions(**shape),
+            convert_options=csv.ConvertOptions(
+                include_columns=list(dict.fromkeys([*names, *kept])),
+                column_types=_types(schema, names, kept, inputs),
+                **converting,
+            ),
+        )
+        for batch in reader:
+            yield batch, names, kept, min(raw.done, total), total
+            empty = False
+    except pyarrow.ArrowInvalid as error:
+        found = re.search(r"CSV column #(\d+): .*invalid value '(.*)'", str(error))
+        if found is None:
+            raise
+        column, value = schema.names[int(found[1])], found[2]
+        raise InputError(
+            f"{name}: column {column!r} must hold numbers, as the model does; it has {value!r}"
+        ) from None
+    if empty:
+        yield pyarrow.RecordBatch.from_pylist([], schema=reader.schema), names, kept, total, total
+
+
+def _check_text(head: bytes, name: str) -> None:
+    if not head:
+        raise InputError(f"cannot read {name} as csv: it is empty; a CSV has a header at least")
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(f"cannot read {name} as csv: it is UTF-16; save it as UTF-8")
+
+
+def _delimiter(head: bytes) -> str:
+    """A comma, unless the header has none and one of the others."""
+    header = head.lstrip(b"\r\n").splitlines()[0].decode(errors="replace") if head.strip() else ""
+    return next((mark for mark in DELIMITERS if mark in header), ",")
+
+
+def _missing(inputs: Inputs) -> list[str]:
+    """What stands for a missing value: not what the model knows as a category."""
+    from pyarrow import csv
+
+    known = {value for values in inputs.categories.values() for value in values}
+    spellings = [*csv.ConvertOptions().null_values, *MISSING]
+    return [text for text in spellings if text == "" or text not in known]
+
+
+def _schema(head: bytes, cut: bool, shape: dict[str, Any], converting: dict[str, Any]) -> Any:
+    """Names and types as the first rows show them."""
+    from pyarrow import csv
+
+    parsing = dict(shape)
+    if cut and b"\n" in head:
+        head = head[: head.rindex(b"\n") + 1]
+        if _is_utf8(head):  # otherwise what calls the handler fails
+            parsing["invalid_row_handler"] = lambda row: "skip"  # a row cut in two
+    return csv.read_csv(
+        io.BytesIO(head),
+        parse_options=csv.ParseOptions(**parsing),
+        convert_options=csv.ConvertOptions(**converting),
+    ).schema
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _types(schema: Any, names: list[str], kept: list[str], inputs: Inputs) -> dict[str, Any]:
+    """What each column is read as. A column that holds something else is an error later on."""
+    import pyarrow
+
+    types: dict[str, Any] = {name: pyarrow.string() for name in kept}
+    for j, name in enumerate(names):
+        found = schema.field(name).type
+        known = inputs.categories.get(j)
+        if known is not None and (inputs.hashed or any(isinstance(v, str) for v in known)):
+            found = pyarrow.string()
+        elif known is not None and any(abs(v) > 2**53 for v in known if isinstance(v, int)):
+            found = pyarrow.int64()
+        elif not pyarrow.types.is_boolean(found):
+            found = pyarrow.float64()
+        types[name] = found
+    return types
+
+
+def _size(file: BinaryIO) -> int:
+    """Bytes; 0 where nobody knows, as for pipes."""
+    try:
+        return os.fstat(file.fileno()).st_size
+    except (OSError, ValueError):
+        return 0

@@ -1,0 +1,114 @@
+"""Files that may not be read or written. Root may read and write all, so that is given up first."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost
+
+import qwyc
+
+NOBODY = 65534
+# In another process, which has imported all it needs before it becomes nobody.
+CHILD = f"""
+import json, os, sys
+import pyarrow.compute, pyarrow.csv, pyarrow.parquet, rich.progress, matplotlib.figure, sklearn, xgboost
+import qwyc.demo, qwyc.experiments.reproduce
+from commands import run
+os.chdir(sys.argv[1])
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setgid({NOBODY})
+    os.setuid({NOBODY})
+for command in json.loads(sys.argv[2]):
+    done = run(*command)
+    print(json.dumps([done.returncode, done.stdout.decode(), done.stderr.decode()]))
+"""
+COMMANDS = [
+    (["predict", "m.qwyc", "secret.csv"], "secret.csv"),
+    (["predict", "m.qwyc", "secret.parquet"], "secret.parquet"),
+    (["predict", "m.qwyc", "closed/rows.csv"], "cannot read closed/rows.csv: Permission denied"),
+    (["predict", "secret.qwyc", "rows.csv"], "secret.qwyc"),
+    (["predict", "m.qwyc", "rows.csv", "-o", "locked/out.csv"], "no right to write there"),
+    (["predict", "m.qwyc", "rows.csv", "-o", "locked/old.csv"], "no right to write there"),
+    (["predict", "m.qwyc", "rows.csv", "-o", "closed/out.csv"], "cannot write closed/out.csv: "),
+    (["optimize", "secret.json", "rows.csv", "-o", "/dev/shm/q"], "secret.json"),
+    (["optimize", "model.json", "secret.csv", "-o", "/dev/shm/q"], "secret.csv"),
+    (["optimize", "model.json", "rows.csv", "-o", "locked/q.qwyc"], "no right to write there"),
+    (
+        ["optimize", "model.json", "rows.csv", "--costs", "secret.csv", "-o", "/dev/shm/q"],
+        "secret.csv",
+    ),
+    (["verify", "secret.qwyc", "rows.csv"], "secret.qwyc"),
+    (["verify", "m.qwyc", "secret.csv"], "secret.csv"),
+    (["verify", "m.qwyc", "rows.csv", "--model", "secret.json"], "secret.json"),
+    (["inspect", "secret.qwyc"], "secret.qwyc"),
+    (["inspect", "closed/m.qwyc"], "cannot read closed/m.qwyc: Permission denied"),
+    (["bench", "m.qwyc", "secret.csv"], "secret.csv"),
+    (["bench", "m.qwyc", "rows.csv", "--model", "secret.json"], "secret.json"),
+    (["demo", "-o", "locked/demo.qwyc"], "no right to write there"),
+    (["demo", "-o", "/dev/shm/q", "--picture", "locked/demo.png"], "no right to write there"),
+    (["reproduce", "adult", "-o", "locked/run"], "no right to write there"),
+    (["reproduce", "adult", "-o", "closed/run"], "cannot write into closed/run"),
+]
+
+
+@pytest.fixture(scope="module")
+def answers():
+    """What each command answers, by its words."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(1500, 2)), columns=["a", "b"])
+    model = xgboost.XGBClassifier(n_estimators=5).fit(X[:500], X["a"][:500] > 0)
+    with tempfile.TemporaryDirectory() as name:  # pytest's own folders are closed to others
+        folder = Path(name)
+        for part in ("secret.qwyc", "m.qwyc"):
+            qwyc.optimize(model, X[500:], alpha=0.05, progress=False).save(folder / part)
+        for part in ("secret.json", "model.json"):
+            model.save_model(folder / part)
+        for part in ("secret.csv", "rows.csv"):
+            X.to_csv(folder / part, index=False)
+        X.to_parquet(folder / "secret.parquet")
+        (folder / "locked").mkdir()
+        (folder / "locked" / "old.csv").write_text("old")
+        (folder / "closed").mkdir()
+        for path in folder.iterdir():
+            path.chmod(0o000 if path.name.startswith("secret") else 0o755)
+        (folder / "locked" / "old.csv").chmod(0o444)
+        (folder / "locked").chmod(0o555)
+        (folder / "closed").chmod(0o000)
+        folder.chmod(0o755)
+        commands = json.dumps([command for command, _ in COMMANDS])
+        done = subprocess.run(
+            [sys.executable, "-c", CHILD, name, commands],
+            env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        assert (folder / "locked" / "old.csv").read_text() == "old"
+        (folder / "closed").chmod(0o755)
+        (folder / "locked").chmod(0o755)
+        assert os.listdir(folder / "closed") == []
+        assert os.listdir(folder / "locked") == ["old.csv"]
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    return {" ".join(c): line for (c, _), line in zip(COMMANDS, lines, strict=True)}
+
+
+@pytest.mark.parametrize(
+    ("command", "message"), COMMANDS, ids=[" ".join(command) for command, _ in COMMANDS]
+)
+def test_one_line_and_exit_code_2(answers, command, message):
+    code, out, error = answers[" ".join(command)]
+    assert code == 2, error
+    assert out == ""
+    assert error.startswith("qwyc: ")
+    assert error.count("\n") == 1
+    assert message in error
+    if message.startswith("secret"):
+        assert "is not readable" in error or "Permission denied" in error  # by Typer, or by us
