@@ -23,7 +23,7 @@ LAYERS = [
     ("proving", "against the model itself, against the full ensemble", "parity compare"),
     (
         "classifier",
-        "an ensemble, a policy, a certificate; its file",
+        "ensemble, policy, certificate; its file",
         "classifier artifact header speed card",
     ),
     ("reading", "what other libraries have trained", "importers"),
@@ -33,7 +33,7 @@ LAYERS = [
     ("deciding", "policies, and what they decide", "policy fan scores answers"),
     (
         "rows",
-        "tables of any kind to the matrix that trees take",
+        "any table to the matrix that trees take",
         "datafiles csvfiles tables categories rows",
     ),
     (
