@@ -131,6 +131,7 @@ ALLOWED = {
         "errors",
         "options",
         "outputs",
+        "plot",
         "policy",
         "progress",
     },
