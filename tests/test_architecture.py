@@ -146,6 +146,7 @@ ALLOWED = {
         "errors",
         "options",
         "outputs",
+        "plot",
         "policy",
         "progress",
     },

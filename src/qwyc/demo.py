@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 import qwyc
+from qwyc import plot
 from qwyc.certify import check_confidence
 from qwyc.classifier import Classifier
 from qwyc.datasets import load_adult
@@ -97,7 +98,7 @@ def run(
         "which neither the model nor qwyc has seen."
     )
     fast.save(file)
-    draw(decisions, fast.policy.n_models, picture)
+    draw(fast, X_test, picture)
     console.print(f"Wrote [bold]{file}[/] (open it with qwyc.load) and [bold]{picture}[/].")
     return {
         "rows": len(full),
@@ -167,50 +168,17 @@ def comparison_table(
     return table
 
 
-def draw(decisions: Decisions, n_models: int, path: Path) -> None:
+def draw(fast: Classifier, X: Any, path: Path) -> None:
     """Share of rows undecided after each base model, and how many base models rows needed."""
     from matplotlib.figure import Figure
 
-    steps = decisions.steps
-    undecided = 1 - np.cumsum(np.bincount(steps, minlength=n_models + 1)) / len(steps)
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2)
-    evaluated, share = np.arange(1, n_models + 1), 100 * undecided[1:]
-    left.step(evaluated, share, where="post", color="#1f5fa8")
-    left.fill_between(evaluated, share, step="post", color="#1f5fa8", alpha=0.12)
-    left.set(
-        xlabel="base models evaluated (log scale)",
-        ylabel="rows still undecided, %",
-        xscale="log",
-        xlim=(1, n_models),
-        ylim=(0, 100),
-        title="Most rows are decided early",
-    )
-    left.set_xticks([1, 2, 5, 10, 20, 50, 100, 200, n_models])
-    left.xaxis.set_major_formatter("{x:.0f}")
-    left.minorticks_off()
-    right.hist(steps, bins=np.arange(0, n_models + 11, 10), color="#1f5fa8")
-    right.axvline(steps.mean(), color="#c4501b", linewidth=1.5)
-    right.annotate(
-        f"mean {steps.mean():.1f} of {n_models}",
-        (steps.mean(), 0.97),
-        xycoords=("data", "axes fraction"),
-        xytext=(8, 0),
-        textcoords="offset points",
-        color="#c4501b",
-        va="top",
-    )
-    right.set(
-        xlabel="base models used by a row",
-        ylabel="rows (log scale)",
-        yscale="log",
-        xlim=(0, n_models + 10),
-    )
-    right.set_title("Few rows need them all")
-    for axes in (left, right):
-        axes.spines[["top", "right"]].set_visible(False)
+    plot.survival(fast, X, ax=left).set_title("Most rows are decided early")
+    plot.histogram(fast, X, ax=right).set_title("Few rows need them all")
+    trees = fast.policy.n_models
     figure.suptitle(
-        f"UCI Adult, {len(steps):,} test rows, XGBoost with {n_models} trees", fontweight="bold"
+        f"UCI Adult, {len(X):,} test rows, XGBoost with {trees} trees", fontweight="bold"
     )
     content = io.BytesIO()
     figure.savefig(content, format=path.suffix[1:], dpi=130)

@@ -91,6 +91,7 @@ def main() -> None:
     except (QwycError, UsageError) as error:
         _fail(_sentence(error), 2)
     except (KeyboardInterrupt, typer.Abort):
+        signal.setitimer(signal.ITIMER_REAL, 0)  # it has arrived
         code = 130
     except (BrokenPipeError, SystemExit) as error:
         code = error.code if isinstance(error, SystemExit) else 0
@@ -119,8 +120,8 @@ def _fail(message: str, code: int) -> NoReturn:
 
 
 def _leave(code: int) -> NoReturn:
-    """End the process at once: all that has to be cleaned up has been. Python's own way out would wait
-    for, or abort over, threads that still read a pipe (of ours, and of libraries that know no better)."""
+    """End the process at once: all that has to be cleaned up has been. Python's own way out waits for
+    threads, and aborts where one of them holds the lock of standard input, as a reader of a pipe does."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):  # a full disk, a reader that has gone
             stream.flush()
