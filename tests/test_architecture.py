@@ -10,199 +10,38 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "qwyc"
 
-# The flow: model -> importers -> Ensemble -> ScoreMatrix -> fit -> Policy -> certify -> Certificate
-# -> Classifier -> artifact. A module may import only what stands here beside it.
-ALLOWED = {
-    "errors": set(),
-    "threads": {"options"},
-    "progress": set(),
-    "datasets": set(),
-    "reference": set(),
-    "options": {"errors"},
-    "capacity": {"errors"},
-    "scores": {"errors"},
-    "rows": {"errors"},
-    "cityhash": set(),
-    "categories": {"cityhash", "errors"},
-    "tables": {"categories", "errors"},
-    "policy": {"_native", "errors", "options", "scores", "threads"},
-    "fan": {"_native", "errors", "options", "policy", "scores", "threads"},
-    "orders": {"_native", "errors", "scores", "threads"},
-    "border": set(),
-    "ensemble": {
-        "_native",
-        "border",
-        "errors",
-        "options",
-        "policy",
-        "progress",
-        "scores",
-        "tables",
-        "threads",
-    },
-    "cascade": {"errors", "fan", "options", "policy", "progress", "rows", "scores"},
-    "importers": {"_native", "border", "cascade", "ensemble", "errors", "importers"},
-    "fit": {
-        "_native",
-        "errors",
-        "fan",
-        "options",
-        "orders",
-        "policy",
-        "progress",
-        "scores",
-        "stopping",
-        "threads",
-    },
-    "binomial": set(),
-    "stopping": {"_native", "capacity", "errors", "policy", "progress", "scores", "threads"},
-    "provable": {"ensemble", "policy"},
-    "certify": {"binomial", "errors", "options", "policy", "stopping"},
-    "header": {"certify", "ensemble", "errors"},
-    "artifact": {"certify", "ensemble", "errors", "header", "policy", "stopping"},
-    "speed": {"ensemble", "policy", "rows"},
-    "card": set(),
-    "classifier": {
-        "_native",
-        "artifact",
-        "card",
-        "cascade",
-        "certify",
-        "ensemble",
-        "errors",
-        "policy",
-        "speed",
-        "stopping",
-        "threads",
-    },
-    "answers": {"policy"},
-    "compare": {"classifier", "errors", "progress", "rows", "stopping"},
-    "distributed": {
-        "answers",
-        "artifact",
-        "cascade",
-        "classifier",
-        "compare",
-        "ensemble",
-        "errors",
-        "options",
-        "tables",
-    },
-    "parity": {"cascade", "ensemble", "errors", "importers"},
-    "verify": {
-        "binomial",
-        "certify",
-        "classifier",
-        "compare",
-        "distributed",
-        "ensemble",
-        "errors",
-        "parity",
-        "progress",
-    },
-    "optimize": {
-        "capacity",
-        "cascade",
-        "certify",
-        "classifier",
-        "distributed",
-        "ensemble",
-        "errors",
-        "fit",
-        "importers",
-        "options",
-        "orders",
-        "parity",
-        "policy",
-        "progress",
-        "provable",
-        "rows",
-        "scores",
-        "speed",
-        "stopping",
-        "threads",
-    },
-    "estimator": {"certify", "classifier", "errors", "optimize", "policy", "rows"},
-    "plot": {"certify", "classifier", "errors"},
-    "csvfiles": {"ensemble", "errors"},
-    "datafiles": {"csvfiles", "errors", "tables"},
-    "outputs": {"errors"},
-    "timing": set(),
-    "bench": {
-        "classifier",
-        "ensemble",
-        "errors",
-        "importers",
-        "options",
-        "progress",
-        "threads",
-        "timing",
-    },
-    "demo": {
-        "",
-        "certify",
-        "classifier",
-        "datasets",
-        "errors",
-        "options",
-        "outputs",
-        "plot",
-        "policy",
-        "progress",
-    },
-    "inspection": {"_native", "certify", "classifier", "ensemble", "errors"},
-    "cli": {
-        "",
-        "bench",
-        "datafiles",
-        "demo",
-        "ensemble",
-        "errors",
-        "experiments",
-        "inspection",
-        "outputs",
-        "progress",
-    },
-}
+sys.path.insert(0, str(ROOT / "docs" / "architecture"))
+import draw  # noqa: E402
+
+sys.path.pop(0)
 
 
-def modules():
-    for path in sorted(PACKAGE.rglob("*.py")):
-        name = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-        if name != "__init__":
-            yield name, path
+def test_the_picture_is_drawn_from_the_code():
+    assert draw.PICTURE.read_text() == draw.draw(), "run `python docs/architecture/draw.py`"
 
 
-def imported(path):
-    """First name below `qwyc` of every import at run time; "" for the package itself."""
-    tree = ast.parse(path.read_text())
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            node.body = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                if alias.name.split(".")[0] == "qwyc":
-                    yield ".".join(alias.name.split(".")[1:2])
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "qwyc":
-            below = node.module.split(".")[1:2]
-            yield from below or [alias.name for alias in node.names]
-
-
-@pytest.mark.parametrize(("name", "path"), list(modules()), ids=lambda v: getattr(v, "stem", v))
-def test_imports_follow_the_table(name, path):
-    assert set(imported(path)) - {name} <= ALLOWED[name]
-
-
-def test_the_table_has_no_cycle():
-    settled = {"", "_native", "experiments"}
-    waiting = {name: needs - {name} for name, needs in ALLOWED.items()}
-    while waiting:
-        ready = [name for name, needs in waiting.items() if needs <= settled]
-        assert ready, f"a cycle among {sorted(waiting)}"
+def test_imports_go_down_and_never_round():
+    """Between layers `draw` refuses what goes up; this is also about modules of one layer."""
+    needs = {}
+    for importer, name in draw.imports():
+        needs.setdefault(importer, set()).add(name)
+    settled = set(draw.layer_of()) - set(needs)
+    while needs:
+        ready = [name for name, below in needs.items() if below <= settled]
+        assert ready, f"a cycle among {sorted(needs)}"
         settled.update(ready)
         for name in ready:
-            del waiting[name]
+            del needs[name]
+
+
+def test_an_import_that_goes_up_cannot_be_drawn(monkeypatch):
+    monkeypatch.setattr(draw, "imports", lambda: {("policy", "classifier"): 1})
+    with pytest.raises(SystemExit, match="policy imports classifier, which stands above it"):
+        draw.draw()
+
+
+def test_nothing_but_the_tests_imports_the_oracle():
+    assert "reference" not in {name for _, name in draw.imports()}
 
 
 def test_importing_the_package_is_light():

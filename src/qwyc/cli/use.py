@@ -13,13 +13,12 @@ import numpy as np
 import typer
 
 import qwyc
+from qwyc.answers import COLUMNS, arrow_columns
 from qwyc.cli.shared import ClassifierFile, DataFormat, Format, Json, Screen, Threads, print_json
 from qwyc.datafiles import KINDS, Batch, in_file, read_batches, shown
 from qwyc.errors import InputError, OptionError
 from qwyc.outputs import TableWriter, check_target
 from qwyc.outputs import output as open_output
-
-COLUMNS = ("label", "steps", "score", "complete")
 
 
 def predict(
@@ -160,8 +159,7 @@ def _decided(
     count.positive += int(np.count_nonzero(decisions.label == fast.ensemble.classes[1]))
     count.steps += int(decisions.steps.sum())
     count.complete += int(np.count_nonzero(decisions.complete))
-    label = pyarrow.array(decisions.label, pyarrow.array(fast.ensemble.classes).type)
-    answer = (label, *map(pyarrow.array, (decisions.steps, decisions.score, decisions.complete)))
+    answer = arrow_columns(decisions, fast.ensemble.classes)
     kept = batch.kept
     return pyarrow.RecordBatch.from_arrays(
         [*kept.columns, *answer], names=[*kept.schema.names, *COLUMNS]
