@@ -142,7 +142,8 @@ def recertify(
     Every policy of its path is tried on all of X, a table or a data set of Spark, Ray or Dask; the
     boldest that an exact binomial test passes is taken. The more rows, the closer to alpha it comes
     and the smaller an alpha can be. X must be like the rows to come and must not hold the rows that
-    the classifier was made from. By default alpha and confidence are those of its certificate.
+    the classifier was made from, or the promise is void. By default alpha and confidence are those of
+    its certificate; choose them before you look, since each choice is valid by itself only.
     """
     _check_classifier(classifier)
     path, before = path_of(classifier), classifier.evidence

@@ -11,7 +11,7 @@ before the engine itself starts. Workers need qwyc installed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -79,12 +79,10 @@ def decide(
     keep : columns to hand on beside the decisions; None is all. Fewer columns, less to move.
     prefix : goes before the names of the four columns.
     """
-    engine, features = _prepare(classifier.ensemble, data, columns)
-    present = engine.columns(data)
-    kept = present if keep is None else list(keep)
-    unknown = [name for name in kept if name not in present]
-    if unknown:
-        raise InputError(f"keep: the data has no column {unknown[0]!r} (it has: {present})")
+    engine, present, features = _prepare(_checked(classifier).ensemble, data, columns)
+    kept = present if keep is None else _names("keep", keep, present)
+    if not isinstance(prefix, str):
+        raise OptionError(f"prefix must be text, such as 'qwyc_'; got {prefix!r}")
     work = Deciding(features, tuple(kept), output_names(prefix, kept))
     return engine.decide(data, pack(classifier), work, classifier.ensemble.classes)
 
@@ -96,10 +94,13 @@ def column(
 
     `df.withColumn("fraud", column(fast))`; only the model's own columns go to Python. `columns` are
     those that the model takes, where it does not know them by name."""
-    from qwyc.distributed import spark
+    try:
+        from qwyc.distributed import spark
+    except ImportError as error:
+        raise MissingDependencyError(f"Spark needs {error.name}; install qwyc[spark]") from None
 
     names = columns
-    if names is None and isinstance(classifier.ensemble, Ensemble):
+    if _checked(classifier) and names is None and isinstance(classifier.ensemble, Ensemble):
         names = None if classifier.ensemble.transform else classifier.ensemble.inputs.names
     if names is None:
         raise OptionError("the model does not know its columns by name; pass columns")
@@ -112,7 +113,8 @@ def sample(data: Any, rows: int, *, columns: Sequence[str] | None = None, seed: 
     order."""
     engine = engine_of(data)
     rows = check_count("rows", rows)
-    chosen = list(engine.columns(data) if columns is None else columns)
+    present = engine.columns(data)
+    chosen = present if columns is None else _names("columns", columns, present)
     n = engine.count(data)
     if not n:
         raise InputError("the data set has no rows")
@@ -127,19 +129,19 @@ def sample(data: Any, rows: int, *, columns: Sequence[str] | None = None, seed: 
 
 def sample_for(ensemble: Ensemble | BaseModels, data: Any, rows: int | None, seed: int) -> Any:
     """The sample that `optimize` works on: the model's own columns only."""
-    _, features = _prepare(ensemble, data, None)
+    _, _, features = _prepare(ensemble, data, None)
     return sample(data, SAMPLE if rows is None else rows, columns=features, seed=seed)
 
 
 def tally(classifier: Classifier, data: Any) -> Tally:
     """How a classifier does on a whole data set; counts only come back."""
-    engine, features = _prepare(classifier.ensemble, data, None)
+    engine, _, features = _prepare(classifier.ensemble, data, None)
     return Tally.of(engine.total(data, pack(classifier), Counting(features), 4))
 
 
 def tally_members(classifier: Classifier, data: Any) -> PathTally:
     """How every member of a classifier's path does on a whole data set; counts only come back."""
-    engine, features = _prepare(classifier.ensemble, data, None)
+    engine, _, features = _prepare(classifier.ensemble, data, None)
     work = Counting(features, members=True)
     size = 1 + 4 * len(path_of(classifier))
     return PathTally.of(engine.total(data, pack(classifier, members=True), work, size))
@@ -180,18 +182,34 @@ _HINTS = {
 
 def _prepare(
     ensemble: Ensemble | BaseModels, data: Any, columns: Sequence[str] | None
-) -> tuple[Engine, tuple[str, ...]]:
-    """The adapter, and the columns that the classifier takes; a missing one is found here, before any
-    work is started."""
+) -> tuple[Engine, list[str], tuple[str, ...]]:
+    """The adapter, the columns that are there and those that the classifier takes; a missing one is
+    found here, before any work is started."""
     engine = engine_of(data)
     present = engine.columns(data)
-    chosen = list(present if columns is None else columns)
-    absent = [name for name in chosen if name not in present]
-    if absent:
-        raise InputError(f"columns: the data has no column {absent[0]!r} (it has: {present})")
+    chosen = present if columns is None else _names("columns", columns, present)
     if not isinstance(ensemble, Ensemble) or ensemble.transform is not None:
-        return engine, tuple(chosen)  # whatever the code in it looks for
-    if columns is not None and ensemble.inputs.names is None:
-        chosen = list(columns)
+        return engine, present, tuple(chosen)  # whatever the code in it looks for
     positions = match_columns(chosen, ensemble.inputs)
-    return engine, tuple(chosen[i] for i in positions)
+    return engine, present, tuple(chosen[i] for i in positions)
+
+
+def _names(option: str, names: Any, present: list[str]) -> list[str]:
+    """Columns that an option names: each there, and once."""
+    if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
+        raise OptionError(f"{option} must be a list of column names; got {names!r}")
+    names = list(names)
+    for name in names:
+        if name not in present:
+            raise InputError(f"{option}: the data has no column {name!r} (it has: {present})")
+    if len(set(names)) < len(names):
+        raise OptionError(f"{option} names a column twice: {names}")
+    return names
+
+
+def _checked(classifier: Any) -> Classifier:
+    if not isinstance(classifier, Classifier):
+        raise OptionError(
+            f"a qwyc.Classifier was expected; got {type(classifier).__name__}: load a file with qwyc.load"
+        )
+    return classifier
