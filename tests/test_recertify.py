@@ -99,7 +99,7 @@ def test_batches_in_arrow_and_in_pandas(fitted):
     fast, X_new = fitted
     frame = pd.DataFrame(X_new[:50]).rename(columns=str).assign(id=np.arange(50))
     features = tuple(frame.columns[:-1])
-    work = Deciding(features, ("id",), output_names("q_", ["id"]))
+    work = Deciding(features, ("id",), output_names("q_", ["id"], case_matters=True))
     there = work.on_arrow(fast, pa.Table.from_pandas(frame)).to_pandas()
     pd.testing.assert_frame_equal(there, work.on_pandas(fast, frame), check_dtype=True)
     assert there["q_steps"].tolist() == fast.decide(X_new[:50]).steps.tolist()

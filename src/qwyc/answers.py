@@ -20,7 +20,9 @@ def arrow_columns(decisions: Decisions, classes: npt.NDArray[Any]) -> list[Any]:
 
 
 def arrow_type(classes: npt.NDArray[Any]) -> Any:
-    """The Arrow type of a label."""
+    """The Arrow type of a label; unsigned numbers get a signed type, which every engine has."""
     import pyarrow
 
+    if classes.dtype.kind == "u":
+        return pyarrow.int32() if classes.dtype.itemsize < 4 else pyarrow.int64()
     return pyarrow.array(classes).type

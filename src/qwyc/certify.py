@@ -75,11 +75,13 @@ class Certificate:
                 f"at most {negative} of new rows are flipped to negative and {positive} to positive"
             )
             seen = f"{self.negative:,} and {self.positive:,}"
-        sample = f", sample {self.sample[:8]}" if self.sample else ""
+        fitted = f"{self.fit_rows:,} others, seed {self.seed}, sample {self.sample[:8]}"
+        if not self.sample:  # certified again
+            fitted = f"{self.fit_rows:,} rows before, seed {self.seed}"
         sentence = (
             f"With {self.confidence:.4g} confidence, {differ} "
             f"(held out: {seen} of {self.rows:,} rows, bound {self.upper_bound:.3%}; "
-            f"fitted on {self.fit_rows:,} others, seed {self.seed}{sample})."
+            f"fitted on {fitted})."
         )
         if self.groups:
             sentence += (

@@ -92,7 +92,8 @@ class Classifier:
 
     @cached_property
     def _quitter(self) -> _native.Quitter:
-        assert isinstance(self.ensemble, Ensemble)
+        if not isinstance(self.ensemble, Ensemble):
+            raise AttributeError("callables are called one by one; there is nothing to lay out")
         return self.ensemble.quitter(self.policy)
 
     def score_full(self, X: Any, *, threads: int | None = None) -> npt.NDArray[np.float64]:

@@ -214,6 +214,8 @@ def match_columns(labels: Sequence[str], inputs: Inputs) -> Sequence[int]:
     absent = [name for name, i in zip(inputs.names, found, strict=True) if i is None]
     if absent:
         near = {c for name in absent for c in difflib.get_close_matches(name, labels, n=1)}
+        folded = {name.casefold() for name in absent}
+        near |= {label for label in labels if label.casefold() in folded}
         hint = f"; did you mean {_listed(sorted(near))}?" if near else ""
         raise InputError(
             f"X has no column{'s' * (len(absent) > 1)} {_listed(absent)}, which the model was "

@@ -143,9 +143,12 @@ def recertify(
     boldest that an exact binomial test passes is taken. The more rows, the closer to alpha it comes
     and the smaller an alpha can be. X must be like the rows to come and must not hold the rows that
     the classifier was made from, or the promise is void. By default alpha and confidence are those of
-    its certificate; choose them before you look, since each choice is valid by itself only.
+    its certificate; choose them before you look, since each choice is valid by itself only. Rows are
+    counted as independent draws. Whether quitting pays is not measured again.
     """
     _check_classifier(classifier)
+    if classifier.certificate.how == "proven":
+        raise OptionError("this classifier is proven for every input; there is nothing to certify")
     path, before = path_of(classifier), classifier.evidence
     budget = check_budget(classifier.certificate.alpha if alpha is None else alpha)
     if budget == 0:
@@ -155,15 +158,16 @@ def recertify(
     assert before is not None  # a path never comes without
     if distributed.is_distributed(X):
         seen = distributed.tally_members(classifier, X)
+        if not seen.rows:
+            raise InputError("the data set has no rows; certifying needs rows like those to come")
     else:
         seen = tally_path(classifier, X, threads=threads, progress=progress)
-    rows = max(seen.rows, 1)
     evidence = replace(
         before,
         rows=seen.rows,
         flips=seen.flips,
-        mean_models=seen.steps / rows,
-        mean_cost=seen.cost / rows,
+        mean_models=seen.steps / seen.rows,
+        mean_cost=seen.cost / seen.rows,
         sample="",
         groups=0,
     )

@@ -59,6 +59,13 @@ class Spark(clusters.Spark):
     def collect(self, data):
         return data.toArrow().to_pandas()
 
+    def write(self, data, folder):
+        data.write.parquet(str(folder))
+
+    def restart(self):
+        self.stop()
+        self.__init__()
+
     def drop(self, data, name):
         return data.drop(name)
 
@@ -73,6 +80,13 @@ class Ray(clusters.Ray):
 
     def collect(self, data):
         return data.to_pandas()
+
+    def write(self, data, folder):
+        data.write_parquet(str(folder))
+
+    def restart(self):
+        self.stop()
+        self.__init__()
 
     def drop(self, data, name):
         return data.drop_columns([name])
@@ -89,6 +103,13 @@ class Dask(clusters.Dask):
 
     def collect(self, data):
         return data.compute()
+
+    def write(self, data, folder):
+        data.to_parquet(folder)
+
+    def restart(self):
+        self.stop()
+        self.__init__()
 
     def drop(self, data, name):
         return data.drop(columns=name)

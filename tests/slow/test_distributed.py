@@ -1,6 +1,8 @@
 """Spark, Ray and Dask with two workers: row for row what one machine says, whatever happens."""
 
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -135,6 +137,20 @@ def test_what_is_wrong_is_said_before_anything_runs(engine, data, fitted):
         distributed.decide(fast, data, keep=["key"])
     with pytest.raises(qwyc.InputError, match="column 'label' already; pass prefix"):
         distributed.decide(fast, distributed.decide(fast, data))
+    for wrong, message in (
+        ({"keep": "id"}, "keep must be a list of column names; got 'id'"),
+        ({"keep": [None]}, "keep must be a list of column names; it has None"),
+        ({"keep": ["id", "id"]}, "keep names a column twice"),
+        ({"prefix": 3}, "prefix must be text"),
+    ):
+        with pytest.raises(qwyc.OptionError, match=message):
+            distributed.decide(fast, data, **wrong)
+    with pytest.raises(qwyc.OptionError, match=r"a qwyc\.Classifier was expected; got str"):
+        distributed.decide("model.qwyc", data)
+    with pytest.raises(qwyc.OptionError, match="seed must be"):
+        distributed.sample(data, 5, seed=-1)
+    with pytest.raises(qwyc.OptionError, match="max_rows must be"):
+        qwyc.optimize(fitted[0], data, alpha=0.1, max_rows=0)
     with pytest.raises(qwyc.OptionError, match="pass a sample"):
         qwyc.verify(fast, data, model=fitted[0])
     with pytest.raises(qwyc.InputError, match=r"distributed\.sample"):
@@ -163,17 +179,20 @@ def test_a_bad_value_in_one_row_is_named(engine, rows):
         engine.collect(distributed.decide(fast, engine.load([spoilt])))
 
 
-def test_labels_are_the_models_own_and_columns_may_have_no_names(engine, rows):
+def test_labels_are_the_models_own_and_columns_may_have_no_names(engine, rows, tmp_path):
     frame, y = make_frame(rows=1500)
     numbers = frame[["a", "count"]].fillna(0)
     named = np.where(y, "good", "bad")
-    forest = sklearn.ensemble.RandomForestClassifier(20, max_depth=3).fit(numbers.to_numpy(), named)
+    forest = sklearn.ensemble.RandomForestClassifier(20, max_depth=3)
+    forest.fit(numbers.to_numpy(), named.astype(object))
     fast = qwyc.optimize(forest, numbers.to_numpy(), alpha=0.05, progress=False)
     odd = rows[["id", "a", "count"]].fillna(0).rename(columns={"a": "a.b `c`", "count": "Ü 1"})
     data = engine.load([odd[:10], odd[10:]])
     names = ["a.b `c`", "Ü 1"]
     decided = engine.collect(distributed.decide(fast, data, columns=names, keep=["id"]))
     assert_equal_decisions(decided, fast.decide(odd[names].to_numpy()))
+    engine.write(distributed.decide(fast, data, columns=names, keep=["id"]), tmp_path / "out")
+    assert set(pd.read_parquet(tmp_path / "out")["label"]) == {"good", "bad"}
     with pytest.raises(qwyc.InputError, match="has 3 columns; the model was trained on 2"):
         distributed.decide(fast, data)
     with pytest.raises(qwyc.InputError, match="columns: the data has no column 'b'"):
@@ -220,28 +239,49 @@ def test_a_classifier_is_loaded_once_by_each_process(engine, rows, fitted, tmp_p
     assert 1 <= len(loaded) == len(set(loaded)) <= 2
 
 
-def test_spark_columns_are_expressions(engine, data, rows, fitted):
-    if type(engine).__name__ != "Spark":
-        return
-    from pyspark.sql import functions
-
-    fast, want = fitted[1], fitted[1].decide(rows)
-    answer = data.select("id", distributed.column(fast, output=None).alias("all"))
-    assert_equal_decisions(answer.select("id", "all.*").toPandas(), want)
-    one = data.withColumn("label", distributed.column(fast))
-    assert one.filter(functions.col("label") == 1).count() == (want.label == 1).sum()
-    steps = data.select(functions.avg(distributed.column(fast, output="steps")).alias("mean"))
-    assert steps.collect()[0]["mean"] == want.steps.mean()
-    with pytest.raises(qwyc.OptionError, match="output must be one of"):
-        distributed.column(fast, output="labels")
+def test_small_parts_are_drawn_from_like_large_ones(engine, rows):
+    parts = [rows[:300]] + [rows[i : i + 3] for i in range(300, 420, 3)]
+    data = engine.load([*parts, rows[420:]])
+    drawn = np.concatenate([distributed.sample(data, 600, seed=s)["id"] for s in range(5)])
+    small = np.mean((drawn >= 300) & (drawn < 420))
+    assert small == pytest.approx(0.04, abs=0.012)
 
 
-def test_other_things_of_these_libraries_are_refused(engine, fitted):
-    import dask.array
-    import dask.bag
+def test_threads_may_ask_at_once(engine, data, rows, fitted):
+    fast = fitted[1].at(alpha=0.07)  # one that nobody has seen
+    together = threading.Barrier(6)
 
-    for wrong in (dask.array.zeros((4, 6)), dask.bag.from_sequence([1])):
-        with pytest.raises(qwyc.InputError, match=r"a Dask DataFrame was expected; got .*: pass "):
-            distributed.decide(fitted[1], wrong)
-    with pytest.raises(qwyc.InputError, match="was expected; got pandas"):
-        distributed.decide(fitted[1], pd.DataFrame())
+    def ask(_):
+        together.wait()
+        return len(engine.collect(distributed.decide(fast, data, keep=["id"])))
+
+    with ThreadPoolExecutor(6) as pool:
+        assert list(pool.map(ask, range(6))) == [len(rows)] * 6
+    assert len(engine.collect(data)) == len(rows)  # and others' jobs go on
+
+
+def test_unsigned_classes(engine, rows):
+    frame, y = make_frame(rows=1500)
+    numbers = frame[["a", "count"]].fillna(0)
+    forest = sklearn.ensemble.RandomForestClassifier(5, max_depth=3).fit(numbers, y.astype("u1"))
+    fast = qwyc.optimize(forest, numbers, alpha=0.05, progress=False)
+    data = engine.load([rows[["id", "a", "count"]].fillna(0)])
+    assert_equal_decisions(
+        engine.collect(distributed.decide(fast, data)), fast.decide(rows.fillna({"a": 0}))
+    )
+
+
+def test_code_that_cannot_be_pickled_is_refused(engine, data):
+    lock = threading.Lock()
+    models = [lambda X, t=t: np.asarray(X["a"]) * t + 0 * bool(lock) for t in range(1, 5)]
+    frame = rows_as_engines_hold_them(2000).fillna({"a": 0})
+    fast = qwyc.optimize(models, frame, alpha=0.05, progress=False)
+    with pytest.raises(qwyc.OptionError, match="code of yours, which must be pickled"):
+        distributed.decide(fast, data)
+
+
+def test_a_session_that_ended_is_not_asked_again(engine, rows, fitted):
+    engine.restart()
+    data = engine.load([rows])
+    decided = engine.collect(distributed.decide(fitted[1], data, keep=["id"]))
+    assert_equal_decisions(decided, fitted[1].decide(rows))

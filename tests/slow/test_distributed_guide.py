@@ -22,6 +22,7 @@ pathlib.Path("today").mkdir()
 new = frame[8000:].assign(id=np.arange(8000))
 for i in range(4):
     new[2000 * i : 2000 * (i + 1)].to_parquet(f"today/{i}.parquet")
+pathlib.Path("yesterday").symlink_to("today")
 """
 
 CHECK = """

@@ -33,6 +33,13 @@ assert label["label"].tolist() == want.label.tolist()
 assert qwyc.verify(fast, data) == qwyc.verify(fast, new)
 assert str(qwyc.recertify(fast, data)) == str(qwyc.recertify(fast, new))
 assert qwyc.optimize(model, data, alpha=0.03, progress=False).certificate.how == "held-out"
+spark.createDataFrame(new).write.parquet("in")
+stream = spark.readStream.schema(data.schema).parquet("in")
+streamed = distributed.decide(fast, stream, keep=["id"])
+writer = streamed.writeStream.format("parquet").option("checkpointLocation", "checkpoint")
+writer.trigger(availableNow=True).start("out").awaitTermination(120)
+found = pd.read_parquet("out").sort_values("id")
+assert found["score"].tolist() == want.score.tolist()
 print("connected")
 """
 
@@ -41,7 +48,11 @@ def test_a_client_decides_and_verifies_as_one_machine_does(tmp_path):
     script = Path(tmp_path / "client.py")
     script.write_text(SCRIPT)
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", str(script)], capture_output=True, text=True, timeout=600
+        [sys.executable, "-W", "ignore", str(script)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert "connected" in done.stdout

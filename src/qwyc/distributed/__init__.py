@@ -35,6 +35,8 @@ SAMPLE = 100_000  # rows that `optimize` draws where not told how many
 class Engine(Protocol):
     """What an adapter is: a module with these functions."""
 
+    CASE_MATTERS: bool  # in names of columns
+
     def columns(self, data: Any) -> list[str]:
         """Names of the columns."""
 
@@ -66,7 +68,7 @@ def decide(
 ) -> Any:
     """Decide every row of a Spark DataFrame, Ray Dataset or Dask DataFrame, lazily, where it lies.
 
-    The answer is a data set of the same kind, rows in their order, with the columns
+    The answer is a data set of the same kind with the columns
 
         label     the class, of the type of the model's classes
         steps     int32, base models evaluated
@@ -80,10 +82,10 @@ def decide(
     prefix : goes before the names of the four columns.
     """
     engine, present, features = _prepare(_checked(classifier).ensemble, data, columns)
-    kept = present if keep is None else _names("keep", keep, present)
+    kept = _names("keep", present if keep is None else keep, present)
     if not isinstance(prefix, str):
         raise OptionError(f"prefix must be text, such as 'qwyc_'; got {prefix!r}")
-    work = Deciding(features, tuple(kept), output_names(prefix, kept))
+    work = Deciding(features, tuple(kept), output_names(prefix, kept, engine.CASE_MATTERS))
     return engine.decide(data, pack(classifier), work, classifier.ensemble.classes)
 
 
@@ -104,6 +106,9 @@ def column(
         names = None if classifier.ensemble.transform else classifier.ensemble.inputs.names
     if names is None:
         raise OptionError("the model does not know its columns by name; pass columns")
+    names = _names("columns", names)
+    if isinstance(classifier.ensemble, Ensemble) and not classifier.ensemble.transform:
+        names = [names[i] for i in match_columns(names, classifier.ensemble.inputs)]
     return spark.column(pack(classifier), tuple(names), output, classifier.ensemble.classes)
 
 
@@ -112,15 +117,18 @@ def sample(data: Any, rows: int, *, columns: Sequence[str] | None = None, seed: 
     more. The same seed gives the same rows as long as partitions, and the rows in them, keep their
     order."""
     engine = engine_of(data)
-    rows = check_count("rows", rows)
+    rows, seed = check_count("rows", rows), check_count("seed", seed, least=0)
     present = engine.columns(data)
-    chosen = present if columns is None else _names("columns", columns, present)
+    chosen = _names("columns", present if columns is None else columns, present)
     n = engine.count(data)
     if not n:
         raise InputError("the data set has no rows")
     # Engines draw each row by itself, so ask for some more and drop what is too many.
-    share = min(1.0, (rows + 6 * np.sqrt(rows)) / n)
+    share = min(1.0, (rows + 6 * np.sqrt(rows) + 20) / n)
     drawn = engine.draw(data, chosen, share, seed)
+    while len(drawn) < rows and share < 1:  # as rare as can be
+        share = min(1.0, 2 * share)
+        drawn = engine.draw(data, chosen, share, seed)
     if len(drawn) > rows:
         picked = np.random.default_rng(seed).choice(len(drawn), size=rows, replace=False)
         drawn = drawn.iloc[np.sort(picked)]
@@ -129,6 +137,7 @@ def sample(data: Any, rows: int, *, columns: Sequence[str] | None = None, seed: 
 
 def sample_for(ensemble: Ensemble | BaseModels, data: Any, rows: int | None, seed: int) -> Any:
     """The sample that `optimize` works on: the model's own columns only."""
+    rows = None if rows is None else check_count("max_rows", rows)
     _, _, features = _prepare(ensemble, data, None)
     return sample(data, SAMPLE if rows is None else rows, columns=features, seed=seed)
 
@@ -190,21 +199,25 @@ def _prepare(
     chosen = present if columns is None else _names("columns", columns, present)
     if not isinstance(ensemble, Ensemble) or ensemble.transform is not None:
         return engine, present, tuple(chosen)  # whatever the code in it looks for
-    positions = match_columns(chosen, ensemble.inputs)
+    positions = match_columns([str(name) for name in chosen], ensemble.inputs)
     return engine, present, tuple(chosen[i] for i in positions)
 
 
-def _names(option: str, names: Any, present: list[str]) -> list[str]:
-    """Columns that an option names: each there, and once."""
+def _names(option: str, names: Any, present: list[str] | None = None) -> list[str]:
+    """Columns that an option names, each once, and each there if it is known what is."""
     if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
         raise OptionError(f"{option} must be a list of column names; got {names!r}")
-    names = list(names)
-    for name in names:
-        if name not in present:
+    chosen: list[str] = list(names)
+    for name in chosen:
+        if not isinstance(name, (str, int)):  # Dask has numbers too
+            raise OptionError(f"{option} must be a list of column names; it has {name!r}")
+        if present is not None and name not in present:
             raise InputError(f"{option}: the data has no column {name!r} (it has: {present})")
-    if len(set(names)) < len(names):
-        raise OptionError(f"{option} names a column twice: {names}")
-    return names
+        if present is not None and present.count(name) > 1:
+            raise InputError(f"the data has more than one column {name!r}; rename or drop them")
+    if len(set(chosen)) < len(chosen):
+        raise OptionError(f"{option} names a column twice: {chosen}")
+    return chosen
 
 
 def _checked(classifier: Any) -> Classifier:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from dask import delayed
+from dask import compute, delayed
 
+from qwyc.answers import COLUMNS
 from qwyc.classifier import Classifier
 from qwyc.distributed.shipping import Parcel, once, unpack
 from qwyc.distributed.work import Counting, Deciding
@@ -18,6 +19,9 @@ def _deliver(parcel: Parcel) -> Any:
     return delayed(parcel.content, name=parcel.key)
 
 
+CASE_MATTERS = True  # in names of columns
+
+
 def columns(data: Any) -> list[str]:
     """Names of the columns."""
     return list(data.columns)
@@ -25,9 +29,12 @@ def columns(data: Any) -> list[str]:
 
 def decide(data: Any, parcel: Parcel, work: Deciding, classes: npt.NDArray[Any]) -> Any:
     """The DataFrame that is wanted, through `map_partitions`."""
+    import pandas
+
     empty = data._meta[list(work.keep)]
-    added = (np.empty(0, classes.dtype), np.empty(0, "int32"), np.empty(0), np.empty(0, bool))
-    meta = empty.assign(**dict(zip(work.names, added, strict=True)))
+    label = pandas.Series(classes)[:0]  # text is of pandas' own kind, as in what comes
+    added = (label, np.empty(0, "int32"), np.empty(0), np.empty(0, bool))
+    meta = work.with_columns(empty, dict(zip(COLUMNS, added, strict=True)))
     return data[work.needed].map_partitions(
         _decide, _deliver(parcel), parcel.key, work, meta=meta, enforce_metadata=False
     )
@@ -51,11 +58,15 @@ def count(data: Any) -> int:
 
 
 def draw(data: Any, columns: list[str], share: float, seed: int) -> Any:
-    """About that share of the rows, as a pandas frame."""
-    drawn = data[columns]
-    if share < 1:
-        drawn = drawn.sample(frac=share, random_state=seed)
-    return drawn.compute()
+    """About that share of the rows, as a pandas frame. Each row is drawn by itself: Dask's own `sample`
+    takes a rounded share of every partition, which leaves out the small ones."""
+    import pandas
+
+    if share >= 1:
+        return data[columns].compute()
+    parts = data[columns].to_delayed()
+    drawn = [delayed(_pick)(part, share, (seed, i)) for i, part in enumerate(parts)]
+    return pandas.concat(compute(*drawn))
 
 
 # ---- in a worker ----------------------------------------------------------------------------
@@ -63,6 +74,10 @@ def draw(data: Any, columns: list[str], share: float, seed: int) -> Any:
 
 def _classifier(content: bytes | Classifier, key: str) -> Classifier:
     return once(key, lambda: unpack(content))
+
+
+def _pick(frame: Any, share: float, seed: tuple[int, int]) -> Any:
+    return frame[np.random.default_rng(seed).random(len(frame)) < share]
 
 
 def _decide(frame: Any, content: bytes | Classifier, key: str, work: Deciding) -> Any:

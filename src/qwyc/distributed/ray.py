@@ -11,10 +11,11 @@ import numpy.typing as npt
 import ray
 
 from qwyc.classifier import Classifier
-from qwyc.distributed.shipping import Parcel, once, unpack
+from qwyc.distributed.shipping import KEPT, Parcel, once, unpack
 from qwyc.distributed.work import Counting, Deciding
 
 SUMS = "sums"
+CASE_MATTERS = True  # in names of columns
 
 
 @dataclass(frozen=True)
@@ -33,17 +34,21 @@ class Delivery:
         return unpack(content.data if isinstance(content, np.ndarray) else content)
 
 
-_in_store: dict[tuple[str, str], Any] = {}  # what this driver has put there, by job and key
+# What this driver has put into the store, by session and key; the oldest goes first.
+_in_store: dict[tuple[str, str, str], Any] = {}
 
 
 def _deliver(parcel: Parcel) -> Delivery:
+    if isinstance(parcel.content, Classifier):  # with code in it, so no two are known to be alike
+        return Delivery(parcel.key, ray.put(parcel.content))
     if not ray.is_initialized():
         ray.init()
-    place = ray.get_runtime_context().get_job_id(), parcel.key
+    here = ray.get_runtime_context()
+    place = here.get_node_id(), here.get_job_id(), parcel.key
     if place not in _in_store:  # once, however often it is asked for
-        content = parcel.content
-        in_store = np.frombuffer(content, np.uint8) if isinstance(content, bytes) else content
-        _in_store[place] = ray.put(in_store)
+        while len(_in_store) >= KEPT:
+            del _in_store[next(iter(_in_store))]
+        _in_store[place] = ray.put(np.frombuffer(parcel.content, np.uint8))
     return Delivery(parcel.key, _in_store[place])
 
 

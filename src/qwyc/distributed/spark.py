@@ -7,6 +7,7 @@ once."""
 from __future__ import annotations
 
 import tempfile
+import threading
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from qwyc.answers import COLUMNS, arrow_type
 from qwyc.classifier import Classifier, load
 from qwyc.distributed.shipping import Parcel, once, unpack
 from qwyc.distributed.work import Counting, Deciding
-from qwyc.errors import InputError, OptionError
+from qwyc.errors import ArtifactError, InputError, OptionError
 
 # ---- shipping -------------------------------------------------------------------------------
 
@@ -41,10 +42,10 @@ class FromFile:
 
 @dataclass(frozen=True)
 class FromPickle:
-    """A classifier with code in it, pickled with the function that calls it."""
+    """A classifier that travels with the function that calls it: one with code in it, or its file."""
 
     key: str
-    content: Classifier = field(repr=False)
+    content: bytes | Classifier = field(repr=False)
 
     def __call__(self) -> Classifier:
         """The classifier, in a worker."""
@@ -52,30 +53,45 @@ class FromPickle:
 
 
 Delivery = Callable[[], Classifier]
-# Files must stay where they are for executors that come later: until this process ends.
-_folder: list[tempfile.TemporaryDirectory[str]] = []
+_lock = threading.Lock()  # a file that is added twice, or while it is written, would stop every job
 _sent: weakref.WeakKeyDictionary[Any, set[str]] = weakref.WeakKeyDictionary()
 
 
-def _deliver(spark: Any, parcel: Parcel) -> Delivery:
-    if isinstance(parcel.content, Classifier):
-        return FromPickle(parcel.key, parcel.content)
+def _deliver(spark: Any, parcel: Parcel, *, by_file: bool = True) -> Delivery:
+    """`by_file=False`: where Spark Connect does not find files that were added to the session."""
     connect = "connect" in type(spark).__module__
+    if isinstance(parcel.content, Classifier) or (connect and not by_file):
+        return FromPickle(parcel.key, parcel.content)
     session = spark if connect else spark.sparkContext
-    if parcel.key not in _sent.setdefault(session, set()):
-        if not _folder:
-            _folder.append(tempfile.TemporaryDirectory(prefix="qwyc-spark-"))
-        path = Path(_folder[0].name) / f"{parcel.key}.qwyc"
-        path.write_bytes(parcel.content)
-        if connect:
-            spark.addArtifact(str(path), file=True)
-        else:
-            session.addFile(str(path))
-        _sent[session].add(parcel.key)
+    with _lock:
+        if parcel.key not in _sent.setdefault(session, set()):
+            try:
+                _add_file(session, connect, f"{parcel.key}.qwyc", parcel.content)
+            except OSError as error:
+                raise ArtifactError(
+                    f"cannot write the classifier for Spark to fetch: {error}"
+                ) from None
+            _sent[session].add(parcel.key)
     return FromFile(parcel.key)
 
 
+def _add_file(session: Any, connect: bool, name: str, content: bytes) -> None:
+    if connect:  # it is uploaded at once
+        with tempfile.TemporaryDirectory(prefix="qwyc-") as folder:
+            path = Path(folder) / name
+            path.write_bytes(content)
+            session.addArtifact(str(path), file=True)
+        return
+    # Executors that come later fetch it too: it lies with Spark's own files, which go with the session.
+    path = Path(tempfile.mkdtemp(prefix="qwyc-", dir=session._temp_dir)) / name
+    path.write_bytes(content)
+    session.addFile(str(path))
+
+
 # ---- the adapter ----------------------------------------------------------------------------
+
+
+CASE_MATTERS = False  # in names of columns
 
 
 def columns(data: Any) -> list[str]:
@@ -90,12 +106,14 @@ def decide(data: Any, parcel: Parcel, work: Deciding, classes: npt.NDArray[Any])
         types.StructField(name, kind)
         for name, kind in zip(work.names, output_types(classes).values(), strict=True)
     ]
-    task = _Decide(_deliver(data.sparkSession, parcel), work)
+    by_file = not data.isStreaming
+    task = _Decide(_deliver(data.sparkSession, parcel, by_file=by_file), work)
     return _numbered(data, work.needed).mapInArrow(task, types.StructType([*kept, *added]))
 
 
 def total(data: Any, parcel: Parcel, work: Counting, size: int) -> npt.NDArray[np.float64]:
     """Sums over all rows: every partition gives one row for each, and Spark adds them up."""
+    _refuse_stream(data)
     task = _Count(_deliver(data.sparkSession, parcel), work)
     parts = _numbered(data, list(work.features)).mapInArrow(task, "at int, value double")
     sums = np.zeros(size)
@@ -106,6 +124,7 @@ def total(data: Any, parcel: Parcel, work: Counting, size: int) -> npt.NDArray[n
 
 def count(data: Any) -> int:
     """Number of rows."""
+    _refuse_stream(data)
     return int(data.count())
 
 
@@ -120,17 +139,19 @@ def draw(data: Any, columns: list[str], share: float, seed: int) -> Any:
 def column(
     parcel: Parcel, features: tuple[str, ...], output: str | None, classes: npt.NDArray[Any]
 ) -> Any:
-    """A column expression over a pandas UDfunctions."""
-    spark = SparkSession.getActiveSession()
-    if spark is None:
-        raise InputError("there is no active Spark session; create one first")
+    """A column expression: an Arrow UDF, or where Spark has none (before 4.1) a pandas UDF."""
     kinds = output_types(classes)
     if output is not None and output not in kinds:
         raise OptionError(f"output must be one of {', '.join(COLUMNS)}, or None; got {output!r}")
     whole = types.StructType([types.StructField(name, kind) for name, kind in kinds.items()])
-    task = _Column(_deliver(spark, parcel), features, output)
-    udf = functions.pandas_udf(_typed(task, output), whole if output is None else kinds[output])
-    return udf(functions.struct(*(functions.col(_quoted(name)).alias(name) for name in features)))
+    spark = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+    task = _Column(_deliver(spark, parcel, by_file=False), features, output)
+    kind = whole if output is None else kinds[output]
+    if hasattr(functions, "arrow_udf"):
+        udf = functions.arrow_udf(task.arrow_function(), kind)
+    else:
+        udf = functions.pandas_udf(task.pandas_function(), kind)
+    return udf(functions.struct(*(functions.col(_quoted(n)).alias(n) for n in features)))
 
 
 def output_types(classes: npt.NDArray[Any]) -> dict[str, types.DataType]:
@@ -138,6 +159,11 @@ def output_types(classes: npt.NDArray[Any]) -> dict[str, types.DataType]:
     label = from_arrow_type(arrow_type(classes))
     kinds = (label, types.IntegerType(), types.DoubleType(), types.BooleanType())
     return dict(zip(COLUMNS, kinds, strict=True))
+
+
+def _refuse_stream(data: Any) -> None:
+    if data.isStreaming:
+        raise InputError("the data is a stream, which has no end; decide goes, counting does not")
 
 
 def _select(data: Any, names: list[str]) -> Any:
@@ -197,22 +223,34 @@ class _Column:
     features: tuple[str, ...]
     output: str | None
 
-    def __call__(self, frames: Iterator[Any]) -> Iterator[Any]:
+    @property
+    def work(self) -> Deciding:
+        return Deciding(self.features, (), COLUMNS)
+
+    def arrow_function(self) -> Callable[[Iterator[Any]], Iterator[Any]]:
+        """From structs of features; its annotations say what Spark looks for."""
+        import pyarrow
+
+        def decide(structs: Iterator[Any]) -> Iterator[Any]:
+            for rows in structs:
+                table = pyarrow.Table.from_arrays(rows.flatten(), names=list(self.features))
+                answer = self.work.on_arrow(self.delivery(), table)
+                found = answer.to_struct_array() if self.output is None else answer[self.output]
+                yield pyarrow.concat_arrays(found.chunks)
+
+        arrays = Iterator[pyarrow.Array]
+        decide.__annotations__ = {"structs": arrays, "return": arrays}
+        return decide
+
+    def pandas_function(self) -> Callable[[Iterator[Any]], Iterator[Any]]:
+        """The same over pandas frames."""
         import pandas
 
-        work = Deciding(self.features, (), COLUMNS)
-        for frame in frames:
-            decided = work.on_pandas(self.delivery(), frame)
-            yield decided if self.output is None else pandas.Series(decided[self.output])
+        def decide(frames: Iterator[Any]) -> Iterator[Any]:
+            for frame in frames:
+                answer = self.work.on_pandas(self.delivery(), frame)
+                yield answer if self.output is None else answer[self.output]
 
-
-def _typed(task: _Column, output: str | None) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """The task as a function whose annotations say what Spark looks for."""
-    import pandas
-
-    def decide(frames: Iterator[Any]) -> Iterator[Any]:
-        return task(frames)
-
-    out: Any = pandas.DataFrame if output is None else pandas.Series
-    decide.__annotations__ = {"frames": Iterator[pandas.DataFrame], "return": Iterator[out]}
-    return decide
+        out: Any = pandas.DataFrame if self.output is None else pandas.Series
+        decide.__annotations__ = {"frames": Iterator[pandas.DataFrame], "return": Iterator[out]}
+        return decide

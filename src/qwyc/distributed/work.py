@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from qwyc.classifier import Classifier
 from qwyc.compare import compare, tally_path
 from qwyc.distributed.shipping import has_code
 from qwyc.errors import InputError
+from qwyc.policy import Decisions
 
 Floats = npt.NDArray[np.float64]
 
@@ -36,16 +37,23 @@ class Deciding:
         import pyarrow
 
         rows = as_rows(classifier, table.select(list(self.features)))
-        answer = arrow_columns(classifier.decide(rows, threads=1), classifier.ensemble.classes)
+        answer = arrow_columns(decide(classifier, rows), classifier.ensemble.classes)
         return pyarrow.Table.from_arrays(
             [*table.select(list(self.keep)).columns, *answer], names=[*self.keep, *self.names]
         )
 
     def on_pandas(self, classifier: Classifier, frame: Any) -> Any:
         """A pandas frame, with decisions; its index is kept."""
-        decided = classifier.decide(frame[list(self.features)], threads=1)
+        decided = decide(classifier, frame[list(self.features)])
+        return self.with_columns(frame, {column: getattr(decided, column) for column in COLUMNS})
+
+    def with_columns(self, frame: Any, answer: Mapping[str, Any]) -> Any:
+        """What is kept of a pandas frame, with an array for each of COLUMNS."""
+        import pandas
+
         added = {
-            name: getattr(decided, column) for name, column in zip(self.names, COLUMNS, strict=True)
+            name: pandas.Series(answer[column], index=frame.index)  # text becomes pandas' own kind
+            for name, column in zip(self.names, COLUMNS, strict=True)
         }
         return frame[list(self.keep)].assign(**added)
 
@@ -77,16 +85,27 @@ class Counting:
         return 4 if not self.members else 1 + 4 * len(classifier.path or ())
 
 
+def decide(classifier: Classifier, rows: Any) -> Decisions:
+    """Decisions about a batch; an error says that it counts rows within it."""
+    try:
+        return classifier.decide(rows, threads=1)
+    except InputError as error:
+        raise InputError(f"in a batch of {len(rows):,} rows: {error}") from None
+
+
 def as_rows(classifier: Classifier, table: Any) -> Any:
     """An Arrow table as the classifier takes it: what runs code of others gets pandas, as it would
     from its users."""
     return table.to_pandas() if has_code(classifier) else table
 
 
-def output_names(prefix: str, keep: Sequence[str]) -> tuple[str, ...]:
+def output_names(prefix: str, keep: Sequence[str], case_matters: bool) -> tuple[str, ...]:
     """What the columns added are called; none may be there already."""
     names = tuple(prefix + column for column in COLUMNS)
-    taken = [name for name in names if name in keep]
+    folded = {name.casefold() for name in names}
+    taken = [name for name in keep if name in names]
+    if not case_matters:
+        taken = [name for name in keep if name.casefold() in folded]
     if taken:
         raise InputError(
             f"the data has a column {taken[0]!r} already; pass prefix='qwyc_' for other names, or keep= "
