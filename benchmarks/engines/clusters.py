@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
@@ -115,7 +116,8 @@ class Ray:
 
     def read(self, path: Path) -> Any:
         """Rows of Parquet files in a folder."""
-        return self.ray.data.read_parquet(str(path))
+        files = len(list(path.glob("*.parquet")))  # Ray would put small ones into one block
+        return self.ray.data.read_parquet(str(path), override_num_blocks=files)
 
     def mapped(self, data: Any, features: list[str], work: Work) -> Any:
         """What users of any other model write."""
@@ -159,6 +161,7 @@ class Dask:
     def stop(self) -> None:
         """End all workers."""
         self.client.close()
+        logging.getLogger("distributed").setLevel("CRITICAL")  # of streams that it closes itself
         self.cluster.close()
 
     def read(self, path: Path) -> Any:
