@@ -76,7 +76,7 @@ def test_the_message_has_row_scores_and_decisions(data):
     for words in (
         f"row {row} of X",
         repr(full[row]),
-        "np.float64(5.0)",
+        "(score 5.0)",
         "1 of them in their decision",
     ):
         assert words in text
