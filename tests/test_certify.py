@@ -63,7 +63,9 @@ def test_groups_stay_on_one_side():
 def test_too_few_rows_say_how_many_it_takes(toy):
     X, y = toy
     model = xgboost.XGBClassifier(n_estimators=10).fit(X, y)
-    with pytest.raises(qwyc.InfeasibleError, match=r"needs at least 798 rows .* X has 600"):
+    with pytest.raises(
+        qwyc.InfeasibleError, match=r"needs at least 798 rows .* the sample has 600"
+    ):
         qwyc.optimize(model, X, alpha=0.005)
     with pytest.raises(ValueError, match="3,195 rows"):
         qwyc.optimize(model, X, alpha=0.001)
@@ -124,7 +126,7 @@ def test_budgets_by_kind_hold_apart():
     assert np.mean((label == 0) & full) <= 0.02
     assert np.mean((label == 1) & ~full) <= 0.004
     assert fast.certificate.negative > fast.certificate.positive
-    assert "at most 2% of new rows are flipped to negative and 0.4% to positive" in str(
+    assert "at most 2% of new rows are decided negative instead of positive, and 0.4% the" in str(
         fast.certificate
     )
 
@@ -182,7 +184,7 @@ def test_alpha_zero_needs_trees_and_others_need_rows(toy):
     model = xgboost.XGBClassifier(n_estimators=5).fit(X, y)
     with pytest.raises(qwyc.OptionError, match="callables have none"):
         qwyc.optimize([lambda X: X[:, 0]], X, alpha=0)
-    with pytest.raises(qwyc.InputError, match="X is needed"):
+    with pytest.raises(qwyc.InputError, match="a sample is needed"):
         qwyc.optimize(model, alpha=0.01)
     with pytest.raises(qwyc.InputError, match="pass X"):
         qwyc.optimize(model, alpha=0, costs="size")
@@ -221,7 +223,7 @@ def test_a_certificate_with_groups_or_kinds_says_so():
     assert "they come from 25 groups" in said
     both = str(certify.Certificate(alpha={"negative": 0.01, "positive": 0.02}, **facts))
     assert (
-        "at most 1% of new rows are flipped to negative and 2% to positive (held out: 3 and" in both
+        "decided negative instead of positive, and 2% the other way round (held out: 3 and" in both
     )
 
 

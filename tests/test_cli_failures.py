@@ -102,7 +102,7 @@ def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, da
         (["optimize", "rows.csv", "rows.csv"], "not a model file that qwyc knows"),
         (["optimize", "m.qwyc", "rows.csv"], "is a qwyc classifier, not a model"),
         (["optimize", "model.pkl", "rows.csv"], "looks like a pickle"),
-        (["optimize", "model.json"], "X is needed"),
+        (["optimize", "model.json"], "a sample is needed"),
         (["optimize", "model.json", "rows.csv", "--alpha", "much"], "alpha must be a number"),
         (["optimize", "model.json", "rows.csv", "--alpha", "0.0001"], "needs at least 30,156 rows"),
         (["optimize", "model.json", "rows.csv", "--groups", "who"], "no column 'who'"),

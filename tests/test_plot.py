@@ -136,7 +136,7 @@ def test_the_card(made):
     )
     certificate = replace(fast.certificate, alpha={"negative": 0.01, "positive": 0.02})
     assert (
-        "at most 1% of new rows are flipped to "
+        "at most 1% of new rows are decided "
         in read(replace(fast, certificate=certificate)._repr_html_()).text
     )
     certificate = replace(fast.certificate, how="in-sample")

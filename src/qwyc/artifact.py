@@ -224,7 +224,9 @@ def _read_header(content: bytes | memoryview | mmap.mmap) -> dict[str, Any]:
         if not isinstance(version, int):
             raise ValueError
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise ArtifactError("not a qwyc file, or a truncated one") from None
+        raise ArtifactError(
+            "not a qwyc file, or a truncated one; qwyc optimize makes one from a model"
+        ) from None
     if version != FORMAT:
         raise ArtifactError(
             f"the file has format {version}; this version of qwyc reads format {FORMAT}. "
@@ -309,7 +311,7 @@ def _path(
         groups=count(facts.get("groups", 0)),
     )
     if (t["flips"] < 0).any() or t["flips"].sum(axis=1).max() > evidence.rows:
-        raise ArtifactError("the path has more flips than rows")
+        raise ArtifactError("the path has more disagreements than rows")
     return path, evidence
 
 

@@ -72,8 +72,8 @@ def _promise(fast: Classifier) -> str:
     if isinstance(seen.alpha, dict):
         negative, positive = (escape(str(c)) for c in fast.ensemble.classes)
         asked = (
-            f"at most <b>{_percent(seen.alpha['negative'])}</b> of new rows are flipped to {negative} and "
-            f"<b>{_percent(seen.alpha['positive'])}</b> to {positive}"
+            f"at most <b>{_percent(seen.alpha['negative'])}</b> of new rows are decided {negative} instead "
+            f"of {positive}, and <b>{_percent(seen.alpha['positive'])}</b> the other way round"
         )
     else:
         asked = f"at most <b>{_percent(seen.alpha)}</b> of new rows are decided differently"

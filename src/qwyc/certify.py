@@ -31,7 +31,7 @@ Alpha = float | Mapping[str, float]
 class Certificate:
     """How often decisions differ from the full ensemble's, and on what that statement rests."""
 
-    alpha: float | dict[str, float]  # what was asked for, in all or by kind of flip
+    alpha: float | dict[str, float]  # what was asked for, in all or by kind
     confidence: float | None  # with which the bound holds on new rows; None: no such promise
     rows: int  # how many rows it rests on
     negative: int  # of them full-positive, called negative
@@ -72,7 +72,8 @@ class Certificate:
         if isinstance(self.alpha, Mapping):
             negative, positive = (f"{100 * self.alpha[k]:.4g}%" for k in ("negative", "positive"))
             differ = (
-                f"at most {negative} of new rows are flipped to negative and {positive} to positive"
+                f"at most {negative} of new rows are decided negative instead of positive, and "
+                f"{positive} the other way round"
             )
             seen = f"{self.negative:,} and {self.positive:,}"
         fitted = f"{self.fit_rows:,} others, seed {self.seed}, sample {self.sample[:8]}"
@@ -109,7 +110,7 @@ class Evidence:
 
 
 def check_budget(alpha: Any) -> float | dict[str, float]:
-    """`alpha` as a share, or as shares by kind of flip, each above 0."""
+    """`alpha` as a share, or as shares by kind of disagreement, each above 0."""
     if not isinstance(alpha, Mapping):
         share = check_alpha(alpha)
         if 0 < share < LEAST_ALPHA:
@@ -147,7 +148,8 @@ def split_sample(
         raise InfeasibleError(
             f"alpha = {asked(alpha)} at confidence {confidence:g} needs at least "
             f"{certify_at_least + FEWEST_TO_FIT:,} rows ({certify_at_least:,} to certify, "
-            f"{FEWEST_TO_FIT} to fit on); X has {n_rows:,}. Pass more rows, or ask for a larger alpha."
+            f"{FEWEST_TO_FIT} to fit on); the sample has {n_rows:,}. Pass more rows, or ask for a larger "
+            "alpha."
         )
     n_fit = max(FEWEST_TO_FIT, min(ENOUGH_TO_FIT, n_rows // 2, n_rows - certify_at_least))
     shuffled = np.random.default_rng(seed)
@@ -199,7 +201,8 @@ def boldest_that_passes(evidence: Evidence, alpha: Alpha, confidence: float) -> 
     if not passed[0]:
         raise InfeasibleError(
             f"alpha = {asked(alpha)} at confidence {confidence:g} needs at least "
-            f"{rows_to_certify(alpha, confidence):,} certifying rows; there are {evidence.rows:,}"
+            f"{rows_to_certify(alpha, confidence):,} certifying rows; there are {evidence.rows:,}. Pass "
+            "more rows (qwyc.recertify takes them without fitting again), or ask for a larger alpha."
         )
     return passed.index(False) - 1 if False in passed else len(passed) - 1
 
@@ -289,7 +292,7 @@ def shown(alpha: Alpha) -> str:
     if not isinstance(alpha, Mapping):
         return f"at most {alpha:.4g}" if alpha < 1e-4 else f"at most {100 * alpha:.4g}%"
     shares = [f"{100 * alpha[kind]:.4g}% {kind}" for kind in ("negative", "positive")]
-    return f"at most {' and '.join(shares)} flips"
+    return f"at most {' and '.join(shares)}"
 
 
 def asked(alpha: Alpha) -> str:

@@ -101,7 +101,9 @@ def optimize(
     ensemble: Ensemble | BaseModels = importers.base_models(model) or importers.read_model(model)
     beta = _threshold(threshold, ensemble)
     if X is None and not (method == "auto" and budget == 0):
-        raise InputError("X is needed: rows like those to come; only alpha=0 does without")
+        raise InputError(
+            "a sample is needed, of rows like those to come; only alpha=0 does without"
+        )
     if groups is not None and (method != "auto" or max_rows is not None):
         raise OptionError("groups go with method='auto', and not with max_rows")
     if distributed.is_distributed(X):
@@ -117,7 +119,7 @@ def optimize(
         weights = check_costs(_costs(costs, X, ensemble, threads), ensemble.n_models)
     if method != "auto":
         if isinstance(budget, dict):
-            raise OptionError("alpha by kind of flip goes with method='auto'")
+            raise OptionError("alpha by kind of disagreement goes with method='auto'")
         assert scores is not None
         policy = fit_policy(
             scores,

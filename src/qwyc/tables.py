@@ -81,7 +81,10 @@ def _from_array(X: Array, inputs: Inputs) -> Array:
         and values.dtype.kind not in "biufO"
         and not (values.dtype.kind == "U" and as_values)
     ):
-        raise InputError(f"X must hold numbers; it is an array of {values.dtype}")
+        raise InputError(
+            f"X must hold numbers; it is an array of {values.dtype}. Text goes in a data frame, or as the "
+            "codes of its categories"
+        )
     if values.ndim == 0:
         raise InputError(
             f"X ({type(X.item()).__name__}) is not a table of rows and columns; pass an array or a frame"
@@ -140,7 +143,8 @@ def _objects_to_numbers(column: Array, dtype: str, where: str) -> Array:
             numbers[i] = np.nan if categories.is_null(value) else value
         except (TypeError, ValueError, OverflowError):
             raise InputError(
-                f"X must hold numbers; row {i} of {where} is {value!r} ({type(value).__name__})"
+                f"X must hold numbers; row {i} of {where} is {value!r} ({type(value).__name__}). Text goes "
+                "in a data frame, or as the codes of its categories"
             ) from None
     return numbers
 

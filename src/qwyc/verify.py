@@ -60,6 +60,15 @@ class Verification:
         )
         if not self.passed and self.rows < self.rows_needed:
             head += f" So few rows cannot show it: at least {self.rows_needed:,} are needed."
+        elif (
+            not self.passed
+            and not isinstance(self.alpha, Mapping)
+            and differ / self.rows <= self.alpha
+        ):
+            head += (
+                " What was seen is within it, but does not show it with that confidence: verify on more "
+                "rows, or optimise for a smaller alpha than you have to show."
+            )
         return head if self.parity is None else f"{head}\n{self.parity}"
 
 

@@ -73,7 +73,9 @@ def optimize(
         ),
     ] = None,
     alpha: Alpha = "0.005",
-    confidence: Annotated[float, typer.Option(help="With which alpha holds on new rows.")] = 0.95,
+    confidence: Annotated[
+        float, typer.Option(help="Probability that alpha holds on new rows.")
+    ] = 0.95,
     quit: Annotated[
         Quit,
         typer.Option(
@@ -194,7 +196,9 @@ def demo(
     alpha: Annotated[
         float, typer.Option(help="Share of decisions on new rows that may differ.")
     ] = 0.005,
-    confidence: Annotated[float, typer.Option(help="With which alpha holds on new rows.")] = 0.95,
+    confidence: Annotated[
+        float, typer.Option(help="Probability that alpha holds on new rows.")
+    ] = 0.95,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Where to write the classifier.")
     ] = Path("demo.qwyc"),
@@ -203,7 +207,7 @@ def demo(
 ) -> None:
     """Train XGBoost on UCI Adult, make it quit early, and compare the two on the test rows.
 
-    Needs no data of yours, and about a minute: [dim]pip install 'qwyc[demo]'[/]
+    Needs no data of yours, and about a minute: [dim]pip install 'qwyc\\[demo]'[/]
     """
     from qwyc import demo as demonstration
 

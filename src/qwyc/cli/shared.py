@@ -30,7 +30,7 @@ Alpha = Annotated[
     ),
 ]
 Json = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object on standard output, for machines.")
+    bool, typer.Option("--json", help="Print one JSON object instead of text, for machines.")
 ]
 Threads = Annotated[
     int | None,

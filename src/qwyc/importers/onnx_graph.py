@@ -44,7 +44,7 @@ class TreeGraph:
 
 
 def find_trees(content: bytes) -> TreeGraph:
-    """The tree ensemble of a serialized model; ModelError where other operators decide as well."""
+    """The tree ensemble of a serialised model; ModelError where other operators decide as well."""
     model = Message(content)
     graphs = model.messages(7)
     if not graphs:
