@@ -19,6 +19,7 @@ from qwyc.errors import InfeasibleError, OptionError
 from qwyc.options import check_alpha, is_number
 from qwyc.policy import Decisions, Policy
 from qwyc.stopping import Path
+from qwyc.tally import count_flips
 
 ENOUGH_TO_FIT = 20_000  # more rows hardly help the fit; they are worth more for certifying
 FEWEST_TO_FIT = 200
@@ -243,9 +244,8 @@ def observed_certificate(
         float(policy.costs.sum()),
     )
     if decisions is not None and positive is not None and len(decisions):
-        label = decisions.label.astype(bool)
         rows = len(decisions)
-        flips = (int(np.count_nonzero(~label & positive)), int(np.count_nonzero(label & ~positive)))
+        flips = count_flips(decisions.label.astype(bool), positive)
         mean_models = float(decisions.steps.mean())
         mean_cost = policy.mean_cost(decisions.steps)
     return Certificate(

@@ -156,13 +156,12 @@ def recertify(
         seen = distributed.tally_members(classifier, X)
     else:
         seen = tally_path(classifier, X, threads=threads, progress=progress)
-    rows = max(seen.rows, 1)
     evidence = replace(
         before,
         rows=seen.rows,
         flips=seen.flips,
-        mean_models=seen.steps / rows,
-        mean_cost=seen.cost / rows,
+        mean_models=seen.mean_models,
+        mean_cost=seen.mean_cost,
         sample="",
         groups=0,
     )
