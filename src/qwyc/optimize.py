@@ -26,9 +26,16 @@ from qwyc.certify import (
 from qwyc.classifier import Classifier
 from qwyc.ensemble import Ensemble
 from qwyc.errors import InputError, OptionError
-from qwyc.fit import QUITS, fit_policy
-from qwyc.options import Probability, check_choice, check_costs, check_count, check_number
-from qwyc.orders import correlation
+from qwyc.fit import QUITS, Problem
+from qwyc.options import (
+    Probability,
+    allowed_disagreements,
+    check_choice,
+    check_costs,
+    check_count,
+    check_number,
+)
+from qwyc.orders import FIXED
 from qwyc.parity import prove_parity
 from qwyc.policy import Policy
 from qwyc.progress import ProgressOption, progress_reporter
@@ -36,8 +43,6 @@ from qwyc.provable import provable_policy
 from qwyc.rows import row_count, take
 from qwyc.scores import ScoreMatrix
 from qwyc.speed import measure
-from qwyc.stopping import MOST_MEMBERS, fit_path
-from qwyc.threads import thread_count
 
 METHODS = ("auto", "joint", "natural")
 
@@ -115,39 +120,15 @@ def optimize(
     scores = _score(model, X, ensemble, threads, progress)
     with progress_reporter(progress, "Measuring costs", 0):
         weights = check_costs(_costs(costs, X, ensemble, threads), ensemble.n_models)
-    if method != "auto":
-        if isinstance(budget, dict):
-            raise OptionError("alpha by kind of flip goes with method='auto'")
-        assert scores is not None
-        policy = fit_policy(
-            scores,
-            alpha=budget,
-            order=method,
-            quit=quit,
-            threshold=beta,
-            costs=weights,
-            threads=threads,
-            progress=progress,
-        )
-        assert isinstance(policy, Policy)  # rule="threshold" gives no other
-        certificate = _observed("in-sample", budget, policy, scores, seed)
-        return _the_faster_way(
-            Classifier(ensemble, policy, certificate), X, scores, costs, progress
-        )
-    if budget == 0:
-        if isinstance(ensemble, BaseModels):
-            raise OptionError(
-                "alpha=0 rests on the leaves' ranges, and callables have none: ask for a small alpha"
-            )
-        policy = provable_policy(ensemble, threshold=beta, costs=weights, quit=quit)
-        certificate = _observed("proven", budget, policy, scores, seed)
-        return _the_faster_way(
-            Classifier(ensemble, policy, certificate), X, scores, costs, progress
-        )
-    assert scores is not None
-    fast = _certified(
-        ensemble, scores, budget, confidence, beta, weights, quit, groups, seed, threads, progress
-    )
+    if method == "auto" and budget == 0:
+        fast = _proven(ensemble, scores, beta, weights, quit, seed)
+    else:
+        assert scores is not None  # only a proof does without rows
+        problem = Problem(scores, beta, weights, quit, threads)
+        if method == "auto":
+            fast = _certified(ensemble, problem, budget, confidence, groups, seed, progress)
+        else:
+            fast = _published(ensemble, problem, budget, method, seed, progress)
     return _the_faster_way(fast, X, scores, costs, progress)
 
 
@@ -173,49 +154,70 @@ def _the_faster_way(
     return replace(fast, policy=policy, certificate=certificate, speed=speed)
 
 
-def _certified(
+def _proven(
     ensemble: Ensemble | BaseModels,
-    scores: ScoreMatrix,
-    alpha: float | dict[str, float],
-    confidence: float,
+    scores: ScoreMatrix | None,
     beta: float,
     costs: npt.NDArray[np.float64],
     quit: str,
+    seed: int,
+) -> Classifier:
+    """Quits that no input can prove wrong."""
+    if isinstance(ensemble, BaseModels):
+        raise OptionError(
+            "alpha=0 rests on the leaves' ranges, and callables have none: ask for a small alpha"
+        )
+    policy = provable_policy(ensemble, threshold=beta, costs=costs, quit=quit)
+    return Classifier(ensemble, policy, _observed("proven", 0.0, policy, scores, seed))
+
+
+def _published(
+    ensemble: Ensemble | BaseModels,
+    problem: Problem,
+    alpha: float | dict[str, float],
+    method: str,
+    seed: int,
+    progress: ProgressOption,
+) -> Classifier:
+    """Algorithm 1, or 2 along the model's own order: alpha holds on the sample."""
+    if isinstance(alpha, dict):
+        raise OptionError("alpha by kind of flip goes with method='auto'")
+    order = None if method == "joint" else problem.order(method, None, seed, FIXED)
+    allowed = allowed_disagreements(alpha, len(problem.matrix.full))
+    policy = problem.thresholds(order, allowed, False, progress)
+    certificate = _observed("in-sample", alpha, policy, problem.matrix, seed)
+    return Classifier(ensemble, policy, certificate)
+
+
+def _certified(
+    ensemble: Ensemble | BaseModels,
+    problem: Problem,
+    alpha: float | dict[str, float],
+    confidence: float,
     groups: Any,
     seed: int,
-    threads: int | None,
     progress: ProgressOption,
 ) -> Classifier:
     """Fit a path on one part of the sample, take the boldest policy that the other part certifies."""
+    scores, threads = problem.matrix, problem.threads
     fit_rows, held_out = split_sample(len(scores.full), alpha, confidence, groups, seed)
-    fitting = scores.take(fit_rows)
+    fitting = replace(problem, matrix=scores.take(fit_rows))
     weights = (1.0, 1.0)
     if isinstance(alpha, dict):  # what is allowed less often costs more
         mean = 2 / (1 / alpha["negative"] + 1 / alpha["positive"])
         weights = (mean / alpha["negative"], mean / alpha["positive"])
     with progress_reporter(progress, "Finding the order", 0):
-        order = correlation(fitting, beta, costs, thread_count(threads))
-    with progress_reporter(progress, "Fitting thresholds", MOST_MEMBERS) as report:
-        path = fit_path(
-            fitting,
-            order,
-            threshold=beta,
-            costs=costs,
-            quit=quit,
-            weights=weights,
-            threads=threads,
-            report=report,
-        )
-        report(MOST_MEMBERS)
+        order = fitting.order("correlation", None, seed, FIXED)
+    path = fitting.path(order, progress, weights)
     with progress_reporter(progress, "Certifying", len(path)) as report:
-        certified = path.flips(scores, rows=held_out, threads=threads, report=report)
+        certified = path.tally(scores, rows=held_out, threads=threads, report=report)
     evidence = Evidence(
-        rows=len(held_out),
-        flips=certified.counts,
+        rows=certified.rows,
+        flips=certified.flips,
         mean_models=certified.mean_models,
         mean_cost=certified.mean_cost,
         fit_rows=len(fit_rows),
-        fit_flips=path.flips(fitting, threads=threads).counts,
+        fit_flips=path.tally(fitting.matrix, threads=threads).flips,
         seed=seed,
         sample=scores.digest,
         groups=0 if groups is None else _count_groups(groups, held_out, len(scores.full)),
