@@ -180,7 +180,7 @@ def test_a_full_disk_for_classifiers_and_pictures(made, tmp_path, monkeypatch):
         )
     assert "model.qwyc: File too large" in one_line(done)
     monkeypatch.setattr(demo, "TREES", 8)
-    monkeypatch.setattr(demo, "REPEATS", 1)
+    monkeypatch.setattr(demo, "SECONDS", 0.01)
     with full_disk():
         assert "File too large" in one_line(run("demo", "--json", cwd=tmp_path))
     with full_disk(), pytest.raises(qwyc.ArtifactError, match="cannot write into"):
