@@ -249,8 +249,7 @@ def _build(body: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> Parts:
             dtype=one_of(body["link"]["dtype"], "float32", "float64"),
         ),
         source=Source(**{f.name: text(body["source"][f.name]) for f in fields(Source)}),
-    )
-    _ = ensemble.native  # checks every index in the trees
+    ).checked()
     if ensemble.digest != body["model_digest"]:
         raise ArtifactError("the model does not match its digest")
     policy = Policy(

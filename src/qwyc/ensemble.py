@@ -192,6 +192,11 @@ class Ensemble:
         except ValueError as error:
             raise ModelError(f"the model's trees are not sound: {error}") from None
 
+    def checked(self) -> Ensemble:
+        """The ensemble; raises ModelError where its arrays are not sound."""
+        _ = self.native
+        return self
+
     def matrix(self, X: Any) -> npt.NDArray[Any]:
         """Rows as the trees take them: (N, n_features), C order, float32 or float64; the engine reads
         either as `inputs.dtype`."""
