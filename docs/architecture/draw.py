@@ -34,7 +34,7 @@ LAYERS = [
     (
         "rows",
         "any table to the matrix that trees take",
-        "datafiles csvfiles tables categories rows",
+        "datafiles csvfiles batch tables categories rows",
     ),
     (
         "ground",

@@ -14,6 +14,7 @@ import typer
 
 import qwyc
 from qwyc.answers import COLUMNS, arrow_columns
+from qwyc.batch import Batch
 from qwyc.cli.shared import (
     ClassifierFile,
     DataFormat,
@@ -26,7 +27,7 @@ from qwyc.cli.shared import (
     option,
     print_json,
 )
-from qwyc.datafiles import KINDS, Batch, in_file, read_batches, shown
+from qwyc.datafiles import KINDS, in_file, read_batches, shown
 from qwyc.errors import InputError, OptionError
 from qwyc.outputs import TableWriter, check_target
 from qwyc.outputs import output as open_output
