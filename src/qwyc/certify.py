@@ -7,7 +7,8 @@ family, as long as new rows are drawn like the certifying ones."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -201,6 +202,15 @@ def boldest_that_passes(evidence: Evidence, alpha: Alpha, confidence: float) -> 
             f"{rows_to_certify(alpha, confidence):,} certifying rows; there are {evidence.rows:,}"
         )
     return passed.index(False) - 1 if False in passed else len(passed) - 1
+
+
+def certified_at(
+    evidence: Evidence, alphas: Iterable[float], confidence: float
+) -> Iterator[tuple[float, int]]:
+    """Each alpha that the evidence can certify, and the member that is then taken."""
+    for alpha in alphas:
+        with suppress(InfeasibleError):
+            yield alpha, boldest_that_passes(evidence, alpha, confidence)
 
 
 def certificate_for(
