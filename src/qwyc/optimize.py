@@ -13,7 +13,6 @@ from qwyc import distributed, importers
 from qwyc.capacity import check_capacity
 from qwyc.cascade import BaseModels
 from qwyc.certify import (
-    Certificate,
     Evidence,
     boldest_that_passes,
     certificate_for,
@@ -37,7 +36,6 @@ from qwyc.options import (
 )
 from qwyc.orders import FIXED
 from qwyc.parity import prove_parity
-from qwyc.policy import Policy
 from qwyc.progress import ProgressOption, progress_reporter
 from qwyc.provable import provable_policy
 from qwyc.rows import row_count, take
@@ -138,7 +136,7 @@ def _the_faster_way(
     """The classifier as it is; or one that never quits early, where that is measured to be faster.
     Costs that the user gave are what counts, not time."""
     timed = costs is None or isinstance(costs, str)
-    if X is None or scores is None or not timed or not isinstance(fast.ensemble, Ensemble):
+    if scores is None or not timed or not isinstance(fast.ensemble, Ensemble):
         return fast
     with progress_reporter(progress, "Timing", 0):
         speed = measure(fast.ensemble, fast.policy, X)
@@ -150,7 +148,7 @@ def _the_faster_way(
         certificate = certificate_for(fast.path, fast.evidence, 0, seen.alpha, seen.confidence)
         return replace(fast, policy=fast.path[0], certificate=certificate, speed=speed)
     policy = fast.policy.without_quitting()
-    certificate = _observed(seen.how, seen.alpha, policy, scores, seen.seed)
+    certificate = observed_certificate(seen.how, seen.alpha, policy, scores, seed=seen.seed)
     return replace(fast, policy=policy, certificate=certificate, speed=speed)
 
 
@@ -168,7 +166,9 @@ def _proven(
             "alpha=0 rests on the leaves' ranges, and callables have none: ask for a small alpha"
         )
     policy = provable_policy(ensemble, threshold=beta, costs=costs, quit=quit)
-    return Classifier(ensemble, policy, _observed("proven", 0.0, policy, scores, seed))
+    return Classifier(
+        ensemble, policy, observed_certificate("proven", 0.0, policy, scores, seed=seed)
+    )
 
 
 def _published(
@@ -185,7 +185,7 @@ def _published(
     order = None if method == "joint" else problem.order(method, None, seed, FIXED)
     allowed = allowed_disagreements(alpha, len(problem.matrix.full))
     policy = problem.thresholds(order, allowed, False, progress)
-    certificate = _observed("in-sample", alpha, policy, problem.matrix, seed)
+    certificate = observed_certificate("in-sample", alpha, policy, problem.matrix, seed=seed)
     return Classifier(ensemble, policy, certificate)
 
 
@@ -259,17 +259,6 @@ def _costs(costs: Any, X: Any, ensemble: Ensemble | BaseModels, threads: int | N
     if X is None:
         raise InputError(f"costs={costs!r} are measured on rows: pass X")
     return ensemble.costs(X, costs, threads=threads)
-
-
-def _observed(
-    how: str, alpha: float | dict[str, float], policy: Policy, scores: ScoreMatrix | None, seed: int
-) -> Certificate:
-    if scores is None:
-        return observed_certificate(how, alpha, policy, None, None, seed=seed)
-    positive = scores.full >= policy.threshold
-    return observed_certificate(
-        how, alpha, policy, policy.apply(scores), positive, seed=seed, sample=scores.digest
-    )
 
 
 def _threshold(threshold: Any, ensemble: Ensemble | BaseModels) -> float:
