@@ -16,7 +16,7 @@ import xgboost
 from qwyc.experiments import reproduce
 
 import qwyc
-from commands import run
+from commands import one_line, run
 from qwyc import demo, outputs
 
 NAMES = list("abcd")
@@ -43,14 +43,6 @@ def made(tmp_path_factory):
     (folder / "model.pkl").write_bytes(b"\x80\x04")
     qwyc.optimize(model, X[1000:], alpha=0.01, progress=False).save(folder / "m.qwyc")
     return folder
-
-
-def one_line(done, code=2):
-    text = done.stderr.decode()
-    assert done.returncode == code, text
-    assert text.startswith("qwyc: ")
-    assert text.count("\n") == 1
-    return text
 
 
 DATA = (
