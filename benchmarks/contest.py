@@ -123,7 +123,6 @@ def ours(fast: Any, threads: int) -> list[Peer]:
             lambda rows: fast.predict(rows, threads=threads),
             fast.predict_one,
             lambda labels: np.atleast_1d(labels) == positive,
-            same_model=False,
         ),
     ]
 

@@ -62,7 +62,6 @@ class Peer:
     positive: Callable[[Any], Any] = above_half  # from either's output to decisions
     form: Callable[[Any], Any] = same  # what it takes fastest; converting to it is not timed
     note: str = ""
-    same_model: bool = True  # a full evaluation of the model itself
 
 
 def library(name: str, package: str | None = None) -> tuple[Any, str]:
@@ -123,7 +122,6 @@ def lightgbm_early(trained: Trained, threads: int, margin: float, freq: int) -> 
         predict,
         lambda row: predict(row[None]),
         note=f"margin {margin:g}, freq {freq}",
-        same_model=False,
     )
 
 

@@ -11,6 +11,7 @@ import itertools
 import os
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from qwyc import ArtifactError, OptionError
+from qwyc.outputs import replacing
 
 from . import figures, report
 from .claims import LEVELS, claims, number
@@ -144,21 +146,14 @@ def check_folder(folder: Path) -> None:
 
 
 def write(folder: Path, files: dict[str, bytes]) -> None:
-    """Each file under another name first, so that none is ever half-written."""
-    partial: list[tuple[Path, Path]] = []
+    """All files or none, as far as the disk is concerned."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, content in files.items():
-            path = folder / f".{name}.partial"
-            partial.append((path, folder / name))
-            path.write_bytes(content)
-        for path, final in partial:
-            os.replace(path, final)
     except OSError as error:
         raise ArtifactError(f"cannot write into {folder}: {error.strerror}") from None
-    finally:
-        for path, _ in partial:
-            path.unlink(missing_ok=True)
+    with ExitStack() as renamed_together:
+        for name, content in files.items():
+            renamed_together.enter_context(replacing(folder / name)).write(content)
 
 
 def points_csv(results: Results) -> str:

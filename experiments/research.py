@@ -101,23 +101,6 @@ def study(name: str) -> tuple[Callable[[Case], Case], dict[str, Variant]]:
     def order(**by_name: Any) -> Variant:
         return lambda case: path_of(case, order_of(case, **by_name))
 
-    smoothing = {
-        "48 bins of 40": constants(MOST_BINS=48, ROWS_PER_BIN=40),
-        "48 bins of 10": constants(MOST_BINS=48),
-        "200 bins of 10": constants(MOST_BINS=200),
-        "96 bins of 20": constants(ROWS_PER_BIN=20),
-        "96 bins of 5": constants(ROWS_PER_BIN=5),
-        "pooled weighs 15": constants(PSEUDO_ROWS=15.0),
-        "pooled weighs 150": constants(PSEUDO_ROWS=150.0),
-    }
-    line = {
-        "no line": constants(TREND_ROWS=-1.0),
-        "line weighs 5 rows": constants(TREND_ROWS=5.0),
-        "line weighs 80 rows": constants(TREND_ROWS=80.0),
-        "from 40 rows": constants(FEWEST_ROWS=40),
-        "from 20 rows": constants(FEWEST_ROWS=20),
-        "from 120 rows": constants(FEWEST_ROWS=120),
-    }
     before = {
         "the outlook before": constants(**BEFORE),
         "the outlook now, ridge 0.1": order(RIDGE=0.1),
@@ -131,6 +114,7 @@ def study(name: str) -> tuple[Callable[[Case], Case], dict[str, Variant]]:
         lambda case: order_of(case, WEIGHT_WIDTH=0.2),
         lambda case: order_of(case, WEIGHT_WIDTH=0.8),
         backward_order,
+        joint_order,
     ]
     studies: dict[str, tuple[Callable[[Case], Case], dict[str, Variant]]] = {
         "order": (
@@ -147,11 +131,7 @@ def study(name: str) -> tuple[Callable[[Case], Case], dict[str, Variant]]:
             }
             | {"backward, ridge 0.1": lambda case: path_of(case, backward_order(case, 0.1))},
         ),
-        "joint": (same, {"Algorithm 1's order": lambda case: path_of(case, joint_order(case))}),
-        "portfolio": (same, {"4 orders, inner hold-out": lambda case: portfolio(case, several)}),
         "price": (same, share),
-        "smoothing": (same, smoothing),
-        "line": (same, line),
         "before": (same, before),
         "sweeps": (
             same,
@@ -178,7 +158,7 @@ def study(name: str) -> tuple[Callable[[Case], Case], dict[str, Variant]]:
             | {"log of what is left over cost": lambda case: path_of(case, by_ratio(case))},
         )
     for n in (1000, 3000):
-        studies[f"rows-{n}"] = (lambda case, n=n: first_rows(case, n), smoothing | share | line)
+        studies[f"rows-{n}"] = (lambda case, n=n: first_rows(case, n), share)
         studies[f"before-rows-{n}"] = (lambda case, n=n: first_rows(case, n), before)
     for n in (10, 20, 50):
         studies[f"before-models-{n}"] = (lambda case, n=n: first_models(case, n), before)
@@ -187,7 +167,7 @@ def study(name: str) -> tuple[Callable[[Case], Case], dict[str, Variant]]:
         few["width 0.25"] = order(WEIGHT_WIDTH=0.25)
         few["width 1.0"] = order(WEIGHT_WIDTH=1.0)
         few["Algorithm 1's order"] = lambda case: path_of(case, joint_order(case))
-        few["5 orders, inner hold-out"] = lambda case: portfolio(case, [*several, joint_order])
+        few["5 orders, inner hold-out"] = lambda case: portfolio(case, several)
         studies[f"models-{n}"] = (lambda case, n=n: first_models(case, n), few | share)
     change, variants = studies[name]
     return change, default | variants
@@ -200,8 +180,6 @@ def main() -> None:
     parser.add_argument("--half", choices=HALVES, default="select")
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--only", nargs="*", default=None, help="words in the names of pairs")
-    parser.add_argument("--variants", nargs="*", default=None)
-    parser.add_argument("--each", action="store_true", help="a line for every pair as well")
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()))
     options = parser.parse_args()
     console = Console(width=110)
@@ -212,10 +190,6 @@ def main() -> None:
     }
     for name in options.studies:
         change, variants = study(name)
-        if options.variants is not None:
-            variants = {
-                v: make for v, make in variants.items() if v in ["default", *options.variants]
-            }
         costs: dict[str, list[list[float]]] = {variant: [] for variant in variants}
         for pair in chosen:
             for seed in range(options.seeds):
@@ -223,12 +197,10 @@ def main() -> None:
                 for variant, make in variants.items():
                     points = points_of(make(case), case.test)
                     costs[variant].append([at_level(points, level) for level in LEVELS])
-        show(console, f"{name}, {options.half} rows", costs, list(chosen) if options.each else [])
+        show(console, f"{name}, {options.half} rows", costs)
 
 
-def show(
-    console: Console, title: str, costs: dict[str, list[list[float]]], each: list[str]
-) -> None:
+def show(console: Console, title: str, costs: dict[str, list[list[float]]]) -> None:
     """Ratios to the default at every level; their mean over levels and how often a run is cheaper."""
     table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
     for column in (
@@ -248,9 +220,6 @@ def show(
             table.add_row("default, base models", *[f"{m:.1f}" for m in models], "", "")
             continue
         table.add_row(variant, *[f"{m:.3f}" for m in mean], won)
-        for name, part in zip(each, np.split(ratio, max(len(each), 1)), strict=False):
-            by_level = np.exp(np.nanmean(part, axis=0))
-            table.add_row(f"  {name}", *[f"{m:.3f}" for m in by_level], "", "")
     console.print(table)
 
 

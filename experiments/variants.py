@@ -77,8 +77,8 @@ def path_of(case: Case, order: np.ndarray | None = None, **constants: Any) -> st
 
 def points_of(path: stopping.Path, matrix: qwyc.ScoreMatrix) -> Points:
     """Disagreement and mean cost of every member."""
-    done = path.flips(matrix)
-    share = done.counts.sum(axis=1) / len(matrix.full)
+    done = path.tally(matrix)
+    share = done.flips.sum(axis=1) / len(matrix.full)
     return list(zip(share.tolist(), done.mean_cost.tolist(), strict=True))
 
 

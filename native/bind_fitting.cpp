@@ -3,7 +3,6 @@
 #include <nanobind/stl/tuple.h>
 
 #include <optional>
-#include <utility>
 
 #include "bindings.hpp"
 #include "fit.hpp"

@@ -4,6 +4,7 @@
 #include <nanobind/stl/variant.h>
 
 #include <cmath>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -231,9 +232,7 @@ class OneRow {
 
     // For Python's collector of cycles: `otherwise` usually knows who owns this.
     static int traverse(PyObject* self, visitproc visit, void* arg) {
-#if PY_VERSION_HEX >= 0x03090000
         Py_VISIT(Py_TYPE(self));
-#endif
         if (!nb::inst_ready(self)) return 0;
         const OneRow* one = nb::inst_ptr<OneRow>(self);
         for (const nb::object* held :
@@ -315,7 +314,6 @@ void bind_forest(nb::module_& m) {
                                  "A tree ensemble, checked and laid out for evaluation.");
     bind_forest_constructor<float>(forest);
     bind_forest_constructor<double>(forest);
-    forest.def_prop_ro("n_models", &AnyForest::n_models, "Number of base models, T.");
     forest.def_prop_ro("n_walked", &AnyForest::n_walked,
                        "Trees that are walked node by node, not compared for many rows at once.");
     bind_forest_methods<float>(forest);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <memory>
 
 #include "kernels.hpp"
 #include "plan.hpp"

@@ -1,5 +1,4 @@
 // Kernels for AVX-512 with VBMI2 (Intel since 2019, AMD since 2022): 64 bytes at a time.
-#include <cstring>
 
 #include "kernels.hpp"
 #include "kernels_each.hpp"

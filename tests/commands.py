@@ -49,3 +49,13 @@ def run(*arguments, cwd=None, stdin=b""):
         for number, handler in before[5]:
             signal.signal(number, handler)
     return SimpleNamespace(returncode=code or 0, stdout=said[0], stderr=said[1])
+
+
+def one_line(done, code=2):
+    """What a command that failed says: one line, and nothing where answers go."""
+    text = done.stderr.decode()
+    assert done.returncode == code, text
+    assert text.startswith("qwyc: ")
+    assert text.count("\n") == 1
+    assert not done.stdout
+    return text

@@ -23,9 +23,7 @@ def make(seed=0, **changes):
     rows = random_rows(seed, ensemble)
     scores = ensemble.scores(rows)
     policy = qwyc.fit_policy(scores, alpha=0.05)
-    certificate = observed_certificate(
-        "in-sample", 0.05, policy, policy.apply(scores), scores.positive
-    )
+    certificate = observed_certificate("in-sample", 0.05, policy, scores)
     return qwyc.Classifier(ensemble, policy, certificate), rows
 
 

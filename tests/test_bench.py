@@ -16,7 +16,7 @@ import xgboost
 
 import qwyc
 from qwyc.bench import FULL, QUITTING, bench, line
-from qwyc.errors import InputError, ModelError, OptionError
+from qwyc.errors import InputError, ModelError, OptionError, ParityError
 from qwyc.timing import CALLS_FOR_P99, Contestant, Timing, batches, interleave
 
 ROOT = Path(__file__).parents[1]
@@ -110,7 +110,9 @@ def test_lightgbm_is_a_source_too(saved):
 
 def test_another_model_is_refused(saved):
     fast, X = qwyc.load(saved / "m.qwyc"), pd.read_csv(saved / "new.csv")
-    with pytest.raises(ModelError, match=r"other.ubj decides [\d,]+ of 3,000 rows unlike"):
+    with pytest.raises(
+        ParityError, match=r"[\d,]+ of 3,000 rows differ.* not made from .*other.ubj"
+    ):
         bench(fast, X, source=saved / "other.ubj", seconds=0.001)
     with pytest.raises(
         ModelError, match="a model of lightgbm; the classifier was made from one of"

@@ -15,7 +15,7 @@ import xgboost
 from pyarrow import ipc, parquet
 
 import qwyc
-from commands import run
+from commands import one_line, run
 
 NAMES = list("abcd")
 
@@ -34,15 +34,6 @@ def made(tmp_path_factory):
 def labels(done):
     assert done.returncode == 0, done.stderr
     return pd.read_csv(io.BytesIO(done.stdout))["label"].tolist()
-
-
-def one_line(done):
-    text = done.stderr.decode()
-    assert done.returncode == 2, text
-    assert text.startswith("qwyc: ")
-    assert text.count("\n") == 1
-    assert done.stdout == b""
-    return text
 
 
 SPELLINGS = {

@@ -11,10 +11,18 @@ import pytest
 import qwyc
 from qwyc.errors import InputError
 from qwyc.importers import lightgbm as importer
-from trained import SIZES, as_float32, as_text, make_data, make_frame, permuted
+from trained import (
+    QUIET,
+    SIZES,
+    as_float32,
+    as_text,
+    make_data,
+    make_frame,
+    permuted,
+    small_lightgbm,
+)
 
 ZERO = float(np.float32(1e-35))  # LightGBM's own idea of zero
-QUIET = {"verbose": -1, "n_jobs": 1}
 
 
 def special_rows(ensemble, rng, rows=500):
@@ -60,22 +68,14 @@ def assert_same(model, X, ensemble=None):
     np.testing.assert_array_equal(importer.live_labels(model, X, ensemble), theirs)
 
 
-def write(path, text):
-    path.write_bytes(text.encode())
-    return path
-
-
 @pytest.fixture(scope="module")
 def data():
     return make_data()
 
 
 @pytest.fixture(scope="module")
-def small(data):
-    X, y = data
-    return lgb.LGBMClassifier(n_estimators=5, num_leaves=7, **QUIET).fit(
-        X, y, categorical_feature=[2, 3]
-    )
+def small():
+    return small_lightgbm()
 
 
 # ---- scores and decisions --------------------------------------------------------------------

@@ -12,14 +12,7 @@ import pytest
 import qwyc
 from qwyc.errors import ModelError
 from qwyc.importers import lightgbm as importer
-from trained import damaged, make_data, make_frame, read_or_refuse
-
-QUIET = {"verbose": -1, "n_jobs": 1}
-
-
-def write(path, text):
-    path.write_bytes(text.encode())
-    return path
+from trained import QUIET, damaged, make_data, make_frame, read_or_refuse, small_lightgbm, written
 
 
 @pytest.fixture(scope="module")
@@ -28,11 +21,8 @@ def data():
 
 
 @pytest.fixture(scope="module")
-def small(data):
-    X, y = data
-    return lgb.LGBMClassifier(n_estimators=5, num_leaves=7, **QUIET).fit(
-        X, y, categorical_feature=[2, 3]
-    )
+def small():
+    return small_lightgbm()
 
 
 # ---- files -----------------------------------------------------------------------------------
@@ -47,11 +37,11 @@ def test_files_and_live_are_the_same(tmp_path, small):
         assert qwyc.read_model(tmp_path / "m.txt").digest == digest
         assert qwyc.read_model(str(tmp_path / "m.txt")).source.library == "lightgbm"
         text = model.booster_.model_to_string()
-        windows = write(tmp_path / "windows.txt", text.replace("\n", "\r\n"))
+        windows = written(tmp_path / "windows.txt", text.replace("\n", "\r\n"))
         assert qwyc.read_model(windows).digest == digest
         # What the command line tool writes: no pandas, sometimes no parameters.
         bare = text.split("\nfeature_importances")[0]
-        plain = qwyc.read_model(write(tmp_path / "bare.txt", bare))
+        plain = qwyc.read_model(written(tmp_path / "bare.txt", bare))
         assert plain.inputs.categories == {}
         assert np.array_equal(plain.trees.leaf_value, qwyc.read_model(model).trees.leaf_value)
 
@@ -75,7 +65,7 @@ def test_five_thousand_trees_read_quickly(tmp_path, data):
     sizes = next(line for line in head.split("\n") if line.startswith("tree_sizes="))
     head = head.replace(sizes, "tree_sizes=" + " ".join(["9"] * 5000))
     trees = "\nTree=".join([trees] * 1000)
-    path = write(tmp_path / "m.txt", f"{head}\nTree={trees}\nend of trees{tail}")
+    path = written(tmp_path / "m.txt", f"{head}\nTree={trees}\nend of trees{tail}")
     start = time.perf_counter()
     assert qwyc.read_model(path).n_models == 5000
     assert time.perf_counter() - start < 10  # a second here; ten on a slow machine
@@ -159,7 +149,7 @@ def test_damaged_documents(tmp_path, small, message):
     text = small.booster_.model_to_string()
     changed = DAMAGE[message](text)
     assert changed != text
-    path = write(tmp_path / "m.txt", changed)
+    path = written(tmp_path / "m.txt", changed)
     with pytest.raises(ModelError, match=message) as caught:
         qwyc.read_model(path)
     assert str(caught.value).startswith(str(path))

@@ -14,7 +14,18 @@ import qwyc
 from qwyc import border
 from qwyc.errors import InputError, ModelError
 from qwyc.importers import xgboost as importer
-from trained import COLOURS, SIZES, as_float32, as_text, make_data, make_frame, permuted
+from trained import (
+    COLOURS,
+    SIZES,
+    as_float32,
+    as_text,
+    make_data,
+    make_frame,
+    permuted,
+    small_xgboost,
+    written,
+    xgboost_document,
+)
 
 N_FEATURES = 6
 
@@ -56,16 +67,6 @@ def assert_same(model, X, ensemble=None):
     np.testing.assert_array_equal(importer.live_labels(model, X, ensemble), theirs)
 
 
-def document(model):
-    booster = model if isinstance(model, xgb.Booster) else model.get_booster()
-    return json.loads(bytes(booster.save_raw("json")))
-
-
-def write(path, doc):
-    path.write_text(json.dumps(doc))
-    return path
-
-
 @pytest.fixture(autouse=True, scope="module")
 def one_thread():
     """Threads that wait for each other spin, which takes minutes where cores are shared."""
@@ -79,8 +80,8 @@ def data():
 
 
 @pytest.fixture(scope="module")
-def small(data):
-    return xgb.XGBClassifier(n_estimators=5, max_depth=3).fit(*data)
+def small():
+    return small_xgboost()
 
 
 # ---- scores and decisions --------------------------------------------------------------------
@@ -212,7 +213,7 @@ def test_threshold_is_exactly_where_the_decision_turns(data, objective):
 
 @pytest.mark.parametrize("objective", ["binary:logistic", "reg:logistic", "binary:logitraw"])
 def test_base_margin_of_any_base_score(small, objective):
-    doc = document(small)
+    doc = xgboost_document(small)
     doc["learner"]["objective"]["name"] = objective
     rng = np.random.default_rng(0)
     scores = np.concatenate(
@@ -361,9 +362,9 @@ def test_best_iteration(tmp_path, options, booster):
 
 
 def test_a_best_iteration_that_is_not_there(tmp_path, small):
-    doc = document(small)
+    doc = xgboost_document(small)
     doc["learner"]["attributes"] = {"scikit_learn": "{}", "best_iteration": "5"}
     with pytest.raises(ModelError, match="best iteration is 5"):
-        qwyc.read_model(write(tmp_path / "m.json", doc))
+        qwyc.read_model(written(tmp_path / "m.json", doc))
     doc["learner"]["attributes"]["best_iteration"] = "4"
-    assert qwyc.read_model(write(tmp_path / "m.json", doc)).n_models == 5
+    assert qwyc.read_model(written(tmp_path / "m.json", doc)).n_models == 5

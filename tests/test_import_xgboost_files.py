@@ -16,16 +16,15 @@ import qwyc
 from qwyc.errors import ModelError
 from qwyc.importers import flatten, ubjson
 from qwyc.importers import xgboost as importer
-from trained import damaged, make_data, make_frame, read_or_refuse
-
-
-def document(model):
-    return json.loads(bytes(model.get_booster().save_raw("json")))
-
-
-def write(path, doc):
-    path.write_text(json.dumps(doc))
-    return path
+from trained import (
+    damaged,
+    make_data,
+    make_frame,
+    read_or_refuse,
+    small_xgboost,
+    written,
+    xgboost_document,
+)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -37,7 +36,7 @@ def one_thread():
 
 @pytest.fixture(scope="module")
 def small():
-    return xgb.XGBClassifier(n_estimators=5, max_depth=3).fit(*make_data())
+    return small_xgboost()
 
 
 # ---- files -----------------------------------------------------------------------------------
@@ -54,7 +53,7 @@ def test_json_ubjson_and_live_are_the_same(tmp_path, small):
             # Told apart by content, whatever the name.
             (tmp_path / name).rename(tmp_path / "model")
             assert qwyc.read_model(tmp_path / "model").digest == digest
-        doc = document(model)
+        doc = xgboost_document(model)
         (tmp_path / "pretty.json").write_text("\n" + json.dumps(doc, indent=2))
         assert qwyc.read_model(tmp_path / "pretty.json").digest == digest
         assert qwyc.read_model(str(tmp_path / "pretty.json")).source.version == xgb.__version__
@@ -62,7 +61,7 @@ def test_json_ubjson_and_live_are_the_same(tmp_path, small):
 
 def test_files_of_older_versions(tmp_path, small):
     digest = qwyc.read_model(small).digest
-    doc = document(small)
+    doc = xgboost_document(small)
     learner = doc["learner"]
     learner["learner_model_param"]["base_score"] = learner["learner_model_param"][
         "base_score"
@@ -75,16 +74,16 @@ def test_files_of_older_versions(tmp_path, small):
         tree["tree_param"]["size_leaf_vector"] = "0"
         for key in [key for key in tree if key.startswith("categories") or key == "split_type"]:
             del tree[key]
-    assert qwyc.read_model(write(tmp_path / "old.json", doc)).digest == digest
+    assert qwyc.read_model(written(tmp_path / "old.json", doc)).digest == digest
     learner["attributes"] = {"scikit_learn": "{}", "best_iteration": "2"}
-    assert qwyc.read_model(write(tmp_path / "old.json", doc)).n_models == 3
+    assert qwyc.read_model(written(tmp_path / "old.json", doc)).n_models == 3
 
 
 def test_nodes_in_any_order(tmp_path):
     """The same trees with shuffled nodes and a node that nothing leads to."""
     X, y = make_data()
     model = xgb.XGBClassifier(n_estimators=4, max_depth=5).fit(X, y)
-    doc = document(model)
+    doc = xgboost_document(model)
     rng = np.random.default_rng(0)
     for tree in doc["learner"]["gradient_booster"]["model"]["trees"]:
         n = len(tree["left_children"])
@@ -97,7 +96,7 @@ def test_nodes_in_any_order(tmp_path):
                 moved = np.full(n + 1, -1 if key.endswith("children") else 0, dtype=object)
                 moved[place] = value
                 tree[key] = moved.tolist()
-    ensemble = importer.read_file(write(tmp_path / "m.json", doc))
+    ensemble = importer.read_file(written(tmp_path / "m.json", doc))
     np.testing.assert_array_equal(ensemble.score_full(X), qwyc.read_model(model).score_full(X))
     assert ensemble.trees.leaf_value.size == qwyc.read_model(model).trees.leaf_value.size
 
@@ -112,12 +111,12 @@ def test_reading_needs_no_xgboost(tmp_path, small):
 
 
 def test_five_thousand_trees_read_quickly(tmp_path, small):
-    doc = document(small)
+    doc = xgboost_document(small)
     model = doc["learner"]["gradient_booster"]["model"]
     model["trees"] *= 1000
     model["gbtree_model_param"]["num_trees"] = "5000"
     model["tree_info"] = [0] * 5000
-    path = write(tmp_path / "m.json", doc)
+    path = written(tmp_path / "m.json", doc)
     start = time.perf_counter()
     assert importer.read_file(path).n_models == 5000
     assert time.perf_counter() - start < 10  # a second here; ten on a slow machine
@@ -210,9 +209,9 @@ DAMAGE = {
 
 @pytest.mark.parametrize("message", DAMAGE)
 def test_damaged_documents(tmp_path, small, message):
-    doc = document(small)
+    doc = xgboost_document(small)
     DAMAGE[message](doc)
-    path = write(tmp_path / "m.json", doc)
+    path = written(tmp_path / "m.json", doc)
     with pytest.raises(ModelError, match=message) as caught:
         qwyc.read_model(path)
     assert str(caught.value).startswith(str(path))
@@ -221,16 +220,16 @@ def test_damaged_documents(tmp_path, small, message):
 def test_huge_category_sets_are_refused(tmp_path, monkeypatch):
     frame, y = make_frame()
     model = xgb.XGBClassifier(n_estimators=3, enable_categorical=True).fit(frame, y)
-    doc = document(model)
+    doc = xgboost_document(model)
     tree = next(t for t in doc["learner"]["gradient_booster"]["model"]["trees"] if t["categories"])
     tree["categories"][0] = 2**24
     with pytest.raises(ModelError, match="outside 0 to 16777215"):
-        qwyc.read_model(write(tmp_path / "m.json", doc))
+        qwyc.read_model(written(tmp_path / "m.json", doc))
     tree["categories"][0] = 2**24 - 1
-    assert qwyc.read_model(write(tmp_path / "m.json", doc)).n_models == 3
+    assert qwyc.read_model(written(tmp_path / "m.json", doc)).n_models == 3
     monkeypatch.setattr(flatten, "MAX_WORDS", 1000)
     with pytest.raises(ModelError, match="too many to hold"):
-        qwyc.read_model(write(tmp_path / "m.json", doc))
+        qwyc.read_model(written(tmp_path / "m.json", doc))
 
 
 FOREIGN = {

@@ -9,6 +9,7 @@ from qwyc.experiments import claims, curves, data, reproduce
 from rich.console import Console
 
 import qwyc
+from qwyc import outputs
 
 FILES = {"points.csv", "accuracy.png", "differences.png", "histograms.png", "report.md"}
 
@@ -270,7 +271,7 @@ def test_nothing_is_left_of_a_failed_write(monkeypatch, tmp_path):
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(reproduce.os, "replace", fail)
+    monkeypatch.setattr(outputs.os, "replace", fail)
     with pytest.raises(qwyc.ArtifactError, match="No space"):
         reproduce.write(tmp_path / "out", {"a": b"1", "b": b"2"})
     assert not list((tmp_path / "out").iterdir())

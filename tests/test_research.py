@@ -9,8 +9,8 @@ import qwyc
 from qwyc import orders, stopping
 
 STUDIES = [
-    *("order", "portfolio", "price", "smoothing", "sweeps", "thresholds"),
-    *("line", "before", "costs-0.5", "rows-1000", "models-10"),
+    *("order", "price", "sweeps", "thresholds"),
+    *("before", "costs-0.5", "rows-1000", "models-10"),
 ]
 
 

@@ -1,12 +1,17 @@
-"""Data to train small models on, and damaged copies of files."""
+"""Data to train small models on, small models, and files, whole and damaged."""
 
 from __future__ import annotations
 
+import json
+
+import lightgbm
 import numpy as np
 import pandas as pd
+import xgboost
 
 COLOURS = ("red", "green", "blue", "yellow", "a b", "")
 SIZES = (40, 7, 100, -3)
+QUIET = {"verbose": -1, "n_jobs": 1}  # of LightGBM
 
 
 def make_data(seed=0, rows=600, missing=0.1):
@@ -45,6 +50,29 @@ def make_frame(seed=0, rows=700, colours=COLOURS):
         }
     )
     return frame, (signal > 0.4).astype(int)
+
+
+def small_xgboost():
+    return xgboost.XGBClassifier(n_estimators=5, max_depth=3).fit(*make_data())
+
+
+def xgboost_document(model):
+    """What a model's JSON file holds."""
+    booster = model if isinstance(model, xgboost.Booster) else model.get_booster()
+    return json.loads(bytes(booster.save_raw("json")))
+
+
+def small_lightgbm():
+    X, y = make_data()
+    model = lightgbm.LGBMClassifier(n_estimators=5, num_leaves=7, **QUIET)
+    return model.fit(X, y, categorical_feature=[2, 3])
+
+
+def written(path, content):
+    """The path of a file that holds a text, or a document as JSON."""
+    text = content if isinstance(content, str) else json.dumps(content)
+    path.write_bytes(text.encode())
+    return path
 
 
 def permuted(frame):

@@ -30,11 +30,11 @@ LAYERS = [
     ("promising", "what is known about new rows", "certify provable binomial"),
     ("fitting", "order and thresholds from scores", "fit orders stopping"),
     ("ensemble", "base models, and every one of them on every row", "ensemble cascade"),
-    ("deciding", "policies, and what they decide", "policy fan scores answers"),
+    ("deciding", "policies, and what they decide", "policy fan scores tally answers"),
     (
         "rows",
         "any table to the matrix that trees take",
-        "datafiles csvfiles tables categories rows",
+        "datafiles csvfiles batch tables categories rows",
     ),
     (
         "ground",

@@ -10,7 +10,6 @@ import json
 import math
 import mmap
 import os
-import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path as FilePath
@@ -36,6 +35,7 @@ from qwyc.header import (
     text,
     whole,
 )
+from qwyc.outputs import replacing
 from qwyc.policy import Policy
 from qwyc.stopping import Path
 
@@ -85,26 +85,8 @@ Parts = tuple[Ensemble, Policy, Certificate, Path | None, Evidence | None]
 def write(path: str | os.PathLike[str], parts: Parts) -> None:
     """Write a file; the same parts give the same bytes."""
     content = to_bytes(parts)
-    target = _file_path(path)
-    target = target.resolve()  # a link stays a link; what it points to is replaced
-    if target.exists() and not target.is_file():
-        raise ArtifactError(f"cannot write {target}: it is a directory or a device, not a file")
-    # Written beside the target, made durable, then renamed over it: never a half-written file.
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            os.chmod(temporary, target.stat().st_mode & 0o7777)
-        os.replace(temporary, target)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise ArtifactError(f"cannot write {target}: {error.strerror or error}") from None
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with replacing(_file_path(path)) as file:
+        file.write(content)
 
 
 def read(path: str | os.PathLike[str]) -> Parts:
@@ -269,8 +251,7 @@ def _build(body: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> Parts:
             dtype=one_of(body["link"]["dtype"], "float32", "float64"),
         ),
         source=Source(**{f.name: text(body["source"][f.name]) for f in fields(Source)}),
-    )
-    _ = ensemble.native  # checks every index in the trees
+    ).checked()
     if ensemble.digest != body["model_digest"]:
         raise ArtifactError("the model does not match its digest")
     policy = Policy(

@@ -11,14 +11,14 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import numpy.typing as npt
 
 from qwyc import importers
 from qwyc.classifier import Classifier
 from qwyc.ensemble import Ensemble
-from qwyc.errors import InputError, MissingDependencyError, ModelError, OptionError
+from qwyc.errors import InputError, ModelError, OptionError
 from qwyc.options import check_count, check_number
+from qwyc.parity import compare_with_model
 from qwyc.progress import ProgressOption, Report, progress_reporter
 from qwyc.threads import thread_count
 from qwyc.timing import Contestant, Timing, batches, clock_microseconds, interleave
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 BATCHES = (1, 16, 256, 100_000)
 QUITTING, FULL = "qwyc, quitting", "qwyc, full"
+SOURCES = {"xgboost": "XGBoost", "lightgbm": "LightGBM"}  # whose fastest call is known
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ def bench(
         decisions = classifier.decide(X, threads=workers)
         if source is not None:
             library, model = open_source(Path(source), ensemble)
-            _check_source(Path(source), model, X, ensemble, full)
+            compare_with_model(Path(source), X, ensemble)
             contestants[library] = source_call(library, model, workers)
     coded = _taking_codes(classifier, ensemble)
     contestants[FULL] = lambda part: coded.score_full(part, threads=workers)
@@ -203,20 +204,10 @@ def open_source(path: Path, ensemble: Ensemble) -> tuple[str, Any]:
             f"{path} is a model of {library}; the classifier was made from one of "
             f"{ensemble.source.library}"
         )
-    try:
-        if library == "xgboost":
-            import xgboost
-
-            return "XGBoost", xgboost.Booster(model_file=str(path))
-        if library == "lightgbm":
-            import lightgbm
-
-            return "LightGBM", lightgbm.Booster(model_file=str(path))
-    except ImportError:
-        raise MissingDependencyError(
-            f"comparing with {library} needs it; install it with: pip install 'qwyc[{library}]'"
-        ) from None
-    raise ModelError(f"{path}: models of {library} cannot be compared with from a file")
+    if library not in SOURCES:
+        raise ModelError(f"{path}: models of {library} cannot be compared with from a file")
+    model, _ = importers.load_live(path)
+    return SOURCES[library], getattr(model, "get_booster", lambda: model)()
 
 
 def source_call(library: str, model: Any, threads: int) -> Callable[[Any], object]:
@@ -269,21 +260,3 @@ def _taking_codes(classifier: Classifier, ensemble: Ensemble) -> Classifier:
         missing=float("nan"),
     )
     return replace(classifier, ensemble=replace(ensemble, inputs=inputs, transform=None))
-
-
-def _check_source(
-    path: Path,
-    model: Any,
-    X: Any,
-    ensemble: Ensemble,
-    full: npt.NDArray[np.float64],
-) -> None:
-    answer = importers.live_answer(model, X, ensemble)
-    assert answer is not None  # the model is live
-    ours = ensemble.classes[(full >= ensemble.threshold).astype(np.intp)]
-    differ = int((np.asarray(answer.labels) != ours).sum())
-    if differ:
-        raise ModelError(
-            f"{path} decides {differ:,} of {len(full):,} rows unlike the full ensemble: it is not the "
-            "model that the classifier was made from"
-        )

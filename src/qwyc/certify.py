@@ -7,7 +7,8 @@ family, as long as new rows are drawn like the certifying ones."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.binomial import rows_needed, tail, upper_bound
+from qwyc.categories import is_null
 from qwyc.errors import InfeasibleError, OptionError
 from qwyc.options import check_alpha, is_number
-from qwyc.policy import Decisions, Policy
+from qwyc.policy import Policy
+from qwyc.scores import ScoreMatrix
 from qwyc.stopping import Path
+from qwyc.tally import count_flips
 
 ENOUGH_TO_FIT = 20_000  # more rows hardly help the fit; they are worth more for certifying
 FEWEST_TO_FIT = 200
@@ -190,7 +194,7 @@ def group_numbers(groups: Any, n_rows: int) -> npt.NDArray[np.intp]:
     if len(labels) != n_rows:
         raise OptionError(f"groups must be {n_rows} values, one per row; got {len(labels)}")
     for i, label in enumerate(labels):
-        if label is None or label != label or type(label).__name__ in ("NAType", "NaTType"):
+        if is_null(label):
             raise OptionError(f"groups must be known for every row; row {i} has none: {label!r}")
     return np.array(numbers, dtype=np.intp)
 
@@ -205,6 +209,15 @@ def boldest_that_passes(evidence: Evidence, alpha: Alpha, confidence: float) -> 
             "more rows (qwyc.recertify takes them without fitting again), or ask for a larger alpha."
         )
     return passed.index(False) - 1 if False in passed else len(passed) - 1
+
+
+def certified_at(
+    evidence: Evidence, alphas: Iterable[float], confidence: float
+) -> Iterator[tuple[float, int]]:
+    """Each alpha that the evidence can certify, and the member that is then taken."""
+    for alpha in alphas:
+        with suppress(InfeasibleError):
+            yield alpha, boldest_that_passes(evidence, alpha, confidence)
 
 
 def certificate_for(
@@ -234,23 +247,18 @@ def observed_certificate(
     how: str,
     alpha: float | dict[str, float],
     policy: Policy,
-    decisions: Decisions | None,
-    positive: npt.NDArray[np.bool_] | None,
+    scores: ScoreMatrix | None,
     *,
     seed: int = 0,
-    sample: str = "",
 ) -> Certificate:
-    """What decisions on a sample show, without a promise ("in-sample") or beside a proof ("proven")."""
-    rows, flips, mean_models, mean_cost = (
-        0,
-        (0, 0),
-        float(policy.n_models),
-        float(policy.costs.sum()),
-    )
-    if decisions is not None and positive is not None and len(decisions):
-        label = decisions.label.astype(bool)
-        rows = len(decisions)
-        flips = (int(np.count_nonzero(~label & positive)), int(np.count_nonzero(label & ~positive)))
+    """What a policy does on a sample, without a promise ("in-sample") or beside a proof ("proven"),
+    which may do without a sample."""
+    rows, flips, sample = 0, (0, 0), ""
+    mean_models, mean_cost = float(policy.n_models), float(policy.costs.sum())
+    if scores is not None:
+        decisions = policy.apply(scores)
+        rows, sample = len(decisions), scores.digest
+        flips = count_flips(decisions.label.astype(bool), scores.full >= policy.threshold)
         mean_models = float(decisions.steps.mean())
         mean_cost = policy.mean_cost(decisions.steps)
     return Certificate(

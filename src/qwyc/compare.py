@@ -1,6 +1,4 @@
-"""Early decisions against the full ensemble's, row by row and counted.
-
-Counts are plain sums over rows, so those of parts of a data set add up to those of the whole."""
+"""Early decisions against the full ensemble's on the same rows."""
 
 from __future__ import annotations
 
@@ -16,10 +14,9 @@ from qwyc.errors import InputError, OptionError
 from qwyc.progress import ProgressOption, progress_reporter
 from qwyc.rows import row_count, take
 from qwyc.stopping import Path
+from qwyc.tally import PathTally, Tally, count_flips
 
 BLOCK = 1 << 16  # rows between two reports of progress
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,52 +30,8 @@ class Comparison:
     @property
     def tally(self) -> Tally:
         """The same, counted."""
-        return Tally(
-            rows=len(self.steps),
-            negative=int(np.count_nonzero(~self.decided & self.full)),
-            positive=int(np.count_nonzero(self.decided & ~self.full)),
-            steps=int(self.steps.sum(dtype=np.int64)),
-        )
-
-
-@dataclass(frozen=True)
-class Tally:
-    """How a classifier did on some rows, in counts."""
-
-    rows: int
-    negative: int  # full-positive rows called negative
-    positive: int  # full-negative rows called positive
-    steps: int  # base models evaluated in all
-
-    def numbers(self) -> Floats:
-        """As numbers that can be added up, exact up to 2**53."""
-        return np.array([self.rows, self.negative, self.positive, self.steps], dtype=np.float64)
-
-    @classmethod
-    def of(cls, numbers: Floats) -> Tally:
-        """From such numbers."""
-        return cls(*(int(value) for value in numbers))
-
-
-@dataclass(frozen=True, eq=False)
-class PathTally:
-    """How all K members of a path did on some rows, in sums."""
-
-    rows: int
-    flips: npt.NDArray[np.int64]  # (K, 2) full-positive called negative, and the reverse
-    steps: Floats  # (K,) base models evaluated in all
-    cost: Floats  # (K,) what they cost in all
-
-    def numbers(self) -> Floats:
-        """As numbers that can be added up, (1 + 4 K,)."""
-        return np.concatenate([[self.rows], self.flips.ravel(), self.steps, self.cost])
-
-    @classmethod
-    def of(cls, numbers: Floats) -> PathTally:
-        """From such numbers."""
-        K = len(numbers) // 4
-        flips = numbers[1 : 1 + 2 * K].astype(np.int64).reshape(K, 2)
-        return cls(int(numbers[0]), flips, numbers[1 + 2 * K : 1 + 3 * K], numbers[1 + 3 * K :])
+        negative, positive = count_flips(self.decided, self.full)
+        return Tally(len(self.steps), negative, positive, int(self.steps.sum(dtype=np.int64)))
 
 
 def compare(
@@ -104,9 +57,7 @@ def tally_path(
     numbers = np.zeros(1 + 4 * len(path))
     for _, block in _blocks(X, row_count(X), progress):
         scores = classifier.ensemble.scores(block, threads=threads)
-        n = len(scores.full)
-        seen = path.flips(scores, threads=threads)
-        numbers += PathTally(n, seen.counts, seen.mean_models * n, seen.mean_cost * n).numbers()
+        numbers += path.tally(scores, threads=threads).numbers()
     return PathTally.of(numbers)
 
 

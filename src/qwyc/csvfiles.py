@@ -8,9 +8,9 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from qwyc.batch import Columns, Match, Read
 from qwyc.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,9 +21,6 @@ BLOCK = 1 << 23  # bytes in a batch
 DELIMITERS = (",", ";", "\t", "|")
 COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}  # by how they start
 MISSING = ("None", "<NA>")  # besides those that Arrow knows, as pandas has it
-
-Match = Callable[[Sequence[str]], tuple[list[str], list[str]]]  # to the model's, and those to keep
-Read = Iterator[tuple[Any, list[str], list[str], int, int]]  # batch, features, kept, done, total
 
 
 class _Replayed(io.RawIOBase):
@@ -65,7 +62,7 @@ def read_csv(file: BinaryIO, name: str, inputs: Inputs, match: Match) -> Read:
     shape = {"delimiter": _delimiter(head), "newlines_in_values": True}
     converting = {"strings_can_be_null": True, "null_values": _missing(inputs)}
     schema = _schema(head, cut, shape, converting)
-    names, kept = match(schema.names)
+    columns = match(schema.names)
     replayed, total, empty = _Replayed(head, stream), _size(file), True
     try:
         reader = csv.open_csv(
@@ -73,13 +70,13 @@ def read_csv(file: BinaryIO, name: str, inputs: Inputs, match: Match) -> Read:
             read_options=csv.ReadOptions(block_size=BLOCK),
             parse_options=csv.ParseOptions(**shape),
             convert_options=csv.ConvertOptions(
-                include_columns=list(dict.fromkeys([*names, *kept])),
-                column_types=_types(schema, names, kept, inputs),
+                include_columns=columns.names,
+                column_types=_types(schema, columns, inputs),
                 **converting,
             ),
         )
-        for batch in reader:
-            yield batch, names, kept, min(raw.done, total), total
+        for rows in reader:
+            yield columns.of(rows), min(raw.done, total), total
             empty = False
     except pyarrow.ArrowInvalid as error:
         found = re.search(r"CSV column #(\d+): .*invalid value '(.*)'", str(error))
@@ -90,7 +87,7 @@ def read_csv(file: BinaryIO, name: str, inputs: Inputs, match: Match) -> Read:
             f"{name}: column {column!r} must hold numbers, as the model does; it has {value!r}"
         ) from None
     if empty:
-        yield pyarrow.RecordBatch.from_pylist([], schema=reader.schema), names, kept, total, total
+        yield columns.of(pyarrow.RecordBatch.from_pylist([], schema=reader.schema)), total, total
 
 
 def _check_text(head: bytes, name: str) -> None:
@@ -139,12 +136,12 @@ def _is_utf8(text: bytes) -> bool:
     return True
 
 
-def _types(schema: Any, names: list[str], kept: list[str], inputs: Inputs) -> dict[str, Any]:
+def _types(schema: Any, columns: Columns, inputs: Inputs) -> dict[str, Any]:
     """What each column is read as. A column that holds something else is an error later on."""
     import pyarrow
 
-    types: dict[str, Any] = {name: pyarrow.string() for name in kept}
-    for j, name in enumerate(names):
+    types: dict[str, Any] = {name: pyarrow.string() for name in columns.kept}
+    for j, name in enumerate(columns.features):
         found = schema.field(name).type
         known = inputs.categories.get(j)
         if known is not None and (inputs.hashed or any(isinstance(v, str) for v in known)):

@@ -8,11 +8,11 @@ import sys
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from qwyc.csvfiles import Match, Read, read_csv
+from qwyc.batch import Batch, Columns, Match, Read
+from qwyc.csvfiles import read_csv
 from qwyc.errors import InputError, MissingDependencyError
 from qwyc.tables import match_columns
 
@@ -37,14 +37,6 @@ Report = Callable[[str, int, int], None]  # what, done, total; total 0: not know
 
 def _silent(what: str, done: int, total: int) -> None:
     pass
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Some rows: what the model takes, and what the user wants to keep beside the answer."""
-
-    features: Any  # a pyarrow.RecordBatch, columns in the model's order
-    kept: Any  # a pyarrow.RecordBatch
 
 
 def kind_of(path: Path, kind: str | None = None) -> str:
@@ -74,24 +66,21 @@ def read_batches(
 ) -> Generator[Batch]:
     """The rows of a file, or of standard input where the path is "-", batch by batch; at least one
     batch, which may be empty. Columns are matched with the model's before the first."""
-    pyarrow = need_pyarrow()
+    need_pyarrow()
     kind = kind_of(path, kind)
     with _opened(path) as file, _readable(path, kind):
         _check_magic(file, path, kind)
 
-        def match(labels: Sequence[str]) -> tuple[list[str], list[str]]:
+        def match(labels: Sequence[str]) -> Columns:
             return _wanted(labels, path, inputs, list(keep))
 
         if kind == "csv":
             reading = read_csv(file, shown(path), inputs, match)
         else:
             reading = (_parquet if kind == "parquet" else _arrow)(file, path, match)
-        for batch, names, kept, done, total in _ahead(reading):
+        for batch, done, total in _ahead(reading):
             report(f"Reading {shown(path)}", done, total)
-            yield Batch(
-                pyarrow.RecordBatch.from_arrays([batch.column(n) for n in names], names=names),
-                pyarrow.RecordBatch.from_arrays([batch.column(n) for n in kept], names=kept),
-            )
+            yield batch
 
 
 def _ahead(batches: Read) -> Read:
@@ -220,10 +209,7 @@ def in_file(path: Path, error: InputError) -> InputError:
 # ---- which columns ---------------------------------------------------------------------------
 
 
-def _wanted(
-    labels: Sequence[str], path: Path, inputs: Inputs, keep: list[str]
-) -> tuple[list[str], list[str]]:
-    """Names of the model's columns in its order, and of those to keep."""
+def _wanted(labels: Sequence[str], path: Path, inputs: Inputs, keep: list[str]) -> Columns:
     absent = [name for name in keep if name not in labels]
     if absent:
         raise InputError(
@@ -237,7 +223,7 @@ def _wanted(
         positions = match_columns(offered, inputs)
     except InputError as error:
         raise in_file(path, error) from None
-    return [offered[i] for i in positions], kept
+    return Columns([offered[i] for i in positions], kept)
 
 
 # ---- Parquet and Arrow -----------------------------------------------------------------------
@@ -252,14 +238,13 @@ def _parquet(file: BinaryIO, path: Path, match: Match) -> Read:
             "give a file, or pipe CSV or Arrow"
         )
     content = parquet.ParquetFile(file)
-    names, kept = match(content.schema_arrow.names)
+    columns = match(content.schema_arrow.names)
     total, done = content.metadata.num_rows, 0
-    columns = list(dict.fromkeys([*names, *kept]))
-    for batch in content.iter_batches(BATCH, columns=columns):
-        done += batch.num_rows
-        yield batch, names, kept, done, total
+    for rows in content.iter_batches(BATCH, columns=columns.names):
+        done += rows.num_rows
+        yield columns.of(rows), done, total
     if not done:
-        yield RecordBatch.from_pylist([], schema=content.schema_arrow), names, kept, 0, 0
+        yield columns.of(RecordBatch.from_pylist([], schema=content.schema_arrow)), 0, 0
 
 
 def _arrow(file: BinaryIO, path: Path, match: Match) -> Read:
@@ -279,9 +264,9 @@ def _arrow(file: BinaryIO, path: Path, match: Match) -> Read:
             file.read(8)  # what follows is a stream, and then what only files have
         content = ipc.open_stream(file)
         total, batches = 0, iter(content)
-    names, kept = match(content.schema.names)
+    columns = match(content.schema.names)
     done = 0
-    for done, batch in enumerate(batches, 1):
-        yield batch, names, kept, done, total
+    for done, rows in enumerate(batches, 1):
+        yield columns.of(rows), done, total
     if not done:
-        yield RecordBatch.from_pylist([], schema=content.schema), names, kept, 0, 0
+        yield columns.of(RecordBatch.from_pylist([], schema=content.schema)), 0, 0

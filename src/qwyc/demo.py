@@ -24,11 +24,12 @@ from qwyc.options import check_alpha
 from qwyc.outputs import check_target, output
 from qwyc.policy import Decisions
 from qwyc.progress import ProgressOption, Report, progress_reporter
+from qwyc.timing import Contestant, interleave
 
 LEARNING_RATE = 0.05
 TREES = 500
 TRAINING_ROWS = 16_000  # of 32,561
-REPEATS = 15
+SECONDS = 0.5  # of timing, for each of three ways
 
 
 def run(
@@ -83,14 +84,18 @@ def run(
     ]
     booster = model.get_booster()
     booster.set_param({"nthread": 1})
-    with progress_reporter(progress, "Timing", REPEATS) as report:
-        xgboost_time, full_time, quit_time = interleaved_medians(
-            lambda: booster.inplace_predict(X_test),
-            lambda: fast.score_full(X_test, threads=1),
-            lambda: fast.decide(X_test, threads=1),
-            report=report,
+    ways: tuple[Callable[[Any], object], ...] = (
+        booster.inplace_predict,
+        lambda rows: fast.score_full(rows, threads=1),
+        lambda rows: fast.decide(rows, threads=1),
+    )
+    with progress_reporter(progress, "Timing", 100) as report:
+        timings = interleave(
+            {i: Contestant(way, [X_test], len(X_test)) for i, way in enumerate(ways)},
+            seconds=SECONDS,
+            report=lambda share: report(round(100 * share)),
         )
-    microseconds = [t / len(X_test) * 1e6 for t in (xgboost_time, full_time, quit_time)]
+    microseconds = [timings[i].microseconds for i in range(len(ways))]
     console.print(comparison_table(fast, decisions, full, completed, test.label, microseconds))
     differ = np.mean(decisions.label != full)
     console.print(
@@ -124,20 +129,6 @@ def _each_tree(xgboost: Any, report: Report) -> Any:
             return False
 
     return EachTree()
-
-
-def interleaved_medians(
-    *contestants: Callable[[], Any], report: Report = lambda done: None
-) -> list[float]:
-    """Median seconds of each, run in turn so that a noisy machine is noisy for all of them."""
-    times: list[list[float]] = [[] for _ in contestants]
-    for repeat in range(REPEATS):
-        for contestant, spent in zip(contestants, times, strict=True):
-            started = time.perf_counter()
-            contestant()
-            spent.append(time.perf_counter() - started)
-        report(repeat + 1)
-    return [float(np.median(spent)) for spent in times]
 
 
 def comparison_table(

@@ -22,7 +22,7 @@ from qwyc import _native, tables
 from qwyc.border import smallest_positive
 from qwyc.errors import InputError, ModelError, OptionError
 from qwyc.options import check_choice
-from qwyc.policy import Decisions, Policy
+from qwyc.policy import Policy
 from qwyc.progress import Report
 from qwyc.scores import ScoreMatrix
 from qwyc.threads import thread_count
@@ -192,6 +192,11 @@ class Ensemble:
         except ValueError as error:
             raise ModelError(f"the model's trees are not sound: {error}") from None
 
+    def checked(self) -> Ensemble:
+        """The ensemble; raises ModelError where its arrays are not sound."""
+        _ = self.native
+        return self
+
     def matrix(self, X: Any) -> npt.NDArray[Any]:
         """Rows as the trees take them: (N, n_features), C order, float32 or float64; the engine reads
         either as `inputs.dtype`."""
@@ -232,11 +237,6 @@ class Ensemble:
         return _native.Quitter(
             self.native, policy.order, policy.lower, policy.upper, policy.threshold
         )
-
-    def decide(self, X: Any, policy: Policy, *, threads: int | None = None) -> Decisions:
-        """Evaluate rows in the policy's order, only as far as each needs."""
-        positive, steps, score = self.quitter(policy).decide(self.matrix(X), thread_count(threads))
-        return Decisions(self.classes[positive], steps, score, steps == self.n_models)
 
     def score_at(self, probability: float) -> float:
         """The smallest score at which the source gives the positive class this probability or more."""

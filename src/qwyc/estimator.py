@@ -138,10 +138,9 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             model = _seeded(clone(self.estimator), int(seed)).fit(
                 take(X, fit_rows), y[fit_rows], **_of_rows(params, fit_rows, row_count(X))
             )
-        final, sample = _unwrapped(model, take(X, rows))
         self.classifier_: Classifier = optimize(
-            final,
-            sample,
+            model,
+            take(X, rows),
             alpha=self.alpha,
             confidence=self.confidence,
             quit=self.quit,
@@ -230,14 +229,13 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     def predict_proba(self, X: Any) -> npt.NDArray[Any]:
         """The estimator's own probabilities, (N, 2). No row quits: it costs what the estimator's
         predict_proba costs. For a label, call `predict`; for a ranking, `decision_function` is faster."""
-        check_is_fitted(self)
-        proba: npt.NDArray[Any] = self.estimator_.predict_proba(self._rows(X, reset=False))
+        rows = self._seen(X)
+        proba: npt.NDArray[Any] = self.estimator_.predict_proba(rows)
         return proba
 
     def _seen(self, X: Any) -> Any:
-        """Rows as the ensemble itself takes them."""
         check_is_fitted(self)
-        return _unwrapped(self.estimator_, self._rows(X, reset=False))[1]
+        return self._rows(X, reset=False)
 
     @property
     def certificate_(self) -> Certificate:
@@ -321,22 +319,6 @@ def _seeded(estimator: Any, seed: int) -> Any:
     params = estimator.get_params(deep=True)
     unset = [name for name in params if name.split("__")[-1] == "random_state"]
     return estimator.set_params(**{name: seed for name in unset if params[name] is None})
-
-
-def _unwrapped(model: Any, X: Any) -> tuple[Any, Any]:
-    """The ensemble inside frozen estimators, searches and pipelines; and rows as they reach it."""
-    while True:
-        name = type(model).__name__
-        if name == "FrozenEstimator":
-            model = model.estimator
-        elif hasattr(model, "best_estimator_"):
-            model = model.best_estimator_
-        elif hasattr(model, "steps") and hasattr(model, "named_steps"):  # a pipeline
-            if len(model.steps) > 1:
-                X = model[:-1].transform(X)
-            model = model.steps[-1][1]
-        else:
-            return model, X
 
 
 def _holdout(holdout: Any, n: int) -> int:

@@ -7,7 +7,6 @@ sigma. A row whose bin no sample row fell into is evaluated in full."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy.typing as npt
 
 from qwyc import _native
 from qwyc.errors import OptionError
-from qwyc.options import allowed_disagreements, check_number
+from qwyc.options import check_number, is_number
 from qwyc.policy import Decisions, mean_cost
 from qwyc.scores import ScoreMatrix
 from qwyc.threads import thread_count
@@ -104,10 +103,10 @@ def fit_fan(
     threshold: float,
     costs: npt.NDArray[np.float64],
     quit: str,
-    gamma: float,
     bin_width: float | None,
 ) -> FanPolicy:
-    """Means and deviations by step and bin over all rows of the sample. They do not depend on gamma.
+    """Means and deviations by step and bin over all rows of the sample, with an infinite gamma: they do
+    not depend on it, and rows quit from `at_gamma` or `at_alpha` on.
 
     The default bin width is 1% of the full score's deviation: the paper found 0.01 best for scores
     of order 1."""
@@ -138,23 +137,24 @@ def fit_fan(
         mean=np.concatenate([*means, np.empty(0)]),
         deviation=np.concatenate([*deviations, np.empty(0)]),
         bin_width=bin_width,
-        gamma=gamma,
+        gamma=float("inf"),
         quit=quit,
         threshold=threshold,
         costs=costs,
     )
 
 
-def at_gammas(policy: FanPolicy, gammas: Iterable[float]) -> list[FanPolicy]:
-    """The same means and deviations at other gammas."""
-    return [replace(policy, gamma=_check_gamma(gamma)) for gamma in gammas]
+def at_gamma(policy: FanPolicy, gamma: Any) -> FanPolicy:
+    """The same means and deviations at another gamma."""
+    if is_number(gamma) and gamma >= 0:
+        return replace(policy, gamma=float(gamma))
+    raise OptionError(f"gamma must be a number of at least 0; got {gamma!r}")
 
 
 def at_alpha(
-    policy: FanPolicy, matrix: ScoreMatrix, alpha: float, threads: int | None
+    policy: FanPolicy, matrix: ScoreMatrix, allowed: int, *, threads: int | None = None
 ) -> FanPolicy:
-    """The smallest gamma, to 1%, that keeps disagreement with the full ensemble within alpha here."""
-    allowed = allowed_disagreements(alpha, len(matrix.full))
+    """The smallest gamma, to 1%, with no more than `allowed` disagreements on these rows."""
     positive = matrix.full >= policy.threshold
 
     def holds(gamma: float) -> bool:
@@ -173,9 +173,3 @@ def at_alpha(
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return replace(policy, gamma=high)
-
-
-def _check_gamma(gamma: Any) -> float:
-    if isinstance(gamma, (int, float, np.number)) and not isinstance(gamma, bool) and gamma >= 0:
-        return float(gamma)
-    raise OptionError(f"gamma must be a number of at least 0; got {gamma!r}")

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qwyc import _native, stopping
+from qwyc import _native, fan, stopping
 from qwyc.errors import InputError, OptionError
-from qwyc.fan import FanPolicy, at_alpha, at_gammas, fit_fan
+from qwyc.fan import FanPolicy
 from qwyc.options import (
     allowed_disagreements,
     check_alpha,
@@ -78,7 +78,7 @@ def fit_policy(
     check_choice("rule", rule, RULES)
     check_choice("budget", budget, BUDGETS)
     seed = check_count("seed", seed, least=0)
-    problem = _Problem.of(scores, threshold, costs, quit, threads)
+    problem = Problem.of(scores, threshold, costs, quit, threads)
     joint = isinstance(order, str) and order == "joint"
     if alpha is not None:
         check_alpha(alpha)
@@ -87,17 +87,20 @@ def fit_policy(
     if rule != "fan" and (gamma is not None or bin_width is not None):
         raise OptionError('gamma and bin_width belong to rule="fan"')
 
-    fixed = None if joint else problem.order(order, labels, seed)
+    allowed = allowed_disagreements(alpha or 0.0, len(problem.matrix.full))
+    fixed = None if joint else problem.order(order, labels, seed, ORDERS)
     if rule == "threshold" or fixed is None:
-        policy = problem.fit_thresholds(fixed, alpha or 0.0, budget == "split", progress)
+        policy = problem.thresholds(fixed, allowed, budget == "split", progress)
         if rule == "threshold":
             return policy
         fixed = policy.order  # Algorithm 1's order, with the thresholds of another rule
-    if rule == "fan":
-        return problem.fit_fan(fixed, alpha, gamma, bin_width)
-    path = problem.fit_path(fixed, progress)
-    allowed = allowed_disagreements(alpha or 0.0, len(problem.matrix.full))
-    return stopping.at_alpha(path, problem.matrix, allowed, threads=threads)
+    if rule == "stopping":
+        path = problem.path(fixed, progress)
+        return stopping.at_alpha(path, problem.matrix, allowed, threads=threads)
+    fitted = problem.fan(fixed, bin_width)
+    if gamma is not None:
+        return fan.at_gamma(fitted, gamma)
+    return fan.at_alpha(fitted, problem.matrix, allowed, threads=threads)
 
 
 def fit_fan_path(
@@ -116,10 +119,9 @@ def fit_fan_path(
     """Fan's rule at every gamma, cautious where gamma is large; options as for `fit_policy`.
 
     The order may be any but "joint", which needs an alpha."""
-    problem = _Problem.of(scores, threshold, costs, quit, threads)
-    check_fixed(order)
-    fitted = problem.fit_fan(problem.order(order, labels, seed), None, 1.0, bin_width)
-    return at_gammas(fitted, gammas)
+    problem = Problem.of(scores, threshold, costs, quit, threads)
+    fitted = problem.fan(problem.order(order, labels, seed, FIXED), bin_width)
+    return [fan.at_gamma(fitted, gamma) for gamma in gammas]
 
 
 def fit_path(
@@ -137,31 +139,23 @@ def fit_path(
     """Policies by optimal stopping from "never quit" to "quit at once"; options as for `fit_policy`.
 
     The order may be any but "joint", which needs an alpha."""
-    problem = _Problem.of(scores, threshold, costs, quit, threads)
-    check_fixed(order)
-    return problem.fit_path(problem.order(order, labels, seed), progress)
-
-
-def check_fixed(order: Order) -> None:
-    """Raise for a name that is not of an order fixed beforehand."""
-    if isinstance(order, str):
-        check_choice("order", order, FIXED)
+    problem = Problem.of(scores, threshold, costs, quit, threads)
+    return problem.path(problem.order(order, labels, seed, FIXED), progress)
 
 
 @dataclass(frozen=True, eq=False)
-class _Problem:
-    """What every way of fitting needs, checked."""
+class Problem:
+    """What every way of fitting needs."""
 
-    matrix: ScoreMatrix
+    matrix: ScoreMatrix  # of finite scores, one row at least
     threshold: float
-    costs: npt.NDArray[np.float64]
+    costs: npt.NDArray[np.float64]  # (T,)
     quit: str
     threads: int | None
 
     @classmethod
-    def of(
-        cls, scores: Any, threshold: Any, costs: Any, quit: str, threads: int | None
-    ) -> _Problem:
+    def of(cls, scores: Any, threshold: Any, costs: Any, quit: str, threads: int | None) -> Problem:
+        """From what a user passes, checked."""
         check_choice("quit", quit, QUITS)
         matrix = ScoreMatrix.of(scores)
         N, T = matrix.values.shape
@@ -173,9 +167,12 @@ class _Problem:
         beta = check_number("threshold", matrix.threshold if threshold is None else threshold)
         return cls(matrix, beta, check_costs(costs, T), quit, threads)
 
-    def order(self, order: Order, labels: Any, seed: int) -> npt.NDArray[np.int32]:
+    def order(
+        self, order: Order, labels: Any, seed: int, names: Sequence[str]
+    ) -> npt.NDArray[np.int32]:
+        """The order of one of the `names`, or the permutation that it is."""
         if isinstance(order, str):
-            check_choice("order", order, ORDERS)
+            check_choice("order", order, names)
         return fixed_order(
             order,
             self.matrix,
@@ -186,14 +183,15 @@ class _Problem:
             threads=self.threads,
         )
 
-    def fit_thresholds(
+    def thresholds(
         self,
         order: npt.NDArray[np.int32] | None,
-        alpha: float,
+        allowed: int,
         split_budget: bool,
         progress: ProgressOption,
     ) -> Policy:
-        """Algorithm 2 along an order, or Algorithm 1 where there is none."""
+        """Algorithm 2 along an order, or Algorithm 1 where there is none; at most `allowed` rows are
+        decided differently."""
         matrix, T = self.matrix, self.matrix.values.shape[1]
         with progress_reporter(progress, "Fitting order and thresholds", T) as report:
             found, lower, upper = _native.fit_thresholds(
@@ -202,7 +200,7 @@ class _Problem:
                 (matrix.full >= self.threshold).view(np.uint8),
                 self.costs,
                 np.empty(0, dtype=np.int32) if order is None else order,
-                allowed_disagreements(alpha, len(matrix.full)),
+                allowed,
                 self.quit in ("both", "negative"),
                 self.quit in ("both", "positive"),
                 split_budget,
@@ -211,29 +209,24 @@ class _Problem:
             )
         return Policy(found, lower, upper, self.threshold, self.costs)
 
-    def fit_fan(
-        self,
-        order: npt.NDArray[np.int32],
-        alpha: float | None,
-        gamma: float | None,
-        bin_width: float | None,
-    ) -> FanPolicy:
-        """Fan's rule at gamma, or at the smallest gamma that keeps alpha."""
-        fitted = fit_fan(
+    def fan(self, order: npt.NDArray[np.int32], bin_width: float | None) -> FanPolicy:
+        """Fan's means and deviations along an order."""
+        return fan.fit_fan(
             self.matrix,
             order,
             threshold=self.threshold,
             costs=self.costs,
             quit=self.quit,
-            gamma=1.0,
             bin_width=bin_width,
         )
-        if gamma is not None:
-            return at_gammas(fitted, [gamma])[0]
-        return at_alpha(fitted, self.matrix, alpha or 0.0, self.threads)
 
-    def fit_path(self, order: npt.NDArray[np.int32], progress: ProgressOption) -> stopping.Path:
-        """Optimal stopping along an order."""
+    def path(
+        self,
+        order: npt.NDArray[np.int32],
+        progress: ProgressOption,
+        weights: tuple[float, float] = (1.0, 1.0),
+    ) -> stopping.Path:
+        """Optimal stopping along an order; `weights` of the two kinds of flips."""
         with progress_reporter(progress, "Fitting thresholds", stopping.MOST_MEMBERS) as report:
             path = stopping.fit_path(
                 self.matrix,
@@ -241,6 +234,7 @@ class _Problem:
                 threshold=self.threshold,
                 costs=self.costs,
                 quit=self.quit,
+                weights=weights,
                 threads=self.threads,
                 report=report,
             )

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from qwyc import _native
-from qwyc.certify import boldest_that_passes
+from qwyc.certify import boldest_that_passes, certified_at
 from qwyc.classifier import Classifier
 from qwyc.ensemble import Ensemble
-from qwyc.errors import InfeasibleError
 
 ALPHAS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02)
 # Other trees are compared for many rows at once (native/plan.hpp).
@@ -75,15 +74,11 @@ def other_alphas(fast: Classifier) -> list[dict[str, float]]:
     """Base models per row at other alphas, on the rows held out; each is valid by itself."""
     if fast.evidence is None or fast.certificate.confidence is None:
         return []
-    found = []
-    for alpha in ALPHAS:
-        try:
-            k = boldest_that_passes(fast.evidence, alpha, fast.certificate.confidence)
-        except InfeasibleError:
-            continue
-        models, cost = fast.evidence.mean_models[k], fast.evidence.mean_cost[k]
-        found.append({"alpha": alpha, "mean_models": float(models), "mean_cost": float(cost)})
-    return found
+    models, cost = fast.evidence.mean_models, fast.evidence.mean_cost
+    return [
+        {"alpha": alpha, "mean_models": float(models[k]), "mean_cost": float(cost[k])}
+        for alpha, k in certified_at(fast.evidence, ALPHAS, fast.certificate.confidence)
+    ]
 
 
 def describe(fast: Classifier) -> str:

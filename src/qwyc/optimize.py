@@ -13,7 +13,6 @@ from qwyc import distributed, importers
 from qwyc.capacity import check_capacity
 from qwyc.cascade import BaseModels
 from qwyc.certify import (
-    Certificate,
     Evidence,
     boldest_that_passes,
     certificate_for,
@@ -26,18 +25,22 @@ from qwyc.certify import (
 from qwyc.classifier import Classifier
 from qwyc.ensemble import Ensemble
 from qwyc.errors import InputError, OptionError
-from qwyc.fit import QUITS, fit_policy
-from qwyc.options import Probability, check_choice, check_costs, check_count, check_number
-from qwyc.orders import correlation
+from qwyc.fit import QUITS, Problem
+from qwyc.options import (
+    Probability,
+    allowed_disagreements,
+    check_choice,
+    check_costs,
+    check_count,
+    check_number,
+)
+from qwyc.orders import FIXED
 from qwyc.parity import prove_parity
-from qwyc.policy import Policy
 from qwyc.progress import ProgressOption, progress_reporter
 from qwyc.provable import provable_policy
 from qwyc.rows import row_count, take
 from qwyc.scores import ScoreMatrix
 from qwyc.speed import measure
-from qwyc.stopping import MOST_MEMBERS, fit_path
-from qwyc.threads import thread_count
 
 METHODS = ("auto", "joint", "natural")
 
@@ -117,39 +120,15 @@ def optimize(
     scores = _score(model, X, ensemble, threads, progress)
     with progress_reporter(progress, "Measuring costs", 0):
         weights = check_costs(_costs(costs, X, ensemble, threads), ensemble.n_models)
-    if method != "auto":
-        if isinstance(budget, dict):
-            raise OptionError("alpha by kind of disagreement goes with method='auto'")
-        assert scores is not None
-        policy = fit_policy(
-            scores,
-            alpha=budget,
-            order=method,
-            quit=quit,
-            threshold=beta,
-            costs=weights,
-            threads=threads,
-            progress=progress,
-        )
-        assert isinstance(policy, Policy)  # rule="threshold" gives no other
-        certificate = _observed("in-sample", budget, policy, scores, seed)
-        return _the_faster_way(
-            Classifier(ensemble, policy, certificate), X, scores, costs, progress
-        )
-    if budget == 0:
-        if isinstance(ensemble, BaseModels):
-            raise OptionError(
-                "alpha=0 rests on the leaves' ranges, and callables have none: ask for a small alpha"
-            )
-        policy = provable_policy(ensemble, threshold=beta, costs=weights, quit=quit)
-        certificate = _observed("proven", budget, policy, scores, seed)
-        return _the_faster_way(
-            Classifier(ensemble, policy, certificate), X, scores, costs, progress
-        )
-    assert scores is not None
-    fast = _certified(
-        ensemble, scores, budget, confidence, beta, weights, quit, groups, seed, threads, progress
-    )
+    if method == "auto" and budget == 0:
+        fast = _proven(ensemble, scores, beta, weights, quit, seed)
+    else:
+        assert scores is not None  # only a proof does without rows
+        problem = Problem(scores, beta, weights, quit, threads)
+        if method == "auto":
+            fast = _certified(ensemble, problem, budget, confidence, groups, seed, progress)
+        else:
+            fast = _published(ensemble, problem, budget, method, seed, progress)
     return _the_faster_way(fast, X, scores, costs, progress)
 
 
@@ -159,7 +138,7 @@ def _the_faster_way(
     """The classifier as it is; or one that never quits early, where that is measured to be faster.
     Costs that the user gave are what counts, not time."""
     timed = costs is None or isinstance(costs, str)
-    if X is None or scores is None or not timed or not isinstance(fast.ensemble, Ensemble):
+    if scores is None or not timed or not isinstance(fast.ensemble, Ensemble):
         return fast
     with progress_reporter(progress, "Timing", 0):
         speed = measure(fast.ensemble, fast.policy, X)
@@ -171,53 +150,76 @@ def _the_faster_way(
         certificate = certificate_for(fast.path, fast.evidence, 0, seen.alpha, seen.confidence)
         return replace(fast, policy=fast.path[0], certificate=certificate, speed=speed)
     policy = fast.policy.without_quitting()
-    certificate = _observed(seen.how, seen.alpha, policy, scores, seen.seed)
+    certificate = observed_certificate(seen.how, seen.alpha, policy, scores, seed=seen.seed)
     return replace(fast, policy=policy, certificate=certificate, speed=speed)
+
+
+def _proven(
+    ensemble: Ensemble | BaseModels,
+    scores: ScoreMatrix | None,
+    beta: float,
+    costs: npt.NDArray[np.float64],
+    quit: str,
+    seed: int,
+) -> Classifier:
+    """Quits that no input can prove wrong."""
+    if isinstance(ensemble, BaseModels):
+        raise OptionError(
+            "alpha=0 rests on the leaves' ranges, and callables have none: ask for a small alpha"
+        )
+    policy = provable_policy(ensemble, threshold=beta, costs=costs, quit=quit)
+    return Classifier(
+        ensemble, policy, observed_certificate("proven", 0.0, policy, scores, seed=seed)
+    )
+
+
+def _published(
+    ensemble: Ensemble | BaseModels,
+    problem: Problem,
+    alpha: float | dict[str, float],
+    method: str,
+    seed: int,
+    progress: ProgressOption,
+) -> Classifier:
+    """Algorithm 1, or 2 along the model's own order: alpha holds on the sample."""
+    if isinstance(alpha, dict):
+        raise OptionError("alpha by kind of disagreement goes with method='auto'")
+    order = None if method == "joint" else problem.order(method, None, seed, FIXED)
+    allowed = allowed_disagreements(alpha, len(problem.matrix.full))
+    policy = problem.thresholds(order, allowed, False, progress)
+    certificate = observed_certificate("in-sample", alpha, policy, problem.matrix, seed=seed)
+    return Classifier(ensemble, policy, certificate)
 
 
 def _certified(
     ensemble: Ensemble | BaseModels,
-    scores: ScoreMatrix,
+    problem: Problem,
     alpha: float | dict[str, float],
     confidence: float,
-    beta: float,
-    costs: npt.NDArray[np.float64],
-    quit: str,
     groups: Any,
     seed: int,
-    threads: int | None,
     progress: ProgressOption,
 ) -> Classifier:
     """Fit a path on one part of the sample, take the boldest policy that the other part certifies."""
+    scores, threads = problem.matrix, problem.threads
     fit_rows, held_out = split_sample(len(scores.full), alpha, confidence, groups, seed)
-    fitting = scores.take(fit_rows)
+    fitting = replace(problem, matrix=scores.take(fit_rows))
     weights = (1.0, 1.0)
     if isinstance(alpha, dict):  # what is allowed less often costs more
         mean = 2 / (1 / alpha["negative"] + 1 / alpha["positive"])
         weights = (mean / alpha["negative"], mean / alpha["positive"])
     with progress_reporter(progress, "Finding the order", 0):
-        order = correlation(fitting, beta, costs, thread_count(threads))
-    with progress_reporter(progress, "Fitting thresholds", MOST_MEMBERS) as report:
-        path = fit_path(
-            fitting,
-            order,
-            threshold=beta,
-            costs=costs,
-            quit=quit,
-            weights=weights,
-            threads=threads,
-            report=report,
-        )
-        report(MOST_MEMBERS)
+        order = fitting.order("correlation", None, seed, FIXED)
+    path = fitting.path(order, progress, weights)
     with progress_reporter(progress, "Certifying", len(path)) as report:
-        certified = path.flips(scores, rows=held_out, threads=threads, report=report)
+        certified = path.tally(scores, rows=held_out, threads=threads, report=report)
     evidence = Evidence(
-        rows=len(held_out),
-        flips=certified.counts,
+        rows=certified.rows,
+        flips=certified.flips,
         mean_models=certified.mean_models,
         mean_cost=certified.mean_cost,
         fit_rows=len(fit_rows),
-        fit_flips=path.flips(fitting, threads=threads).counts,
+        fit_flips=path.tally(fitting.matrix, threads=threads).flips,
         seed=seed,
         sample=scores.digest,
         groups=0 if groups is None else _count_groups(groups, held_out, len(scores.full)),
@@ -259,17 +261,6 @@ def _costs(costs: Any, X: Any, ensemble: Ensemble | BaseModels, threads: int | N
     if X is None:
         raise InputError(f"costs={costs!r} are measured on rows: pass X")
     return ensemble.costs(X, costs, threads=threads)
-
-
-def _observed(
-    how: str, alpha: float | dict[str, float], policy: Policy, scores: ScoreMatrix | None, seed: int
-) -> Certificate:
-    if scores is None:
-        return observed_certificate(how, alpha, policy, None, None, seed=seed)
-    positive = scores.full >= policy.threshold
-    return observed_certificate(
-        how, alpha, policy, policy.apply(scores), positive, seed=seed, sample=scores.digest
-    )
 
 
 def _threshold(threshold: Any, ensemble: Ensemble | BaseModels) -> float:

@@ -42,19 +42,27 @@ def _check_target(path: Path, regular: bool) -> None:
 
 @contextmanager
 def output(path: Path) -> Iterator[BinaryIO]:
-    """A stream to write to: standard output for "-", a device as it is; otherwise a file that gets
-    its name, replacing another in one step, when all has been written."""
+    """A stream to write to: standard output for "-", a device as it is, a file as `replacing` has it."""
     if str(path) == "-":
         with _writing("standard output"):
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()
         return
     check_target(path)
-    target = path.resolve()  # a link stays a link; what it points to is replaced
-    if target.exists() and not target.is_file():  # /dev/null, a named pipe
-        with _writing(str(path)), target.open("wb") as file:
+    if path.exists() and not path.is_file():  # /dev/null, a named pipe
+        with _writing(str(path)), path.open("wb") as file:
             yield file
         return
+    with replacing(path) as file:
+        yield file
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file that gets its name, replacing another in one step, when all has been written."""
+    target = path.resolve()  # a link stays a link; what it points to is replaced
+    if target.exists() and not target.is_file():
+        raise ArtifactError(f"cannot write {path}: it is a directory or a device, not a file")
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         with _writing(str(path)):

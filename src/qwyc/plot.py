@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qwyc.certify import boldest_that_passes
+from qwyc.certify import certified_at
 from qwyc.classifier import Classifier
-from qwyc.errors import InfeasibleError, InputError, MissingDependencyError, OptionError
+from qwyc.errors import InputError, MissingDependencyError, OptionError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,15 +30,10 @@ def tradeoff(fast: Classifier, *, ax: Axes | None = None) -> Axes:
             "this classifier has one policy only; optimise with method='auto' and alpha above 0 to "
             "see what others would cost"
         )
-    found = []
-    for alpha in ALPHAS:
-        try:
-            k = boldest_that_passes(evidence, float(alpha), seen.confidence)
-        except InfeasibleError:
-            continue
-        found.append((100 * alpha, evidence.mean_models[k]))
+    found = certified_at(evidence, ALPHAS.tolist(), seen.confidence)
     ax = _axes(ax)
-    share, models = np.array(found).reshape(-1, 2).T
+    points = [(100 * alpha, evidence.mean_models[k]) for alpha, k in found]
+    share, models = np.array(points).reshape(-1, 2).T
     ax.step(share, models, where="post", color=BLUE)
     if not isinstance(seen.alpha, dict):
         ax.plot(100 * seen.alpha, seen.mean_models, "o", color=ORANGE, zorder=3)

@@ -133,7 +133,11 @@ def mean_cost(
     order: npt.NDArray[np.int32], costs: npt.NDArray[np.float64], steps: npt.NDArray[np.int32]
 ) -> float:
     """Mean cost of rows that took the first `steps` base models of `order`; NaN for no rows."""
-    if not len(steps):
-        return float("nan")
-    spent = np.concatenate([[0.0], np.cumsum(costs[order])])
-    return float(spent[steps].mean())
+    return float(spent(order, costs, steps).mean()) if len(steps) else float("nan")
+
+
+def spent(
+    order: npt.NDArray[np.int32], costs: npt.NDArray[np.float64], steps: npt.NDArray[np.int32]
+) -> npt.NDArray[np.float64]:
+    """What each row cost, (N,), that took the first `steps` base models of `order`."""
+    return np.concatenate([[0.0], np.cumsum(costs[order])])[steps]

@@ -16,9 +16,10 @@ import numpy.typing as npt
 from qwyc import _native
 from qwyc.capacity import check_path_capacity
 from qwyc.errors import OptionError
-from qwyc.policy import Policy
+from qwyc.policy import Policy, spent
 from qwyc.progress import Report
 from qwyc.scores import ScoreMatrix
+from qwyc.tally import PathTally, count_flips
 from qwyc.threads import thread_count
 
 FIRST_PRICE = 2e5  # in mean costs of a base model: next to nothing is risked at this price
@@ -67,42 +68,27 @@ class Path:
                 return k
         raise OptionError("the policy is not on this path")
 
-    def flips(
+    def tally(
         self,
         matrix: ScoreMatrix,
         *,
         rows: npt.NDArray[np.intp] | None = None,
         threads: int | None = None,
         report: Report = lambda done: None,
-    ) -> Flips:
-        """What every member does on known scores, or on some rows of them. `report` is called with the
+    ) -> PathTally:
+        """How every member does on known scores, or on some rows of them. `report` is called with the
         number of members done."""
         chosen = slice(None) if rows is None else rows
         positive = (matrix.full >= self.threshold)[chosen]
-        counts = np.zeros((len(self), 2), dtype=np.int64)
-        models, cost = np.zeros(len(self)), np.zeros(len(self))
+        flips = np.zeros((len(self), 2), dtype=np.int64)
+        steps, cost = np.zeros(len(self)), np.zeros(len(self))
         for k in range(len(self)):
-            policy = self[k]
-            decisions = policy.apply(matrix, threads=threads)  # all rows: no copy of the matrix
-            label, steps = decisions.label[chosen], decisions.steps[chosen]
-            counts[k] = (
-                np.count_nonzero((label == 0) & positive),
-                np.count_nonzero((label == 1) & ~positive),
-            )
-            models[k], cost[k] = steps.mean(), policy.mean_cost(steps)
+            decisions = self[k].apply(matrix, threads=threads)  # all rows: no copy of the matrix
+            taken = decisions.steps[chosen]
+            flips[k] = count_flips(decisions.label[chosen] == 1, positive)
+            steps[k], cost[k] = taken.sum(), spent(self.order, self.costs, taken).sum()
             report(k + 1)
-        return Flips(counts, models, cost)
-
-
-@dataclass(frozen=True, eq=False)
-class Flips:
-    """What the K members of a path did on some rows."""
-
-    counts: npt.NDArray[
-        np.int64
-    ]  # (K, 2) full-positive called negative, full-negative called positive
-    mean_models: npt.NDArray[np.float64]  # (K,) base models per row
-    mean_cost: npt.NDArray[np.float64]  # (K,)
+        return PathTally(len(positive), flips, steps, cost)
 
 
 def fit_path(
@@ -163,8 +149,8 @@ def at_alpha(
     path: Path, matrix: ScoreMatrix, allowed: int, *, threads: int | None = None
 ) -> Policy:
     """The boldest policy up to the first with more than `allowed` disagreements on these rows."""
-    counts = path.flips(matrix, threads=threads).counts
-    over = np.flatnonzero(counts.sum(axis=1) > allowed)
+    flips = path.tally(matrix, threads=threads).flips
+    over = np.flatnonzero(flips.sum(axis=1) > allowed)
     return path[int(over[0]) - 1 if len(over) else len(path) - 1]
 
 

@@ -175,8 +175,8 @@ def recertify(
         before,
         rows=seen.rows,
         flips=seen.flips,
-        mean_models=seen.steps / seen.rows,
-        mean_cost=seen.cost / seen.rows,
+        mean_models=seen.mean_models,
+        mean_cost=seen.mean_cost,
         sample="",
         groups=0,
     )

@@ -17,12 +17,14 @@ from qwyc.cli.shared import (
     Screen,
     Threads,
     about,
+    argument,
     console,
+    inputs_of,
+    option,
     parse_alpha,
     print_json,
 )
 from qwyc.datafiles import read_table
-from qwyc.ensemble import Inputs
 
 
 def inspect(classifier: ClassifierFile, as_json: Json = False) -> None:
@@ -38,25 +40,16 @@ def verify(
     classifier: ClassifierFile,
     data: Annotated[
         Path,
-        typer.Argument(
-            metavar="DATA",
-            help="Fresh rows, which it has never seen: CSV, Parquet or Arrow; - is standard input.",
-            show_default=False,
+        argument(
+            "DATA",
+            "Fresh rows, which it has never seen: CSV, Parquet or Arrow; - is standard input.",
         ),
     ],
     alpha: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SHARE",
-            help="Share that may differ \\[default: what FILE promises]",
-            show_default=False,
-        ),
+        str | None, option("Share that may differ \\[default: what FILE promises]", metavar="SHARE")
     ] = None,
     confidence: Annotated[
-        float | None,
-        typer.Option(
-            help="With which it must be shown \\[default: what FILE promises]", show_default=False
-        ),
+        float | None, option("With which it must be shown \\[default: what FILE promises]")
     ] = None,
     model: Annotated[
         Path | None,
@@ -73,8 +66,7 @@ def verify(
     fast = qwyc.load(classifier)
     budget = None if alpha is None else parse_alpha(alpha)
     with Screen(f"Reading {data}") as screen:
-        kind = format.value if format else None
-        rows, _ = read_table(data, _inputs(fast), kind=kind, report=screen)
+        rows, _ = read_table(data, inputs_of(fast), kind=format and format.value, report=screen)
         if model is not None:
             screen(f"Comparing with {model}", 0, 0)
         with about(data):
@@ -102,14 +94,7 @@ def verify(
 
 def bench(
     classifier: ClassifierFile,
-    data: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DATA",
-            help="Rows: CSV, Parquet or Arrow; - is standard input.",
-            show_default=False,
-        ),
-    ],
+    data: Annotated[Path, argument("DATA", "Rows: CSV, Parquet or Arrow; - is standard input.")],
     model: Annotated[
         Path | None,
         typer.Option(help="The model it was made from, to time the library that trained it."),
@@ -124,8 +109,7 @@ def bench(
 
     fast = qwyc.load(classifier)
     with Screen(f"Reading {data}") as screen:
-        kind = format.value if format else None
-        rows, _ = read_table(data, _inputs(fast), kind=kind, report=screen)
+        rows, _ = read_table(data, inputs_of(fast), kind=format and format.value, report=screen)
         with about(data):
             found = benchmark.bench(
                 fast, rows, source=model, threads=threads, seconds=seconds, progress=screen
@@ -137,8 +121,3 @@ def bench(
     print(", ".join(f"{k} {v}" for k, v in found.machine.items()))
     console().print(found.table())
     print(found.summary())
-
-
-def _inputs(fast: qwyc.Classifier) -> Inputs:
-    assert isinstance(fast.ensemble, qwyc.Ensemble)  # files hold no other
-    return fast.ensemble.inputs

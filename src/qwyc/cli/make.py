@@ -14,12 +14,15 @@ import qwyc
 from qwyc import inspection
 from qwyc.cli.shared import (
     Alpha,
+    Confidence,
     DataFormat,
     Json,
     Screen,
     Threads,
     about,
+    argument,
     console,
+    option,
     parse_alpha,
     print_json,
 )
@@ -47,35 +50,25 @@ class Method(str, Enum):
 def optimize(
     model: Annotated[
         Path,
-        typer.Argument(
-            metavar="MODEL",
-            help="A trained model: XGBoost (.json, .ubj), LightGBM (.txt), CatBoost (.cbm, .json), ONNX "
+        argument(
+            "MODEL",
+            "A trained model: XGBoost (.json, .ubj), LightGBM (.txt), CatBoost (.cbm, .json), ONNX "
             "or a Treelite checkpoint.",
-            show_default=False,
         ),
     ],
     data: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="DATA",
-            help="Rows like those to come, without labels, which the model was not trained on: CSV, "
+        argument(
+            "DATA",
+            "Rows like those to come, without labels, which the model was not trained on: CSV, "
             "Parquet or Arrow; - is standard input. Only --alpha 0 does without.",
-            show_default=False,
         ),
     ] = None,
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Where to write \\[default: MODEL's name with .qwyc]",
-            show_default=False,
-        ),
+        Path | None, option("Where to write \\[default: MODEL's name with .qwyc]", "--output", "-o")
     ] = None,
     alpha: Alpha = "0.005",
-    confidence: Annotated[
-        float, typer.Option(help="Probability that alpha holds on new rows.")
-    ] = 0.95,
+    confidence: Confidence = 0.95,
     quit: Annotated[
         Quit,
         typer.Option(
@@ -84,19 +77,17 @@ def optimize(
     ] = Quit.both,
     threshold: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "Positive from this score on, or from a probability: p=0.3 \\[default: the model's own]",
             metavar="SCORE",
-            help="Positive from this score on, or from a probability: p=0.3 \\[default: the model's own]",
-            show_default=False,
         ),
     ] = None,
     costs: Annotated[
         str | None,
-        typer.Option(
-            metavar="COSTS",
-            help="What each base model costs: size, measured, or a file with a number for each "
+        option(
+            "What each base model costs: size, measured, or a file with a number for each "
             "\\[default: 1]",
-            show_default=False,
+            metavar="COSTS",
         ),
     ] = None,
     method: Annotated[
@@ -105,10 +96,8 @@ def optimize(
     ] = Method.auto,
     groups: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Rows that are alike in this column stay on one side of the split.",
-            show_default=False,
+        option(
+            "Rows that are alike in this column stay on one side of the split.", metavar="COLUMN"
         ),
     ] = None,
     max_rows: Annotated[
@@ -145,7 +134,7 @@ def optimize(
         rows = None
         if data is not None:
             keep = [] if groups is None else [groups]
-            kind = format.value if format else None
+            kind = format and format.value
             rows, kept = read_table(data, ensemble.inputs, keep=keep, kind=kind, report=screen)
             if groups is not None:
                 options["groups"] = _labels(kept.column(groups))
@@ -196,9 +185,7 @@ def demo(
     alpha: Annotated[
         float, typer.Option(help="Share of decisions on new rows that may differ.")
     ] = 0.005,
-    confidence: Annotated[
-        float, typer.Option(help="Probability that alpha holds on new rows.")
-    ] = 0.95,
+    confidence: Confidence = 0.95,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Where to write the classifier.")
     ] = Path("demo.qwyc"),
@@ -226,20 +213,9 @@ class Experiment(str, Enum):
 
 
 def reproduce(
-    experiment: Annotated[
-        Experiment,
-        typer.Argument(
-            metavar="EXPERIMENT", help="Experiment 1 (adult) or 2 (nomao).", show_default=False
-        ),
-    ],
+    experiment: Annotated[Experiment, argument("EXPERIMENT", "Experiment 1 (adult) or 2 (nomao).")],
     folder: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Folder to write to \\[default: reproduce-NAME]",
-            show_default=False,
-        ),
+        Path | None, option("Folder to write to \\[default: reproduce-NAME]", "--output", "-o")
     ] = None,
     reduced: Annotated[
         bool,

@@ -14,13 +14,24 @@ from typing import Annotated, Any, TextIO
 import typer
 from rich.console import Console
 
+import qwyc
 from qwyc.datafiles import in_file
+from qwyc.ensemble import Inputs
 from qwyc.errors import InputError, OptionError
 from qwyc.progress import make_bar
 
-ClassifierFile = Annotated[
-    Path, typer.Argument(metavar="FILE", help="A .qwyc file.", show_default=False)
-]
+
+def argument(metavar: str, help: str) -> Any:
+    """An argument."""
+    return typer.Argument(metavar=metavar, help=help, show_default=False)
+
+
+def option(help: str, *names: str, metavar: str | None = None) -> Any:
+    """An option whose help says what it is by default, if anything."""
+    return typer.Option(*names, metavar=metavar, help=help, show_default=False)
+
+
+ClassifierFile = Annotated[Path, argument("FILE", "A .qwyc file.")]
 Alpha = Annotated[
     str,
     typer.Option(
@@ -32,10 +43,8 @@ Alpha = Annotated[
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object instead of text, for machines.")
 ]
-Threads = Annotated[
-    int | None,
-    typer.Option(metavar="N", help="Threads \\[default: every core]", show_default=False),
-]
+Threads = Annotated[int | None, option("Threads \\[default: every core]", metavar="N")]
+Confidence = Annotated[float, typer.Option(help="Probability that alpha holds on new rows.")]
 
 
 class Format(str, Enum):
@@ -47,10 +56,7 @@ class Format(str, Enum):
 
 
 DataFormat = Annotated[
-    Format | None,
-    typer.Option(
-        "--format", help="What DATA is \\[default: by its name; - is csv]", show_default=False
-    ),
+    Format | None, option("What DATA is \\[default: by its name; - is csv]", "--format")
 ]
 
 
@@ -65,6 +71,12 @@ def parse_alpha(text: str) -> float | dict[str, float]:
         raise OptionError(
             f"alpha must be a number such as 0.005, or negative=0.001,positive=0.01; got {text!r}"
         ) from None
+
+
+def inputs_of(fast: qwyc.Classifier) -> Inputs:
+    """What rows must look like for a classifier out of a file."""
+    assert isinstance(fast.ensemble, qwyc.Ensemble)  # files hold no other
+    return fast.ensemble.inputs
 
 
 @contextmanager

@@ -14,8 +14,20 @@ import typer
 
 import qwyc
 from qwyc.answers import COLUMNS, arrow_columns
-from qwyc.cli.shared import ClassifierFile, DataFormat, Format, Json, Screen, Threads, print_json
-from qwyc.datafiles import KINDS, Batch, in_file, read_batches, shown
+from qwyc.batch import Batch
+from qwyc.cli.shared import (
+    ClassifierFile,
+    DataFormat,
+    Format,
+    Json,
+    Screen,
+    Threads,
+    argument,
+    inputs_of,
+    option,
+    print_json,
+)
+from qwyc.datafiles import KINDS, in_file, read_batches, shown
 from qwyc.errors import InputError, OptionError
 from qwyc.outputs import TableWriter, check_target
 from qwyc.outputs import output as open_output
@@ -24,32 +36,21 @@ from qwyc.outputs import output as open_output
 def predict(
     classifier: ClassifierFile,
     data: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DATA",
-            help="Rows: CSV, Parquet or Arrow, of any size; - is standard input.",
-            show_default=False,
-        ),
+        Path, argument("DATA", "Rows: CSV, Parquet or Arrow, of any size; - is standard input.")
     ],
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Where to write; - is standard output.")
     ] = Path("-"),
     keep: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "Copy this column of DATA to the output too, such as an identifier. May be repeated.",
             metavar="COLUMN",
-            help="Copy this column of DATA to the output too, such as an identifier. May be repeated.",
-            show_default=False,
         ),
     ] = None,
     format: DataFormat = None,
     to: Annotated[
-        Format | None,
-        typer.Option(
-            "--to",
-            help="What to write \\[default: by the output's name; - is csv]",
-            show_default=False,
-        ),
+        Format | None, option("What to write \\[default: by the output's name; - is csv]", "--to")
     ] = None,
     threads: Threads = None,
     as_json: Json = False,
@@ -128,10 +129,9 @@ def _run(
     threads: int | None,
     screen: Screen,
 ) -> _Count:
-    assert isinstance(fast.ensemble, qwyc.Ensemble)  # files hold no other
     count = _Count()
-    kind_to_read = format.value if format else None
-    reading = read_batches(data, fast.ensemble.inputs, keep=kept, kind=kind_to_read, report=screen)
+    kind_to_read = format and format.value
+    reading = read_batches(data, inputs_of(fast), keep=kept, kind=kind_to_read, report=screen)
     with contextlib.closing(reading) as batches:
         first = _decided(fast, next(batches), data, count, threads)  # before anything is opened
         with open_output(output) as file:

@@ -19,13 +19,14 @@ import numpy.typing as npt
 
 from qwyc.cascade import BaseModels
 from qwyc.classifier import Classifier
-from qwyc.compare import PathTally, Tally, path_of
+from qwyc.compare import path_of
 from qwyc.distributed.shipping import Parcel, pack
 from qwyc.distributed.work import Counting, Deciding, output_names
 from qwyc.ensemble import Ensemble
 from qwyc.errors import InputError, MissingDependencyError, OptionError
 from qwyc.options import check_count
 from qwyc.tables import match_columns
+from qwyc.tally import PathTally, Tally
 
 __all__ = ["column", "decide", "is_distributed", "sample", "tally", "tally_members"]
 

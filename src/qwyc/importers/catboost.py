@@ -114,7 +114,7 @@ def _ensemble(document: Document, classifier: bool = False) -> Ensemble:
     splits = _splits(document)
     trees = (_oblivious if document.steps is None else _stepwise)(document, splits)
     base = float(document.bias[0]) + 0.0  # no -0
-    ensemble = Ensemble(
+    return Ensemble(
         trees=trees,
         inputs=_inputs(document, splits),
         summation=Summation.FLOAT64_LATE,
@@ -126,9 +126,7 @@ def _ensemble(document: Document, classifier: bool = False) -> Ensemble:
         classes=_classes(document),
         source=Source("catboost", _version(document), loss),
         link=Link("logistic"),
-    )
-    _ = ensemble.native  # checks the arrays
-    return ensemble
+    ).checked()
 
 
 def _refuse_unsupported(document: Document, classifier: bool) -> str:

@@ -112,7 +112,7 @@ def _ensemble(text: str, classes: npt.NDArray[Any]) -> Ensemble:
         raise ModelError(f"the model should have {announced} trees but holds {len(trees)}")
     if not trees:
         raise ModelError("the model has no trees; train it for one round at least")
-    ensemble = Ensemble(
+    return Ensemble(
         trees=_trees(trees),
         inputs=_inputs(header, tail),
         summation=Summation.FLOAT64,
@@ -124,9 +124,7 @@ def _ensemble(text: str, classes: npt.NDArray[Any]) -> Ensemble:
         classes=classes,
         source=Source("lightgbm", "", header["objective"]),
         link=Link("logistic", scale=sigmoid),
-    )
-    _ = ensemble.native  # checks the arrays
-    return ensemble
+    ).checked()
 
 
 def _fields(text: str) -> Fields:

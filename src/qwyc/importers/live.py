@@ -24,7 +24,7 @@ def derives_from(model: object, name: str) -> bool:
 def unwrapped(model: Any) -> Any:
     """What decides inside scikit-learn's searches over parameters, once fitted, and frozen estimators."""
     while made_by(model, "sklearn"):
-        if derives_from(model, "BaseSearchCV") and hasattr(model, "best_estimator_"):
+        if hasattr(model, "best_estimator_"):
             model = model.best_estimator_
         elif derives_from(model, "FrozenEstimator"):
             model = model.estimator

@@ -150,7 +150,7 @@ def _ensemble(graph: TreeGraph) -> Ensemble:
         threshold = smallest_sum_above_zero(trees.leaf_value, base)
         if not graph.wide:
             threshold = smallest_positive(lambda score: score > 0, np.float32)
-    ensemble = Ensemble(
+    return Ensemble(
         trees=trees,
         inputs=Inputs(graph.n_columns or used, None, real.name),
         summation=Summation.FLOAT64_LATE if graph.wide else Summation.FLOAT32_LATE,
@@ -162,9 +162,7 @@ def _ensemble(graph: TreeGraph) -> Ensemble:
         classes=classes,
         source=Source("onnx", graph.producer, kind),
         link=link,
-    )
-    _ = ensemble.native  # checks the arrays
-    return ensemble
+    ).checked()
 
 
 def _text(value: Any, default: str) -> str:

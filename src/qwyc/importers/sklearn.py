@@ -69,9 +69,7 @@ def read_live(model: Any) -> Ensemble:
     for name in _names(model):
         if name in _READERS:
             _check_fitted(model, name)
-            ensemble = _READERS[name](model, name)
-            _ = ensemble.native  # checks the arrays
-            return ensemble
+            return _READERS[name](model, name).checked()
     name = type(model).__name__
     if any("Regressor" in base.__name__ for base in type(model).__mro__):
         raise ModelError(

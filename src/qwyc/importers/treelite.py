@@ -189,8 +189,7 @@ def _ensemble(content: bytes) -> Ensemble:
             link=link,
             **common,
         )
-    _ = ensemble.native  # checks the arrays
-    return ensemble
+    return ensemble.checked()
 
 
 def _forest(

@@ -138,7 +138,7 @@ def _ensemble(document: Document, *, by_classifier: bool, missing: float) -> Ens
     if booster["name"] == "dart":
         weight = np.asarray(booster["weight_drop"], dtype=np.float32)
         table = _weigh(table, weight, base if by_classifier else None)
-    ensemble = Ensemble(
+    return Ensemble(
         trees=flatten(table),
         inputs=_inputs(learner, model.get("cats"), int(parameters["num_feature"]), missing),
         summation=Summation.FLOAT32,
@@ -150,9 +150,7 @@ def _ensemble(document: Document, *, by_classifier: bool, missing: float) -> Ens
         link=_LINK if objective in _LOGISTIC else Link("none"),
         classes=np.array([0, 1]),
         source=Source("xgboost", ".".join(str(v) for v in document["version"]), objective),
-    )
-    _ = ensemble.native  # checks the arrays
-    return ensemble
+    ).checked()
 
 
 def _refuse_unsupported(objective: str, booster: Document, parameters: Document) -> None:

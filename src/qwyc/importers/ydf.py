@@ -119,7 +119,7 @@ def _ensemble(model: Any) -> Ensemble:
         summation = Summation.FLOAT32 if quick else Summation.FLOAT32_LATE
         link = Link("none") if model.output_logits() else _LINK
         threshold = 0.5 if model.output_logits() else _border()
-    ensemble = Ensemble(
+    return Ensemble(
         trees=flatten(table),
         inputs=inputs,
         summation=summation,
@@ -131,9 +131,7 @@ def _ensemble(model: Any) -> Ensemble:
         classes=classes,
         source=Source("ydf", "", str(model.name())),
         link=link,
-    )
-    _ = ensemble.native  # checks the arrays
-    return ensemble
+    ).checked()
 
 
 @cache
