@@ -162,7 +162,7 @@ def test_the_command_prints_json(saved):
         (["m.qwyc", "short.csv"], "'c'"),
         (["m.qwyc", "empty.csv"], "no rows"),
         (["m.qwyc", "new.csv", "--model", "none.ubj"], "none.ubj"),
-        (["m.qwyc", "new.csv", "--model", "other.ubj"], "not the model"),
+        (["m.qwyc", "new.csv", "--model", "other.ubj"], "not made from other.ubj.\n"),
         (["m.qwyc", "new.csv", "--threads", "0"], "threads"),
         (["m.qwyc", "new.csv", "--seconds", "-1"], "seconds"),
     ],

@@ -178,7 +178,8 @@ def test_other_tables_and_arrays_give_the_same_decisions(optimised):
 def test_the_filter_gives_accepted_rows_their_full_score(data):
     model, _ = xgboost_arrays(data)
     X, _, X_test, _ = data["codes"]
-    fast = qwyc.optimize(model, X[:FIT_ROWS], alpha=0.01, quit="negative")
+    costs = np.ones(qwyc.read_model(model).n_models)  # given: whether it pays in time is not asked
+    fast = qwyc.optimize(model, X[:FIT_ROWS], alpha=0.01, quit="negative", costs=costs)
     decisions, full = fast.decide(X_test), fast.score_full(X_test)
     assert fast.policy.quit == "negative"
     assert decisions.complete[decisions.label == 1].all()

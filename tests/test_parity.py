@@ -75,7 +75,7 @@ def test_the_message_has_row_scores_and_decisions(data):
     text = str(caught.value)
     for words in (
         f"row {row} of X",
-        repr(float(full[row])),
+        f"(score {float(full[row])})",
         "(score 5.0)",
         "1 of them in their decision",
     ):

@@ -81,19 +81,17 @@ def _refuse_differences(
     wrong = rows[(ours != theirs)[rows]]
     i = int(wrong[0] if len(wrong) else rows[0])  # a decision counts more than a score
     own = "" if answer.scores is None else f" (score {float(answer.scores[i])!r})"
-    what_now = "."
-    if not reason:
-        reason = _likely_reason(X, ensemble, full, answer.scores, rows)
-        what_now = (
-            ". The model was not read exactly, so it is refused; please report it with the library's "
-            "version."
-        )
     classes = ensemble.classes.tolist()
+    if not reason:
+        reason = (
+            f"{_likely_reason(X, ensemble, full, answer.scores, rows)}. The model was not read exactly, "
+            "so it is refused; please report it with the library's version"
+        )
     raise ParityError(
         f"row {i} of X: the model's own predict says {classes[int(theirs[i])]!r}{own}, the "
         f"base models as read say {classes[int(ours[i])]!r} (score {float(full[i])!r}); "
         f"{len(rows):,} of {len(full):,} rows differ, {len(wrong):,} of them in their decision. "
-        f"Likely reason: {reason}{what_now}"
+        f"Likely reason: {reason}."
     )
 
 
