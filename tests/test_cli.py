@@ -1,5 +1,6 @@
 """The command line as a user starts it."""
 
+import os
 import subprocess
 import sys
 
@@ -35,8 +36,21 @@ def test_every_page_has_the_exit_codes_and_shells_complete():
         assert "Exit codes" in page
         assert "--json" in page
     assert "--install-completion" in run("--help").stdout
-    script = run("--show-completion", "bash")
-    assert "complete" in script.stdout + script.stderr
+
+
+def test_the_shell_completes_it():
+    told = os.environ | {
+        "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"
+    }  # whoever started this
+    command = [
+        sys.executable,
+        "-c",
+        "from qwyc.cli import main; main()",
+        "--show-completion",
+        "bash",
+    ]
+    script = subprocess.run(command, env=told, capture_output=True, text=True)
+    assert "complete -o default -F _qwyc_completion qwyc" in script.stdout
 
 
 @pytest.fixture(scope="module")
