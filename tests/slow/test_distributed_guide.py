@@ -1,5 +1,6 @@
 """The code of docs/distributed.md runs as it stands, in a folder with a model and rows."""
 
+import os
 import re
 import subprocess
 import sys
@@ -46,6 +47,7 @@ def test_the_page_runs(tmp_path):
     done = subprocess.run(
         [sys.executable, "-W", "ignore", str(script)],
         cwd=tmp_path,
+        env=os.environ | {"PYSPARK_PYTHON": sys.executable},  # not whatever is on the path
         capture_output=True,
         text=True,
         timeout=900,

@@ -1,6 +1,7 @@
 """Spark Connect, where the session is a client of a server: in a process of its own, since a process
 has Spark in one of the two ways."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,7 @@ def test_a_client_decides_and_verifies_as_one_machine_does(tmp_path):
     done = subprocess.run(
         [sys.executable, "-W", "ignore", str(script)],
         cwd=tmp_path,
+        env=os.environ | {"PYSPARK_PYTHON": sys.executable},  # not whatever is on the path
         capture_output=True,
         text=True,
         timeout=600,
