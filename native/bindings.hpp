@@ -92,6 +92,7 @@ DecisionArrays collect_decisions(int64_t n, Run run) {
 
 // Each file's part of the module.
 void bind_forest(nb::module_& m);
+void bind_one_row(nb::module_& m);
 void bind_fitting(nb::module_& m);
 
 }  // namespace qwyc

@@ -5,6 +5,7 @@ import array
 import gc
 import pickle
 import platform
+import re
 import sys
 import threading
 import weakref
@@ -264,9 +265,10 @@ def test_a_policy_that_never_quits_gives_full_scores():
 # ---- one row at a time ------------------------------------------------------------------------
 
 
-def classifier(seed=0, **inputs):
+def classifier(seed=0, n_features=5, **inputs):
     dtype = inputs.get("dtype")
-    ensemble = with_inputs(random_ensemble(seed, n_trees=40, dtype=dtype), **inputs)
+    forest = random_ensemble(seed, n_trees=40, n_features=n_features, dtype=dtype)
+    ensemble = with_inputs(forest, **inputs)
     rows = random_rows(seed, ensemble)
     if not ensemble.inputs.accepts_missing:
         rows = np.nan_to_num(rows)
@@ -311,6 +313,31 @@ def test_one_row_in_other_containers():
     assert [fast.predict_one(row) for row in masked] == fast.predict(masked).tolist()
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_one_row_of_pythons_own_numbers(dtype):
+    fast, _ = classifier(dtype=dtype)
+    values = [0.5, -2, 2**24 + 1, 2**53, -(2**53) - 1, 10**400, True, None, np.float32(0.25), 1e300]
+    for k in range(len(values)):
+        row = [values[(k + j) % len(values)] for j in range(5)]
+        try:
+            expected = fast.predict([row]).tolist()[0]
+        except InputError as error:  # 10**400 is no number for NumPy either
+            with pytest.raises(InputError, match=re.escape(str(error))):
+                fast.predict_one(row)
+        else:
+            assert [fast.predict_one(row), fast.predict_one(tuple(row))] == [expected, expected]
+
+
+def test_one_row_backwards_and_of_many_columns():
+    fast, rows = classifier(n_features=300)
+    expected = fast.predict(rows).tolist()
+    backwards = np.ascontiguousarray(rows[:, ::-1])
+    assert [fast.predict_one(row[::-1]) for row in backwards] == expected
+    assert [fast.predict_one(row.tolist()) for row in rows] == expected
+    with pytest.raises(InputError, match="299 columns"):
+        fast.predict_one(rows[0, :299].tolist())
+
+
 def test_one_row_past_float32_is_refused_where_infinity_is():
     fast, _ = classifier(dtype="float32", accepts_missing=False, accepts_infinity=False)
     with pytest.raises(InputError, match="past float32"):
@@ -324,8 +351,9 @@ def test_one_row_is_refused_as_many_are():
     for bad in (np.nan, np.inf):
         row = plain.copy()
         row[2] = bad
-        with pytest.raises(InputError, match="row 0 of column 2"):
-            fast.predict_one(row)
+        for same in (row, row.tolist()):
+            with pytest.raises(InputError, match="row 0 of column 2"):
+                fast.predict_one(same)
 
 
 def test_a_value_that_means_missing_means_it_in_one_row_too():

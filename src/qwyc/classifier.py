@@ -73,8 +73,9 @@ class Classifier:
     @cached_property
     def predict_one(self) -> Callable[[Any], Any]:
         """`predict_one(row)`: the class of one row, (n_features,), from a NumPy array or a sequence.
-        A contiguous array of float32 or float64 takes well under two microseconds for most rows; all
-        else is converted first. Safe to call from many threads at once."""
+        Arrays of float32 or float64, and lists and tuples of Python's own numbers, take well under two
+        microseconds for most rows; all else is converted first. Safe to call from many threads at
+        once."""
         negative, positive = self.ensemble.classes.tolist()
 
         def otherwise(row: Any) -> Any:
