@@ -49,7 +49,7 @@ def repeat(
         measured: dict = {}  # members that several settings choose are measured once
         for (alpha, confidence), shares in delivered.items():
             policy = fast.at(alpha=alpha, confidence=confidence).policy
-            k = fast.path.index_of(policy)
+            k = fast.choices.path.index_of(policy)
             if k not in measured:
                 label = policy.apply(population).label
                 measured[k] = float(np.mean(label != population.positive))

@@ -16,7 +16,7 @@ import qwyc
 from forests import random_ensemble, random_rows
 from qwyc import certify
 from qwyc.binomial import lower_bound, rows_needed, tail, upper_bound
-from qwyc.certify import Evidence, boldest_that_passes, split_sample
+from qwyc.certify import Evidence, split_sample
 from qwyc.ensemble import Summation
 
 
@@ -83,12 +83,12 @@ def test_the_sequence_stops_at_the_first_failure():
     # 37 of 10,000 passes for 0.5% at 95%, 38 and more do not.
     assert upper_bound(38, 10_000, 0.95) <= 0.005 < upper_bound(39, 10_000, 0.95)
     counts = [0, 5, 20, 38, 39, 10]
-    assert boldest_that_passes(evidence([[c, 0] for c in counts]), 0.005, 0.95) == 3
-    assert boldest_that_passes(evidence([[0, c] for c in counts[:3]]), 0.005, 0.95) == 2
+    assert evidence([[c, 0] for c in counts]).boldest(0.005, 0.95) == 3
+    assert evidence([[0, c] for c in counts[:3]]).boldest(0.005, 0.95) == 2
     both = [[0, 0], [5, 5], [30, 2], [2, 30]]
-    assert boldest_that_passes(evidence(both), {"negative": 0.005, "positive": 0.002}, 0.95) == 2
+    assert evidence(both).boldest({"negative": 0.005, "positive": 0.002}, 0.95) == 2
     with pytest.raises(qwyc.InfeasibleError, match="598 certifying rows; there are 100"):
-        boldest_that_passes(evidence([[0, 0]], rows=100), 0.005, 0.95)
+        evidence([[0, 0]], rows=100).boldest(0.005, 0.95)
 
 
 def world(rng, n, T=12):

@@ -47,12 +47,11 @@ def test_it_says_how_rows_are_evaluated_and_why(fast):
     assert f"rows quit early: {share:.0%} of the base models" in describe(fast)
     timed = replace(fast, speed=Speed(quit=1.0, full=2.5, rows=2048))
     assert "(2.5 times as fast as all of them)" in describe(timed)
-    never = replace(fast, policy=fast.path[0])
+    never = replace(fast, policy=fast.choices.path[0])
     assert "evaluated in full, since quitting early was measured to be slower" in describe(never)
     cautious = fast.at(alpha=0.002)
-    strict = replace(
-        never, certificate=replace(fast.certificate, alpha=0.002), evidence=_spoilt(fast.evidence)
-    )
+    spoilt = replace(fast.choices, evidence=_spoilt(fast.choices.evidence))
+    strict = replace(never, certificate=replace(fast.certificate, alpha=0.002), choices=spoilt)
     assert "no policy that quits early keeps the promise" in describe(strict)
     assert cautious.certificate.alpha == 0.002
 

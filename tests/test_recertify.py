@@ -50,7 +50,7 @@ def test_a_recertified_classifier_is_saved_and_loaded(fitted, tmp_path):
     better.save(tmp_path / "new.qwyc")
     again = qwyc.load(tmp_path / "new.qwyc")
     assert str(again.certificate) == str(better.certificate)
-    np.testing.assert_array_equal(again.evidence.flips, better.evidence.flips)
+    np.testing.assert_array_equal(again.choices.evidence.flips, better.choices.evidence.flips)
 
 
 def test_what_cannot_be_recertified(fitted):
@@ -72,9 +72,9 @@ def test_a_parcel_has_the_policy_alone_and_the_same_key_each_time(fitted):
     assert light.key == shipping.pack(fast).key != whole.key
     assert len(light.content) < len(whole.content)
     there = shipping.unpack(light.content)
-    assert there.path is None
+    assert there.choices is None
     np.testing.assert_array_equal(there.decide(X_new).score, fast.decide(X_new).score)
-    assert shipping.unpack(memoryview(whole.content)).path is not None
+    assert shipping.unpack(memoryview(whole.content)).choices is not None
 
 
 def test_a_process_loads_a_classifier_once_and_forgets_the_oldest(fitted):

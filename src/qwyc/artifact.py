@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import safetensors.numpy
 
-from qwyc.certify import Certificate, Evidence
+from qwyc.certify import Certificate, Choices, Evidence
 from qwyc.ensemble import Ensemble, Link, Source, Summation, Trees
 from qwyc.errors import ArtifactError, QwycError
 from qwyc.header import (
@@ -79,7 +79,7 @@ FLAT = {*TENSORS, "path.price", "path.mean_models", "path.mean_cost"}  # the oth
 
 
 # What a classifier is made of.
-Parts = tuple[Ensemble, Policy, Certificate, Path | None, Evidence | None]
+Parts = tuple[Ensemble, Policy, Certificate, Choices | None]
 
 
 def write(path: str | os.PathLike[str], parts: Parts) -> None:
@@ -116,10 +116,11 @@ def _file_path(path: Any) -> FilePath:
 
 def to_bytes(parts: Parts) -> bytes:
     """The content of a `.qwyc` file."""
-    ensemble, policy, certificate, path, evidence = parts
+    ensemble, policy, certificate, choices = parts
     tensors = {f"trees.{k}": getattr(ensemble.trees, k) for k in TREE_DTYPES}
     tensors |= {f"policy.{k}": getattr(policy, k) for k in POLICY_DTYPES}
-    if path is not None and evidence is not None:
+    if choices is not None:
+        path, evidence = choices.path, choices.evidence
         tensors |= {
             "path.lower": path.lower,
             "path.upper": path.upper,
@@ -145,7 +146,7 @@ def to_bytes(parts: Parts) -> bytes:
         "policy": {"threshold": policy.threshold},
         "certificate": asdict(certificate),
         "evidence": None
-        if evidence is None
+        if choices is None
         else {k: getattr(evidence, k) for k in ("rows", "fit_rows", "seed", "sample", "groups")},
     }
     header = {"format": FORMAT, "sha256": _digest(body, tensors), "body": body}
@@ -264,13 +265,13 @@ def _build(body: dict[str, Any], tensors: dict[str, npt.NDArray[Any]]) -> Parts:
     if (body["evidence"] is None) != ("path.lower" not in tensors):
         raise ArtifactError("a path needs its evidence, and the evidence its path")
     if body["evidence"] is None:
-        return ensemble, policy, certificate, None, None
-    return ensemble, policy, certificate, *_path(body["evidence"], tensors, policy)
+        return ensemble, policy, certificate, None
+    return ensemble, policy, certificate, _choices(body["evidence"], tensors, policy)
 
 
-def _path(
+def _choices(
     facts: dict[str, Any], tensors: dict[str, npt.NDArray[Any]], policy: Policy
-) -> tuple[Path, Evidence]:
+) -> Choices:
     t = {k: tensors[f"path.{k}"] for k in PATH_DTYPES}
     path = Path(policy.order, t["lower"], t["upper"], t["price"], policy.threshold, policy.costs)
     K, T = len(path), policy.n_models
@@ -293,7 +294,7 @@ def _path(
     )
     if (t["flips"] < 0).any() or t["flips"].sum(axis=1).max() > evidence.rows:
         raise ArtifactError("the path has more disagreements than rows")
-    return path, evidence
+    return Choices(path, evidence)
 
 
 def _digest(body: Any, tensors: Mapping[str, npt.NDArray[Any]]) -> str:

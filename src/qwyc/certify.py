@@ -112,6 +112,62 @@ class Evidence:
     sample: str  # digest of the sample
     groups: int = 0  # held out, where `groups` were given
 
+    def boldest(self, alpha: Alpha, confidence: float) -> int:
+        """Fixed-sequence testing from the cautious end: the member before the first that fails."""
+        passed = [passes(flips, self.rows, alpha, confidence) for flips in self.flips]
+        if not passed[0]:
+            raise InfeasibleError(
+                f"alpha = {asked(alpha)} at confidence {confidence:g} needs at least "
+                f"{rows_to_certify(alpha, confidence):,} certifying rows; there are {self.rows:,}. Pass "
+                "more rows (qwyc.recertify takes them without fitting again), or ask for a larger alpha."
+            )
+        return passed.index(False) - 1 if False in passed else len(passed) - 1
+
+    def boldest_at_each(
+        self, alphas: Iterable[float], confidence: float
+    ) -> Iterator[tuple[float, int]]:
+        """Each alpha that this can certify, and the member that is then taken."""
+        for alpha in alphas:
+            with suppress(InfeasibleError):
+                yield alpha, self.boldest(alpha, confidence)
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """A path and what is known of its members: what the policy for an alpha is chosen from."""
+
+    path: Path
+    evidence: Evidence
+
+    def choose(
+        self, alpha: float | dict[str, float], confidence: float
+    ) -> tuple[Policy, Certificate]:
+        """The boldest policy that passes, and its certificate."""
+        return self.member(self.evidence.boldest(alpha, confidence), alpha, confidence)
+
+    def member(
+        self, k: int, alpha: float | dict[str, float], confidence: float
+    ) -> tuple[Policy, Certificate]:
+        """The k-th policy and its certificate, for an alpha at which it passes."""
+        seen = self.evidence
+        negative, positive = (int(v) for v in seen.flips[k])
+        return self.path[k], Certificate(
+            alpha=alpha,
+            confidence=confidence,
+            rows=seen.rows,
+            negative=negative,
+            positive=positive,
+            upper_bound=upper_bound(negative + positive, seen.rows, confidence),
+            mean_models=float(seen.mean_models[k]),
+            mean_cost=float(seen.mean_cost[k]),
+            full_cost=float(self.path.costs.sum()),
+            how="held-out",
+            fit_rows=seen.fit_rows,
+            seed=seen.seed,
+            sample=seen.sample,
+            groups=seen.groups,
+        )
+
 
 def check_budget(alpha: Any) -> float | dict[str, float]:
     """`alpha` as a share, or as shares by kind of disagreement, each above 0."""
@@ -197,50 +253,6 @@ def group_numbers(groups: Any, n_rows: int) -> npt.NDArray[np.intp]:
         if is_null(label):
             raise OptionError(f"groups must be known for every row; row {i} has none: {label!r}")
     return np.array(numbers, dtype=np.intp)
-
-
-def boldest_that_passes(evidence: Evidence, alpha: Alpha, confidence: float) -> int:
-    """Fixed-sequence testing from the cautious end: the member before the first that fails."""
-    passed = [passes(flips, evidence.rows, alpha, confidence) for flips in evidence.flips]
-    if not passed[0]:
-        raise InfeasibleError(
-            f"alpha = {asked(alpha)} at confidence {confidence:g} needs at least "
-            f"{rows_to_certify(alpha, confidence):,} certifying rows; there are {evidence.rows:,}. Pass "
-            "more rows (qwyc.recertify takes them without fitting again), or ask for a larger alpha."
-        )
-    return passed.index(False) - 1 if False in passed else len(passed) - 1
-
-
-def certified_at(
-    evidence: Evidence, alphas: Iterable[float], confidence: float
-) -> Iterator[tuple[float, int]]:
-    """Each alpha that the evidence can certify, and the member that is then taken."""
-    for alpha in alphas:
-        with suppress(InfeasibleError):
-            yield alpha, boldest_that_passes(evidence, alpha, confidence)
-
-
-def certificate_for(
-    path: Path, evidence: Evidence, k: int, alpha: float | dict[str, float], confidence: float
-) -> Certificate:
-    """The certificate of the path's k-th policy."""
-    negative, positive = (int(v) for v in evidence.flips[k])
-    return Certificate(
-        alpha=alpha,
-        confidence=confidence,
-        rows=evidence.rows,
-        negative=negative,
-        positive=positive,
-        upper_bound=upper_bound(negative + positive, evidence.rows, confidence),
-        mean_models=float(evidence.mean_models[k]),
-        mean_cost=float(evidence.mean_cost[k]),
-        full_cost=float(path.costs.sum()),
-        how="held-out",
-        fit_rows=evidence.fit_rows,
-        seed=evidence.seed,
-        sample=evidence.sample,
-        groups=evidence.groups,
-    )
 
 
 def observed_certificate(

@@ -13,19 +13,11 @@ import numpy.typing as npt
 
 from qwyc import _native, artifact
 from qwyc.cascade import BaseModels
-from qwyc.certify import (
-    Certificate,
-    Evidence,
-    boldest_that_passes,
-    certificate_for,
-    check_budget,
-    check_confidence,
-)
+from qwyc.certify import Certificate, Choices, check_budget, check_confidence
 from qwyc.ensemble import Ensemble
 from qwyc.errors import ArtifactError, InputError, OptionError
 from qwyc.policy import Decisions, Policy
 from qwyc.speed import Speed
-from qwyc.stopping import Path
 from qwyc.threads import thread_count
 
 
@@ -39,8 +31,7 @@ class Classifier:
     ensemble: Ensemble | BaseModels
     policy: Policy
     certificate: Certificate
-    path: Path | None = None  # the family that the policy was taken from, where there is one
-    evidence: Evidence | None = None  # what its members did on rows held out
+    choices: Choices | None = None  # what the policy was chosen from, where there was a choice
     speed: Speed | None = None  # as measured by `optimize`; files do not keep it
 
     def __post_init__(self) -> None:
@@ -110,18 +101,21 @@ class Classifier:
         The policy is taken from the path by the rows that were held out; each such choice is valid by
         itself, so do not try many and keep the one you like best. Whether quitting pays is not measured
         again: it is a policy that quits early wherever one is certified."""
-        if self.path is None or self.evidence is None:
-            raise OptionError(
-                "this classifier has one policy only; optimise with method='auto' to be able to "
-                "change alpha later"
-            )
-        budget = check_budget(alpha)
+        budget, choices = check_budget(alpha), self.needed_choices()
         if budget == 0:
             raise OptionError("alpha=0 is proven, not sampled: use optimize(model, alpha=0)")
         level = check_confidence(self.certificate.confidence if confidence is None else confidence)
-        k = boldest_that_passes(self.evidence, budget, level)
-        certificate = certificate_for(self.path, self.evidence, k, budget, level)
-        return replace(self, policy=self.path[k], certificate=certificate, speed=None)
+        policy, certificate = choices.choose(budget, level)
+        return replace(self, policy=policy, certificate=certificate, speed=None)
+
+    def needed_choices(self) -> Choices:
+        """The path that the policy was chosen from and what is known of it, or an error without one."""
+        if self.choices is None:
+            raise OptionError(
+                "this classifier has one policy only; optimise with method='auto' and alpha above 0 "
+                "to have others to choose from"
+            )
+        return self.choices
 
     def without_transform(self) -> Classifier:
         """The same classifier for rows as they reach the trees: a pipeline's own steps are left out."""
@@ -142,9 +136,7 @@ class Classifier:
                 "save classifier.without_transform(), which takes rows as pipeline[:-1].transform "
                 "gives them"
             )
-        artifact.write(
-            path, (self.ensemble, self.policy, self.certificate, self.path, self.evidence)
-        )
+        artifact.write(path, (self.ensemble, self.policy, self.certificate, self.choices))
 
     def __repr__(self) -> str:
         policy = self.policy

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from qwyc.classifier import Classifier
-from qwyc.errors import InputError, OptionError
+from qwyc.errors import InputError
 from qwyc.progress import ProgressOption, progress_reporter
 from qwyc.rows import row_count, take
-from qwyc.stopping import Path
 from qwyc.tally import PathTally, Tally, count_flips
 
 BLOCK = 1 << 16  # rows between two reports of progress
@@ -53,21 +53,12 @@ def tally_path(
     classifier: Classifier, X: Any, *, threads: int | None = None, progress: ProgressOption = False
 ) -> PathTally:
     """What every member of a classifier's path does on rows."""
-    path = path_of(classifier)
-    numbers = np.zeros(1 + 4 * len(path))
-    for _, block in _blocks(X, row_count(X), progress):
-        scores = classifier.ensemble.scores(block, threads=threads)
-        numbers += path.tally(scores, threads=threads).numbers()
-    return PathTally.of(numbers)
-
-
-def path_of(classifier: Classifier) -> Path:
-    """The family that a classifier's policy was taken from."""
-    if classifier.path is None:
-        raise OptionError(
-            "this classifier has one policy only; optimise with method='auto' for a family of them"
-        )
-    return classifier.path
+    path = classifier.needed_choices().path
+    scores = (
+        classifier.ensemble.scores(block, threads=threads)
+        for _, block in _blocks(X, row_count(X), progress)
+    )
+    return PathTally.of(reduce(np.add, (path.tally(s, threads=threads).numbers() for s in scores)))
 
 
 def _blocks(X: Any, n: int, progress: ProgressOption) -> Iterator[tuple[slice, Any]]:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from qwyc import _native
-from qwyc.certify import boldest_that_passes, certified_at
 from qwyc.classifier import Classifier
 from qwyc.ensemble import Ensemble
 
@@ -56,28 +55,31 @@ def why(fast: Classifier) -> str:
             "rows are evaluated in full, since quitting early was measured to be slower when the "
             f"classifier was optimised{timed}"
         )
-    if fast.evidence is None:  # the times are not in the file
+    if fast.choices is None:  # the times are not in the file
         return "rows are evaluated in full: quitting early is slower, or would break the promise"
     return "rows are evaluated in full: no policy that quits early keeps the promise"
 
 
 def _could_quit(fast: Classifier) -> bool:
     """Whether a policy that quits early was certified, and not taken."""
-    if fast.evidence is None or fast.certificate.confidence is None:
+    asked = fast.certificate
+    if fast.choices is None or asked.confidence is None:
         return fast.speed is not None and not fast.speed.quitting_pays
-    certificate = fast.certificate
-    assert certificate.confidence is not None
-    return boldest_that_passes(fast.evidence, certificate.alpha, certificate.confidence) > 0
+    return fast.choices.evidence.boldest(asked.alpha, asked.confidence) > 0
 
 
 def other_alphas(fast: Classifier) -> list[dict[str, float]]:
     """Base models per row at other alphas, on the rows held out; each is valid by itself."""
-    if fast.evidence is None or fast.certificate.confidence is None:
+    if fast.choices is None or fast.certificate.confidence is None:
         return []
-    models, cost = fast.evidence.mean_models, fast.evidence.mean_cost
+    evidence = fast.choices.evidence
     return [
-        {"alpha": alpha, "mean_models": float(models[k]), "mean_cost": float(cost[k])}
-        for alpha, k in certified_at(fast.evidence, ALPHAS, fast.certificate.confidence)
+        {
+            "alpha": alpha,
+            "mean_models": float(evidence.mean_models[k]),
+            "mean_cost": float(evidence.mean_cost[k]),
+        }
+        for alpha, k in evidence.boldest_at_each(ALPHAS, fast.certificate.confidence)
     ]
 
 

@@ -13,9 +13,8 @@ from qwyc import distributed, importers
 from qwyc.capacity import check_capacity
 from qwyc.cascade import BaseModels
 from qwyc.certify import (
+    Choices,
     Evidence,
-    boldest_that_passes,
-    certificate_for,
     check_budget,
     check_confidence,
     group_numbers,
@@ -145,12 +144,11 @@ def _the_faster_way(
     if speed is None or speed.quitting_pays:
         return replace(fast, speed=speed)
     seen = fast.certificate
-    if fast.path is not None and fast.evidence is not None:  # its first member never quits
-        assert seen.confidence is not None
-        certificate = certificate_for(fast.path, fast.evidence, 0, seen.alpha, seen.confidence)
-        return replace(fast, policy=fast.path[0], certificate=certificate, speed=speed)
-    policy = fast.policy.without_quitting()
-    certificate = observed_certificate(seen.how, seen.alpha, policy, scores, seed=seen.seed)
+    if fast.choices is not None and seen.confidence is not None:  # its first member never quits
+        policy, certificate = fast.choices.member(0, seen.alpha, seen.confidence)
+    else:
+        policy = fast.policy.without_quitting()
+        certificate = observed_certificate(seen.how, seen.alpha, policy, scores, seed=seen.seed)
     return replace(fast, policy=policy, certificate=certificate, speed=speed)
 
 
@@ -224,9 +222,8 @@ def _certified(
         sample=scores.digest,
         groups=0 if groups is None else _count_groups(groups, held_out, len(scores.full)),
     )
-    k = boldest_that_passes(evidence, alpha, confidence)
-    certificate = certificate_for(path, evidence, k, alpha, confidence)
-    return Classifier(ensemble, path[k], certificate, path, evidence)
+    choices = Choices(path, evidence)
+    return Classifier(ensemble, *choices.choose(alpha, confidence), choices)
 
 
 def _count_groups(groups: Any, rows: npt.NDArray[np.intp], n_rows: int) -> int:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qwyc.certify import certified_at
 from qwyc.classifier import Classifier
 from qwyc.errors import InputError, MissingDependencyError, OptionError
 
@@ -24,15 +23,15 @@ ALPHAS = np.geomspace(1e-4, 0.1, 200)
 def tradeoff(fast: Classifier, *, ax: Axes | None = None) -> Axes:
     """What an alpha costs: base models per row at every alpha that the rows held out can certify, and
     the one that was taken."""
-    evidence, seen = fast.evidence, fast.certificate
-    if evidence is None or seen.confidence is None:
+    choices, seen = fast.choices, fast.certificate
+    if choices is None or seen.confidence is None:
         raise OptionError(
             "this classifier has one policy only; optimise with method='auto' and alpha above 0 to "
             "see what others would cost"
         )
-    found = certified_at(evidence, ALPHAS.tolist(), seen.confidence)
+    found = choices.evidence.boldest_at_each(ALPHAS.tolist(), seen.confidence)
     ax = _axes(ax)
-    points = [(100 * alpha, evidence.mean_models[k]) for alpha, k in found]
+    points = [(100 * alpha, choices.evidence.mean_models[k]) for alpha, k in found]
     share, models = np.array(points).reshape(-1, 2).T
     ax.step(share, models, where="post", color=BLUE)
     if not isinstance(seen.alpha, dict):

@@ -12,8 +12,7 @@ import numpy.typing as npt
 from qwyc import distributed
 from qwyc.binomial import lower_bound, upper_bound
 from qwyc.certify import (
-    boldest_that_passes,
-    certificate_for,
+    Choices,
     check_budget,
     check_confidence,
     passes,
@@ -21,7 +20,7 @@ from qwyc.certify import (
     shown,
 )
 from qwyc.classifier import Classifier
-from qwyc.compare import compare, path_of, tally_path
+from qwyc.compare import compare, tally_path
 from qwyc.ensemble import Ensemble
 from qwyc.errors import InputError, OptionError
 from qwyc.parity import compare_with_model
@@ -158,13 +157,12 @@ def recertify(
     _check_classifier(classifier)
     if classifier.certificate.how == "proven":
         raise OptionError("this classifier is proven for every input; there is nothing to certify")
-    path, before = path_of(classifier), classifier.evidence
+    before = classifier.needed_choices()
     budget = check_budget(classifier.certificate.alpha if alpha is None else alpha)
     if budget == 0:
         raise OptionError("alpha=0 is proven, not sampled: use optimize(model, alpha=0)")
     level = classifier.certificate.confidence if confidence is None else confidence
     level = check_confidence(DEFAULT_CONFIDENCE if level is None else level)
-    assert before is not None  # a path never comes without
     if distributed.is_distributed(X):
         seen = distributed.tally_members(classifier, X)
         if not seen.rows:
@@ -172,7 +170,7 @@ def recertify(
     else:
         seen = tally_path(classifier, X, threads=threads, progress=progress)
     evidence = replace(
-        before,
+        before.evidence,
         rows=seen.rows,
         flips=seen.flips,
         mean_models=seen.mean_models,
@@ -180,11 +178,9 @@ def recertify(
         sample="",
         groups=0,
     )
-    k = boldest_that_passes(evidence, budget, level)
-    certificate = certificate_for(path, evidence, k, budget, level)
-    return replace(
-        classifier, policy=path[k], certificate=certificate, evidence=evidence, speed=None
-    )
+    choices = Choices(before.path, evidence)
+    policy, certificate = choices.choose(budget, level)
+    return replace(classifier, policy=policy, certificate=certificate, choices=choices, speed=None)
 
 
 def _check_classifier(classifier: Any) -> None:
@@ -295,9 +291,11 @@ def diagnose(
         values, which = np.unique(labels.astype(str), return_inverse=True)
         by_slice += [share(f"{name} = {v}", which == i) for i, v in enumerate(values)]
     fit_share = held_out_share = None
-    evidence, path = classifier.evidence, classifier.path
-    if evidence is not None and path is not None:
-        k = path.index_of(classifier.policy)
+    if classifier.choices is not None:
+        k, evidence = (
+            classifier.choices.path.index_of(classifier.policy),
+            classifier.choices.evidence,
+        )
         fit_share = float(evidence.fit_flips[k].sum() / evidence.fit_rows)
         held_out_share = float(evidence.flips[k].sum() / evidence.rows)
     return Diagnosis(

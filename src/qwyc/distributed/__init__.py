@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from qwyc.cascade import BaseModels
 from qwyc.classifier import Classifier
-from qwyc.compare import path_of
 from qwyc.distributed.shipping import Parcel, pack
 from qwyc.distributed.work import Counting, Deciding, output_names
 from qwyc.ensemble import Ensemble
@@ -146,15 +145,16 @@ def sample_for(ensemble: Ensemble | BaseModels, data: Any, rows: int | None, see
 def tally(classifier: Classifier, data: Any) -> Tally:
     """How a classifier does on a whole data set; counts only come back."""
     engine, _, features = _prepare(classifier.ensemble, data, None)
-    return Tally.of(engine.total(data, pack(classifier), Counting(features), 4))
+    work = Counting(features)
+    return Tally.of(engine.total(data, pack(classifier), work, work.size(classifier)))
 
 
 def tally_members(classifier: Classifier, data: Any) -> PathTally:
     """How every member of a classifier's path does on a whole data set; counts only come back."""
     engine, _, features = _prepare(classifier.ensemble, data, None)
     work = Counting(features, members=True)
-    size = 1 + 4 * len(path_of(classifier))
-    return PathTally.of(engine.total(data, pack(classifier, members=True), work, size))
+    parcel = pack(classifier, members=True)
+    return PathTally.of(engine.total(data, parcel, work, work.size(classifier)))
 
 
 def engine_of(data: Any) -> Engine:

@@ -33,13 +33,12 @@ class Parcel:
 def pack(classifier: Classifier, *, members: bool = False) -> Parcel:
     """Pack a classifier, as a file where it can be one; with all `members` of its path, or with the
     policy alone, which is what deciding takes and much less to carry."""
-    path, evidence = (classifier.path, classifier.evidence) if members else (None, None)
+    light = classifier if members else replace(classifier, choices=None)
     if has_code(classifier):
-        light = replace(classifier, path=path, evidence=evidence)
         _check_that_it_pickles(light)
         return Parcel(f"qwyc-{uuid.uuid4().hex[:16]}", light)
-    assert isinstance(classifier.ensemble, Ensemble)
-    parts = (classifier.ensemble, classifier.policy, classifier.certificate, path, evidence)
+    assert isinstance(light.ensemble, Ensemble)
+    parts = (light.ensemble, light.policy, light.certificate, light.choices)
     content = artifact.to_bytes(parts)
     return Parcel(f"qwyc-{hashlib.sha256(content).hexdigest()[:16]}", content)
 

@@ -82,7 +82,7 @@ class Counting:
 
     def size(self, classifier: Classifier) -> int:
         """How many sums there are."""
-        return 4 if not self.members else 1 + 4 * len(classifier.path or ())
+        return 4 if not self.members else 1 + 4 * len(classifier.needed_choices().path)
 
 
 def decide(classifier: Classifier, rows: Any) -> Decisions:
