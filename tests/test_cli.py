@@ -1,5 +1,6 @@
 """The command line as a user starts it."""
 
+import json
 import os
 import subprocess
 import sys
@@ -178,3 +179,28 @@ def test_reproduce_runs_from_the_command_line(tmp_path):
     unknown = run("reproduce", "iris", cwd=tmp_path)
     assert unknown.returncode == 2
     assert "iris" in unknown.stderr
+
+
+def test_recertify_writes_a_classifier_for_other_rows(saved, tmp_path):
+    target = tmp_path / "again.qwyc"
+    done = run("recertify", "m.qwyc", "new.csv", "-o", target, "--alpha", "0.01", cwd=saved)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"Wrote {target}." in done.stdout
+    again = qwyc.load(target)
+    rows = pd.read_parquet(saved / "new.parquet")
+    here = qwyc.recertify(qwyc.load(saved / "m.qwyc"), rows, alpha=0.01)
+    assert again.certificate == here.certificate
+    assert again.certificate.rows == 3000
+    np.testing.assert_array_equal(again.predict(rows), here.predict(rows))
+    told = run("recertify", "m.qwyc", "new.csv", "-o", target, "--json", cwd=saved)
+    assert json.loads(told.stdout)["certificate"]["alpha"] == 0.02  # what the file promises
+
+
+def test_recertify_leaves_the_file_where_it_cannot(saved, tmp_path):
+    target = tmp_path / "again.qwyc"
+    target.write_bytes(b"before")
+    done = run("recertify", "m.qwyc", "new.csv", "-o", target, "--alpha", "0.0001", cwd=saved)
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "needs at least 29,956 certifying rows; there are 3,000" in done.stderr
+    assert target.read_bytes() == b"before"

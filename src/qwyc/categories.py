@@ -16,7 +16,7 @@ from qwyc.cityhash import city_hash_64
 from qwyc.errors import InputError
 
 if TYPE_CHECKING:
-    from narwhals import Series
+    from narwhals.stable.v1 import Series
 
 Array = npt.NDArray[Any]
 Codes = npt.NDArray[np.float64]  # (N,) a category's position; NaN missing; -1 invalid
@@ -214,7 +214,7 @@ def _shown(known: Sequence[Any]) -> str:
 
 
 def _is_text(column: Series[Any]) -> bool:
-    import narwhals as nw
+    import narwhals.stable.v1 as nw
 
     if column.implementation.is_pandas_like() and column.to_native().dtype == object:
         return False  # narwhals looks at some of the values and may call it text
@@ -223,7 +223,7 @@ def _is_text(column: Series[Any]) -> bool:
 
 def _factorize(column: Series[Any]) -> tuple[Array, list[Any]]:
     """(N,) positions into a list of values that holds every value of the column at least."""
-    import narwhals as nw
+    import narwhals.stable.v1 as nw
 
     if column.implementation.is_pandas_like():
         native = column.to_native()
@@ -244,7 +244,7 @@ def numbers(
     column: Series[Any], where: str, *, categorical: bool = False
 ) -> tuple[Array, npt.NDArray[np.bool_] | None]:
     """(N,) numbers, or Python objects that may be, and where they are null if not NaN already."""
-    import narwhals as nw
+    import narwhals.stable.v1 as nw
 
     if _is_text(column):
         raise _no_mapping(where, str(column.dtype).split("(")[0])

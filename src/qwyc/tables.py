@@ -19,7 +19,7 @@ from qwyc import categories
 from qwyc.errors import InputError
 
 if TYPE_CHECKING:
-    from narwhals import DataFrame, Series
+    from narwhals.stable.v1 import DataFrame, Series
 
     from qwyc.ensemble import Inputs
 
@@ -162,7 +162,7 @@ def _check_count(n_columns: int, inputs: Inputs) -> None:
 
 def _as_frame(X: Any) -> DataFrame[Any] | None:
     """X seen through narwhals; None where it is no data frame."""
-    import narwhals as nw
+    import narwhals.stable.v1 as nw
 
     pyarrow = sys.modules.get("pyarrow")
     if pyarrow is not None and isinstance(X, pyarrow.RecordBatch):

@@ -16,6 +16,7 @@ import typer
 
 import qwyc
 from qwyc.cli import look, make, use
+from qwyc.cli.shared import flag
 from qwyc.errors import QwycError
 
 EXIT_CODES = (
@@ -45,7 +46,7 @@ def _version(wanted: bool) -> None:
 def _root(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool, flag("Print the version.", "--version", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
     """Quit When You Can: the same decisions as your tree ensemble, from a fraction of its trees.
@@ -70,6 +71,7 @@ def _add(command: Callable[..., None], panel: str) -> None:
 
 
 _add(make.optimize, "Make a classifier")
+_add(make.recertify, "Make a classifier")
 _add(use.predict, "Use it")
 _add(look.inspect, "Use it")
 _add(look.verify, "Use it")

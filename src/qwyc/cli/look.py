@@ -14,13 +14,14 @@ from qwyc.cli.shared import (
     ClassifierFile,
     DataFormat,
     Json,
+    SameAlpha,
+    SameConfidence,
     Screen,
     Threads,
     about,
     argument,
     console,
     inputs_of,
-    option,
     parse_alpha,
     print_json,
 )
@@ -45,12 +46,8 @@ def verify(
             "Fresh rows, which it has never seen: CSV, Parquet or Arrow; - is standard input.",
         ),
     ],
-    alpha: Annotated[
-        str | None, option("Share that may differ \\[default: what FILE promises]", metavar="SHARE")
-    ] = None,
-    confidence: Annotated[
-        float | None, option("With which it must be shown \\[default: what FILE promises]")
-    ] = None,
+    alpha: SameAlpha = None,
+    confidence: SameConfidence = None,
     model: Annotated[
         Path | None,
         typer.Option(help="The model's file: all full decisions and scores must equal its own."),

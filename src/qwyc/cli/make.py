@@ -1,4 +1,4 @@
-"""`qwyc optimize`, `qwyc demo` and `qwyc reproduce`."""
+"""`qwyc optimize`, `qwyc recertify`, `qwyc demo` and `qwyc reproduce`."""
 
 from __future__ import annotations
 
@@ -14,14 +14,19 @@ import qwyc
 from qwyc import inspection
 from qwyc.cli.shared import (
     Alpha,
+    ClassifierFile,
     Confidence,
     DataFormat,
     Json,
+    SameAlpha,
+    SameConfidence,
     Screen,
     Threads,
     about,
     argument,
     console,
+    flag,
+    inputs_of,
     option,
     parse_alpha,
     print_json,
@@ -140,12 +145,52 @@ def optimize(
                 options["groups"] = _labels(kept.column(groups))
         with about(data or model):
             fast = qwyc.optimize(ensemble, rows, progress=screen, **options)
+    _write(fast, target, as_json)
+
+
+def recertify(
+    classifier: ClassifierFile,
+    data: Annotated[
+        Path,
+        argument(
+            "DATA",
+            "Rows as they come now, which FILE was not made from: CSV, Parquet or Arrow; - is standard "
+            "input.",
+        ),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write; may be FILE.")],
+    alpha: SameAlpha = None,
+    confidence: SameConfidence = None,
+    format: DataFormat = None,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> None:
+    """Choose the operating point of a classifier anew, on other rows, and write the result.
+
+    Nothing is fitted: of the policies in FILE, the boldest that keeps alpha on these rows is taken. For
+    rows that have changed since, or for more of them, which certify a smaller alpha.
+
+    [dim]qwyc recertify fraud.qwyc october.parquet -o fraud-october.qwyc[/]
+    """
+    check_target(output, regular=True)
+    fast = qwyc.load(classifier)
+    budget = None if alpha is None else parse_alpha(alpha)
+    with Screen(f"Reading {data}") as screen:
+        rows, _ = read_table(data, inputs_of(fast), kind=format and format.value, report=screen)
+        with about(data):
+            again = qwyc.recertify(
+                fast, rows, alpha=budget, confidence=confidence, threads=threads, progress=screen
+            )
+    _write(again, output, as_json)
+
+
+def _write(fast: qwyc.Classifier, target: Path, as_json: bool) -> None:
     fast.save(target)
     if as_json:
         print_json({"file": str(target)} | inspection.inspect(fast))
-        return
-    print(fast)
-    print(f"Wrote {target}.")
+    else:
+        print(fast)
+        print(f"Wrote {target}.")
 
 
 def _threshold(text: str | None) -> float | qwyc.Probability | None:
@@ -218,10 +263,7 @@ def reproduce(
         Path | None, option("Folder to write to \\[default: reproduce-NAME]", "--output", "-o")
     ] = None,
     reduced: Annotated[
-        bool,
-        typer.Option(
-            "--reduced", help="A small version, to see that it runs: its figures mean nothing."
-        ),
+        bool, flag("A small version, to see that it runs: its figures mean nothing.", "--reduced")
     ] = False,
     as_json: Json = False,
 ) -> None:

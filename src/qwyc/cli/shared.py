@@ -31,6 +31,11 @@ def option(help: str, *names: str, metavar: str | None = None) -> Any:
     return typer.Option(*names, metavar=metavar, help=help, show_default=False)
 
 
+def flag(help: str, name: str, **more: Any) -> Any:
+    """An option without a value."""
+    return typer.Option(name, metavar="", help=help, **more)
+
+
 ClassifierFile = Annotated[Path, argument("FILE", "A .qwyc file.")]
 Alpha = Annotated[
     str,
@@ -40,11 +45,17 @@ Alpha = Annotated[
         "or by kind: negative=0.001,positive=0.01. 0 is proven, for every input.",
     ),
 ]
-Json = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object instead of text, for machines.")
-]
+Json = Annotated[bool, flag("Print one JSON object instead of text, for machines.", "--json")]
 Threads = Annotated[int | None, option("Threads \\[default: every core]", metavar="N")]
 Confidence = Annotated[float, typer.Option(help="Probability that alpha holds on new rows.")]
+
+
+SameAlpha = Annotated[
+    str | None, option("Share that may differ \\[default: what FILE promises]", metavar="SHARE")
+]
+SameConfidence = Annotated[
+    float | None, option("With which it must be shown \\[default: what FILE promises]")
+]
 
 
 class Format(str, Enum):
