@@ -41,7 +41,7 @@ def models(trees: int) -> dict:
         "random forest": RandomForestClassifier(trees, max_depth=10, random_state=0),
         "extra trees": ExtraTreesClassifier(trees, max_depth=10, random_state=0),
         "gradient boosting": GradientBoostingClassifier(n_estimators=trees, max_depth=4),
-        "hist gradient boosting": HistGradientBoostingClassifier(max_iter=trees),
+        "hist gradient boosting": HistGradientBoostingClassifier(max_iter=trees, random_state=0),
         "CatBoost": catboost.CatBoostClassifier(
             iterations=trees, verbose=0, allow_writing_files=False
         ),
