@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 
+import catboost
 import numpy as np
 import pandas as pd
 import pyarrow
@@ -125,6 +126,19 @@ def test_a_category_may_be_called_na(tmp_path):
     done = run("predict", tmp_path / "m.qwyc", "-", stdin=X[:60].to_csv(index=False).encode())
     assert labels(done) == model.predict(X[:60]).tolist()
     assert set(model.predict(X[:60])) == {0, 1}
+
+
+def test_a_hashed_category_may_be_called_na(tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"region": rng.choice(["NA", "EU", "None"], 3000), "x": rng.normal(size=3000)})
+    model = catboost.CatBoostClassifier(iterations=3, verbose=0, allow_writing_files=False)
+    model.fit(X, (X["region"] == "NA").astype(int), cat_features=["region"])
+    qwyc.optimize(model, alpha=0).save(tmp_path / "m.qwyc")
+    done = run("predict", tmp_path / "m.qwyc", "-", stdin=X[:60].to_csv(index=False).encode())
+    assert labels(done) == model.predict(X[:60]).tolist()
+    assert set(labels(done)) == {0, 1}
+    void = run("predict", tmp_path / "m.qwyc", "-", stdin=b"region,x\nN/A,1\n")
+    assert "refuses missing values" in one_line(void)
 
 
 def arrow_table(made):

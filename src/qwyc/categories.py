@@ -136,6 +136,11 @@ def of_hashed(values: Sequence[Any], known: Sequence[Any], where: str) -> Codes:
     return np.fromiter(map(codes.__getitem__, values), np.float64, len(values))
 
 
+def hash_of(text: str) -> int:
+    """What CatBoost knows a category by."""
+    return city_hash_64(text.encode()) & 0xFFFFFFFF
+
+
 _HASHED = (str, int, np.bool_, np.integer)  # what CatBoost takes for categories
 
 
@@ -149,7 +154,7 @@ class _HashedCodes(dict[Any, float]):
     def __missing__(self, value: Any) -> float:
         text = value if isinstance(value, str) else str(int(value))
         try:
-            hashed = city_hash_64(text.encode()) & 0xFFFFFFFF
+            hashed = hash_of(text)
         except UnicodeEncodeError:
             raise InputError(f"{self._where} holds {value!r}, which is no valid text") from None
         self[value] = code = self._code.get(hashed, -1.0)

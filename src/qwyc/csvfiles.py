@@ -10,6 +10,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from qwyc import categories
 from qwyc.batch import Columns, Match, Read
 from qwyc.errors import InputError
 
@@ -108,8 +109,9 @@ def _missing(inputs: Inputs) -> list[str]:
     from pyarrow import csv
 
     known = {value for values in inputs.categories.values() for value in values}
+    named = categories.hash_of if inputs.hashed else str
     spellings = [*csv.ConvertOptions().null_values, *MISSING]
-    return [text for text in spellings if text == "" or text not in known]
+    return [text for text in spellings if text == "" or named(text) not in known]
 
 
 def _schema(head: bytes, cut: bool, shape: dict[str, Any], converting: dict[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""CatBoost's trees: splits, numbered for all trees together, and trees of one split a level or any shape."""
+"""CatBoost's trees: splits, numbered for all trees at once, and trees of one split a level or any shape."""
 
 from __future__ import annotations
 
