@@ -20,13 +20,18 @@ from qwyc.certify import Evidence, split_sample
 from qwyc.ensemble import Summation
 
 
-@pytest.mark.parametrize(("count", "rows"), [(0, 10), (3, 100), (37, 5000), (400, 80000), (9, 10)])
+COUNTS = [(0, 10), (3, 100), (37, 5000), (400, 80_000), (9, 10), (10, 10), (2_000_000, 10**8)]
+
+
+@pytest.mark.parametrize(("count", "rows"), COUNTS)
 @pytest.mark.parametrize("confidence", [0.9, 0.95, 0.99])
 def test_bounds_are_exact(count, rows, confidence):
     expected = stats.binomtest(count, rows).proportion_ci(2 * confidence - 1, method="exact")
     assert upper_bound(count, rows, confidence) == pytest.approx(expected.high, rel=1e-9)
     assert lower_bound(count, rows, confidence) == pytest.approx(expected.low, rel=1e-9, abs=1e-12)
-    assert tail(count, rows, 0.01) == pytest.approx(stats.binom.cdf(count, rows, 0.01), rel=1e-8)
+    for share in (0.01, count / rows, expected.high, expected.low):
+        chance = stats.binom.cdf(count, rows, share)
+        assert tail(count, rows, share) == pytest.approx(chance, rel=1e-8 + 1e-14 * rows, abs=1e-300)
 
 
 def test_rows_needed():
@@ -80,7 +85,7 @@ def evidence(flips, rows=10_000):
 
 
 def test_the_sequence_stops_at_the_first_failure():
-    # 37 of 10,000 passes for 0.5% at 95%, 38 and more do not.
+    # 38 of 10,000 pass for 0.5% at 95%, 39 and more do not.
     assert upper_bound(38, 10_000, 0.95) <= 0.005 < upper_bound(39, 10_000, 0.95)
     counts = [0, 5, 20, 38, 39, 10]
     assert evidence([[c, 0] for c in counts]).boldest(0.005, 0.95) == 3

@@ -11,36 +11,45 @@ def tail(count: int, rows: int, share: float) -> float:
         return 1.0
     if share >= 1:
         return 0.0
-    log_share, log_rest = math.log(share), math.log1p(-share)
-    log_all = math.lgamma(rows + 1)
-    terms = [
-        math.exp(
-            log_all
-            - math.lgamma(k + 1)
-            - math.lgamma(rows - k + 1)
-            + k * log_share
-            + (rows - k) * log_rest
-        )
-        for k in range(count + 1)
-    ]
-    return min(1.0, math.fsum(terms))
+    # From the border outwards on its shorter side, where terms only fall: some sqrt(rows) of them.
+    below = count < rows * share
+    k = count if below else count + 1
+    term, total = _probability_of(k, rows, share), 0.0
+    while 0 <= k <= rows and term > 1e-18 * total:
+        total += term
+        if below:
+            term *= k / (rows - k + 1) * (1 - share) / share
+        else:
+            term *= (rows - k) / (k + 1) * share / (1 - share)
+        k += -1 if below else 1
+    return min(1.0, total) if below else max(0.0, 1.0 - total)
+
+
+def _probability_of(k: int, rows: int, share: float) -> float:
+    """Exactly k out of `rows`."""
+    ways = math.lgamma(rows + 1) - math.lgamma(k + 1) - math.lgamma(rows - k + 1)
+    return math.exp(ways + k * math.log(share) + (rows - k) * math.log1p(-share))
 
 
 def upper_bound(count: int, rows: int, confidence: float) -> float:
     """The Clopper-Pearson upper bound: the share at which so few would have probability
     1 - confidence."""
-    if count >= rows:
-        return 1.0
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if tail(count, rows, middle) > 1 - confidence else (low, middle)
-    return high
+    return 1.0 if count >= rows else _share_around(count, rows, 1 - confidence)[1]
 
 
 def lower_bound(count: int, rows: int, confidence: float) -> float:
-    """The Clopper-Pearson lower bound."""
-    return 1.0 - upper_bound(rows - count, rows, confidence)
+    """The Clopper-Pearson lower bound: the share at which so many would have probability
+    1 - confidence."""
+    return 0.0 if count <= 0 else _share_around(count - 1, rows, confidence)[0]
+
+
+def _share_around(count: int, rows: int, probability: float) -> tuple[float, float]:
+    """The share at which at most `count` of `rows` has that probability, from below and from above."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if tail(count, rows, middle) > probability else (low, middle)
+    return low, high
 
 
 def rows_needed(alpha: float, confidence: float) -> int:
