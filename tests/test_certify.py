@@ -19,7 +19,6 @@ from qwyc.binomial import lower_bound, rows_needed, tail, upper_bound
 from qwyc.certify import Evidence, split_sample
 from qwyc.ensemble import Summation
 
-
 COUNTS = [(0, 10), (3, 100), (37, 5000), (400, 80_000), (9, 10), (10, 10), (2_000_000, 10**8)]
 
 
@@ -31,7 +30,9 @@ def test_bounds_are_exact(count, rows, confidence):
     assert lower_bound(count, rows, confidence) == pytest.approx(expected.low, rel=1e-9, abs=1e-12)
     for share in (0.01, count / rows, expected.high, expected.low):
         chance = stats.binom.cdf(count, rows, share)
-        assert tail(count, rows, share) == pytest.approx(chance, rel=1e-8 + 1e-14 * rows, abs=1e-300)
+        assert tail(count, rows, share) == pytest.approx(
+            chance, rel=1e-8 + 1e-14 * rows, abs=1e-300
+        )
 
 
 def test_rows_needed():
@@ -81,7 +82,7 @@ def test_too_few_rows_say_how_many_it_takes(toy):
 def evidence(flips, rows=10_000):
     flips = np.array(flips)
     zeros = np.zeros(len(flips))
-    return Evidence(rows, flips, zeros, zeros, 100, flips, 0, "")
+    return Evidence(rows, rows // 2, flips, zeros, zeros, 100, flips, 0, "")
 
 
 def test_the_sequence_stops_at_the_first_failure():
@@ -215,7 +216,8 @@ def test_bounds_at_low_confidence_can_be_below_what_was_seen():
 
 
 def test_a_certificate_with_groups_or_kinds_says_so():
-    facts = {"confidence": 0.95, "rows": 1000, "negative": 3, "positive": 4, "upper_bound": 0.01}
+    facts = {"confidence": 0.95, "rows": 1000, "full_positive": 400, "upper_bound": 0.01}
+    facts |= {"negative": 3, "positive": 4}
     facts |= {
         "mean_models": 2.0,
         "mean_cost": 2.0,
@@ -235,3 +237,34 @@ def test_a_certificate_with_groups_or_kinds_says_so():
 def test_alphas_that_nothing_could_show():
     with pytest.raises(qwyc.OptionError, match="less than any sample could show"):
         certify.check_budget(1e-22)
+
+
+def rare(share, n=6000):
+    """Scores of a rare class: few rows are positive, and one base model out of three tells."""
+    rng = np.random.default_rng(0)
+    strong = np.where(rng.random(n) < share, 3.0, -3.0)
+    return [lambda X: X[:, 0], lambda X: X[:, 1], lambda X: X[:, 2]], np.column_stack(
+        [rng.normal(size=(n, 2)) / 10, strong]
+    )
+
+
+def test_an_alpha_that_a_whole_class_fits_in_is_warned_of():
+    models, X = rare(0.002)
+    with pytest.warns(qwyc.QwycWarning, match=r"only \d+ of 3,000 rows positive.*below 0\.\d+%"):
+        fast = qwyc.optimize(models, X, alpha=0.02, progress=False)
+    positives = int((X[:, 2] > 0).sum())
+    found = qwyc.diagnose(fast, X)
+    assert [share.rows for share in found.by_decision] == [len(X) - positives, positives]
+    assert "by full decision" in str(found)
+    with pytest.warns(qwyc.QwycWarning, match="only"):
+        fast.at(alpha=0.01)
+
+
+def test_other_alphas_are_not(recwarn):
+    models, X = rare(0.3)
+    fast = qwyc.optimize(models, X, alpha=0.02, progress=False)
+    by_kind = {"negative": 0.02, "positive": 0.01}
+    assert fast.at(alpha=by_kind).certificate.alpha == by_kind
+    few, X = rare(0.002)
+    qwyc.optimize(few, X, alpha=0.02, quit="positive", progress=False)  # no positive can be lost
+    assert not [w for w in recwarn if issubclass(w.category, qwyc.QwycWarning)]

@@ -70,7 +70,7 @@ def test_the_demo_compares_on_the_test_rows(demo):
         "decisions that differ",
         "accuracy",
         "µs per row",
-        "With 0.95 confidence",
+        "With 95% confidence",
     ):
         assert words in done.stdout
 

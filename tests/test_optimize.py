@@ -325,7 +325,7 @@ def test_a_classifier_introduces_itself(toy, tmp_path):
     fast = qwyc.optimize(model, X, alpha=0.05)
     text = str(fast)
     assert len(text.splitlines()) == 4
-    for words in ("20 trees", "xgboost", "6 features", "base models per row", "0.95 confidence"):
+    for words in ("20 trees", "xgboost", "6 features", "base models per row", "95% confidence"):
         assert words in text
     fast.save(tmp_path / "m.qwyc")
     with pytest.raises(qwyc.ModelError, match=r"qwyc\.load"):

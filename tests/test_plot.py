@@ -125,7 +125,7 @@ def test_the_card(made):
     card = read(timed._repr_html_())
     assert fast.ensemble.description in card.text
     assert f"{fast.certificate.mean_models:.1f} of 30 base models per row" in card.text
-    assert "at most 1% of new rows are decided differently, with 0.95 confidence" in card.text
+    assert "at most 1% of new rows are decided differently, with 95% confidence" in card.text
     assert "2.5 times as fast" in card.text
     assert "<yes>" in card.text  # escaped
     assert len(re.findall("<polyline", timed._repr_html_())) == 2

@@ -28,16 +28,20 @@ def test_more_rows_certify_a_smaller_alpha(fitted):
     differ = better.predict(X_new) != (fast.score_full(X_new) >= fast.policy.threshold)
     assert better.certificate.disagreements == np.count_nonzero(differ)
     assert better.certificate.mean_models == pytest.approx(better.decide(X_new).steps.mean())
-    assert "sample" not in str(better.certificate)
+    assert better.certificate.sample == fast.certificate.sample  # the fitting rows are of that one
+    full = fast.score_full(X_new) >= fast.policy.threshold
+    assert better.certificate.full_positive == np.count_nonzero(full)
+    assert f" of {np.count_nonzero(full):,} positives lost" in str(better.certificate)
     assert better.at(alpha=0.01).certificate.rows == len(X_new)  # and so is all that follows
 
 
 def test_blocks_add_up(fitted, monkeypatch):
     fast, X_new = fitted
-    whole = compare.tally_path(fast, X_new[:3000])
+    whole, digest = compare.tally_path(fast, X_new[:3000])
     checked = qwyc.verify(fast, X_new[:3000])
     monkeypatch.setattr(compare, "BLOCK", 700)
-    parts = compare.tally_path(fast, X_new[:3000])
+    parts, same_digest = compare.tally_path(fast, X_new[:3000])
+    assert same_digest == digest
     np.testing.assert_array_equal(parts.flips, whole.flips)
     np.testing.assert_allclose(parts.cost, whole.cost)
     assert parts.rows == 3000
@@ -51,6 +55,14 @@ def test_a_recertified_classifier_is_saved_and_loaded(fitted, tmp_path):
     again = qwyc.load(tmp_path / "new.qwyc")
     assert str(again.certificate) == str(better.certificate)
     np.testing.assert_array_equal(again.choices.evidence.flips, better.choices.evidence.flips)
+
+
+def test_the_sample_itself_is_refused(adult_codes, fitted):
+    fast, _ = fitted
+    sample = adult_codes[0][12000:16000]
+    with pytest.raises(qwyc.InputError, match="rows that the classifier was made from"):
+        qwyc.recertify(fast, sample)
+    assert qwyc.recertify(fast, sample[::-1]).certificate.rows == 4000  # it knows that sample only
 
 
 def test_what_cannot_be_recertified(fitted):

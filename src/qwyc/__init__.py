@@ -17,6 +17,7 @@ from qwyc.errors import (
     OptionError,
     ParityError,
     QwycError,
+    QwycWarning,
 )
 from qwyc.fan import FanPolicy
 from qwyc.fit import fit_fan_path, fit_path, fit_policy
@@ -56,6 +57,7 @@ __all__ = [
     "Policy",
     "Probability",
     "QwycError",
+    "QwycWarning",
     "ScoreMatrix",
     "Verification",
     "diagnose",

@@ -78,6 +78,8 @@ PATH_TENSORS = {f"path.{k}": v for k, v in PATH_DTYPES.items()}
 FLAT = {*TENSORS, "path.price", "path.mean_models", "path.mean_cost"}  # the others have two axes
 
 
+EVIDENCE = ("rows", "full_positive", "fit_rows", "seed", "sample", "groups")  # in the header
+
 # What a classifier is made of.
 Parts = tuple[Ensemble, Policy, Certificate, Choices | None]
 
@@ -145,9 +147,7 @@ def to_bytes(parts: Parts) -> bytes:
         "link": asdict(ensemble.link),
         "policy": {"threshold": policy.threshold},
         "certificate": asdict(certificate),
-        "evidence": None
-        if choices is None
-        else {k: getattr(evidence, k) for k in ("rows", "fit_rows", "seed", "sample", "groups")},
+        "evidence": None if choices is None else {k: getattr(evidence, k) for k in EVIDENCE},
     }
     header = {"format": FORMAT, "sha256": _digest(body, tensors), "body": body}
     return safetensors.numpy.save(tensors, metadata={KEY: _canonical(header)})
@@ -281,8 +281,10 @@ def _choices(
         raise ArtifactError("the path's tensors differ in length")
     for k in range(K):
         _ = path[k]  # checks its thresholds
+    path.index_of(policy)  # which was chosen from it
     evidence = Evidence(
         rows=count(facts["rows"]),
+        full_positive=count(facts["full_positive"]),
         flips=t["flips"],
         mean_models=t["mean_models"],
         mean_cost=t["mean_cost"],
@@ -290,7 +292,7 @@ def _choices(
         fit_flips=t["fit_flips"],
         seed=whole(facts["seed"]),
         sample=text(facts["sample"]),
-        groups=count(facts.get("groups", 0)),
+        groups=count(facts["groups"]),
     )
     if (t["flips"] < 0).any() or t["flips"].sum(axis=1).max() > evidence.rows:
         raise ArtifactError("the path has more disagreements than rows")

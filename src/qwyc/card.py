@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from qwyc.certify import percent
+
 if TYPE_CHECKING:
     from qwyc.classifier import Classifier
 
@@ -77,7 +79,7 @@ def _promise(fast: Classifier) -> str:
         )
     else:
         asked = f"at most <b>{_percent(seen.alpha)}</b> of new rows are decided differently"
-    return f"{asked}, with {seen.confidence:.4g} confidence ({counted} held-out rows were)"
+    return f"{asked}, with {percent(seen.confidence)} confidence ({counted} held-out rows were)"
 
 
 def _percent(share: float) -> str:

@@ -7,6 +7,7 @@ family, as long as new rows are drawn like the certifying ones."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ import numpy.typing as npt
 
 from qwyc.binomial import rows_needed, tail, upper_bound
 from qwyc.categories import is_null
-from qwyc.errors import InfeasibleError, OptionError
+from qwyc.errors import InfeasibleError, OptionError, QwycWarning
 from qwyc.options import check_alpha, is_number
 from qwyc.policy import Policy
 from qwyc.scores import ScoreMatrix
@@ -38,6 +39,7 @@ class Certificate:
     alpha: float | dict[str, float]  # what was asked for, in all or by kind
     confidence: float | None  # with which the bound holds on new rows; None: no such promise
     rows: int  # how many rows it rests on
+    full_positive: int  # of them, by the full ensemble
     negative: int  # of them full-positive, called negative
     positive: int  # of them full-negative, called positive
     upper_bound: float | None  # on the share that differs among new rows, at `confidence`
@@ -47,7 +49,7 @@ class Certificate:
     how: str  # "held-out", "in-sample" (the rows it was fitted on) or "proven"
     fit_rows: int  # rows that order and thresholds were fitted on
     seed: int
-    sample: str  # digest of the sample, "" where there was none or it was never in one place
+    sample: str  # digest of the sample that it was made from, "" where there was none
     groups: int = 0  # of which the rows come, where `groups` were given
 
     @property
@@ -80,13 +82,11 @@ class Certificate:
                 f"{positive} the other way round"
             )
             seen = f"{self.negative:,} and {self.positive:,}"
-        fitted = f"{self.fit_rows:,} others, seed {self.seed}, sample {self.sample[:8]}"
-        if not self.sample:  # certified again
-            fitted = f"{self.fit_rows:,} rows before, seed {self.seed}"
         sentence = (
-            f"With {self.confidence:.4g} confidence, {differ} "
-            f"(held out: {seen} of {self.rows:,} rows, bound {self.upper_bound:.3%}; "
-            f"fitted on {fitted})."
+            f"With {percent(self.confidence)} confidence, {differ} "
+            f"(held out: {seen} of {self.rows:,} rows, with {self.negative:,} of "
+            f"{self.full_positive:,} positives lost; bound {self.upper_bound:.3%}; "
+            f"fitted on {self.fit_rows:,} others, seed {self.seed}, sample {self.sample[:8]})."
         )
         if self.groups:
             sentence += (
@@ -101,6 +101,7 @@ class Evidence:
     """What a path's members did on rows that had no part in fitting them."""
 
     rows: int
+    full_positive: int  # of them
     flips: npt.NDArray[
         np.int64
     ]  # (K, 2) full-positive called negative, full-negative called positive
@@ -109,7 +110,7 @@ class Evidence:
     fit_rows: int
     fit_flips: npt.NDArray[np.int64]  # (K, 2) the same on the fitting rows: how optimistic they are
     seed: int
-    sample: str  # digest of the sample
+    sample: str  # digest of the sample, of which the fitting rows are a part
     groups: int = 0  # held out, where `groups` were given
 
     def boldest(self, alpha: Alpha, confidence: float) -> int:
@@ -143,7 +144,11 @@ class Choices:
         self, alpha: float | dict[str, float], confidence: float
     ) -> tuple[Policy, Certificate]:
         """The boldest policy that passes, and its certificate."""
-        return self.member(self.evidence.boldest(alpha, confidence), alpha, confidence)
+        policy, certificate = self.member(
+            self.evidence.boldest(alpha, confidence), alpha, confidence
+        )
+        _warn_of_rare_classes(certificate, policy.quit)
+        return policy, certificate
 
     def member(
         self, k: int, alpha: float | dict[str, float], confidence: float
@@ -155,6 +160,7 @@ class Choices:
             alpha=alpha,
             confidence=confidence,
             rows=seen.rows,
+            full_positive=seen.full_positive,
             negative=negative,
             positive=positive,
             upper_bound=upper_bound(negative + positive, seen.rows, confidence),
@@ -262,21 +268,24 @@ def observed_certificate(
     scores: ScoreMatrix | None,
     *,
     seed: int = 0,
+    threads: int | None = None,
 ) -> Certificate:
     """What a policy does on a sample, without a promise ("in-sample") or beside a proof ("proven"),
     which may do without a sample."""
-    rows, flips, sample = 0, (0, 0), ""
+    rows, full_positive, flips, sample = 0, 0, (0, 0), ""
     mean_models, mean_cost = float(policy.n_models), float(policy.costs.sum())
     if scores is not None:
-        decisions = policy.apply(scores)
+        decisions = policy.apply(scores, threads=threads)
         rows, sample = len(decisions), scores.digest
-        flips = count_flips(decisions.label.astype(bool), scores.full >= policy.threshold)
+        full = scores.full >= policy.threshold
+        full_positive, flips = int(full.sum()), count_flips(decisions.label.astype(bool), full)
         mean_models = float(decisions.steps.mean())
         mean_cost = policy.mean_cost(decisions.steps)
     return Certificate(
         alpha=alpha,
         confidence=None,
         rows=rows,
+        full_positive=full_positive,
         negative=flips[0],
         positive=flips[1],
         upper_bound=0.0 if how == "proven" else None,
@@ -288,6 +297,26 @@ def observed_certificate(
         seed=seed,
         sample=sample,
     )
+
+
+def _warn_of_rare_classes(certificate: Certificate, quit: str) -> None:
+    """A share of all rows may be all rows of a rare class."""
+    alpha, rows, positives = certificate.alpha, certificate.rows, certificate.full_positive
+    for kind, rest, n in (
+        ("negative", "positive", positives),
+        ("positive", "negative", rows - positives),
+    ):
+        allowed = alpha[kind] if isinstance(alpha, Mapping) else alpha
+        if quit in ("both", kind) and allowed * rows >= n / 2:
+            few = f"only {n:,} of {rows:,} rows {rest}, and half of those or more may be called {kind}"
+            none = f"none of {rows:,} rows {rest}, so nothing is known of what becomes of such rows"
+            less = f". Ask for a share well below {100 * n / rows:.2g}%" if n else ""
+            warnings.warn(
+                f"alpha = {100 * allowed:.4g}% is much here: the full ensemble calls "
+                f"{few if n else none}{less}",
+                QwycWarning,
+                stacklevel=4,
+            )
 
 
 def passes(flips: npt.NDArray[np.int64], rows: int, alpha: Alpha, confidence: float) -> bool:
@@ -313,6 +342,11 @@ def shown(alpha: Alpha) -> str:
         return f"at most {alpha:.4g}" if alpha < 1e-4 else f"at most {100 * alpha:.4g}%"
     shares = [f"{100 * alpha[kind]:.4g}% {kind}" for kind in ("negative", "positive")]
     return f"at most {' and '.join(shares)}"
+
+
+def percent(confidence: float | None) -> str:
+    """A confidence as people say it: 95%."""
+    return f"{100 * (confidence or 0):.10g}%"
 
 
 def asked(alpha: Alpha) -> str:

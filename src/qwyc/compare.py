@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,8 @@ class Comparison:
     def tally(self) -> Tally:
         """The same, counted."""
         negative, positive = count_flips(self.decided, self.full)
-        return Tally(len(self.steps), negative, positive, int(self.steps.sum(dtype=np.int64)))
+        steps = int(self.steps.sum(dtype=np.int64))
+        return Tally(len(self.steps), int(self.full.sum()), negative, positive, steps)
 
 
 def compare(
@@ -51,14 +52,15 @@ def compare(
 
 def tally_path(
     classifier: Classifier, X: Any, *, threads: int | None = None, progress: ProgressOption = False
-) -> PathTally:
-    """What every member of a classifier's path does on rows."""
+) -> tuple[PathTally, str]:
+    """What every member of a classifier's path does on rows, and the rows' digest."""
     path = classifier.needed_choices().path
-    scores = (
-        classifier.ensemble.scores(block, threads=threads)
-        for _, block in _blocks(X, row_count(X), progress)
-    )
-    return PathTally.of(reduce(np.add, (path.tally(s, threads=threads).numbers() for s in scores)))
+    digest, counts = hashlib.sha256(), []
+    for _, block in _blocks(X, row_count(X), progress):
+        scores = classifier.ensemble.scores(block, threads=threads)
+        digest.update(scores.full_bytes)
+        counts.append(path.tally(scores, threads=threads).numbers())
+    return PathTally.of(np.sum(counts, axis=0)), digest.hexdigest()
 
 
 def _blocks(X: Any, n: int, progress: ProgressOption) -> Iterator[tuple[slice, Any]]:

@@ -1,7 +1,11 @@
-"""Every error that qwyc raises on purpose. All derive from `QwycError`, and from the built-in
+"""Every error and warning that qwyc raises on purpose. All derive from `QwycError`, and from the built-in
 exception that a caller would expect as well."""
 
 from __future__ import annotations
+
+
+class QwycWarning(UserWarning):
+    """Something that can be done as asked, and is probably not what was meant."""
 
 
 class QwycError(Exception):

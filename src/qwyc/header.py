@@ -25,6 +25,7 @@ def certificate_from_json(facts: dict[str, Any]) -> Certificate:
         alpha=check_budget(facts["alpha"]),
         confidence=None if confidence is None and how != "held-out" else number(confidence),
         rows=count(facts["rows"]),
+        full_positive=count(facts["full_positive"]),
         negative=count(facts["negative"]),
         positive=count(facts["positive"]),
         upper_bound=None if bound is None and how != "held-out" else number(bound),
@@ -35,7 +36,7 @@ def certificate_from_json(facts: dict[str, Any]) -> Certificate:
         fit_rows=count(facts["fit_rows"]),
         seed=whole(facts["seed"]),
         sample=text(facts["sample"]),
-        groups=count(facts.get("groups", 0)),
+        groups=count(facts["groups"]),
     )
 
 
@@ -75,7 +76,7 @@ def inputs_from_json(facts: dict[str, Any]) -> Inputs:
         categories=categories,
         arrays_hold_values=flag(facts["arrays_hold_values"]),
         unseen=text(facts["unseen"]),
-        hashed=flag(facts.get("hashed", False)),
+        hashed=flag(facts["hashed"]),
         missing=float("nan") if missing is None else number(missing, finite=False),
         accepts_missing=flag(facts["accepts_missing"]),
         accepts_infinity=flag(facts["accepts_infinity"]),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from qwyc import _native
+from qwyc.certify import percent
 from qwyc.classifier import Classifier
 from qwyc.ensemble import Ensemble
 
@@ -96,7 +97,7 @@ def describe(fast: Classifier) -> str:
         lines.append(f"  digest     {facts['digest']}")
     if facts["at_other_alphas"]:
         lines.append(
-            f"  other alphas, at {fast.certificate.confidence:g} confidence, on the rows held out:"
+            f"  other alphas, at {percent(fast.certificate.confidence)} confidence, on the rows held out:"
         )
         lines += [
             f"    {at['alpha']:>6.2%}  {at['mean_models']:7.1f} base models per row"

@@ -213,6 +213,7 @@ def _certified(
         certified = path.tally(scores, rows=held_out, threads=threads, report=report)
     evidence = Evidence(
         rows=certified.rows,
+        full_positive=certified.full_positive,
         flips=certified.flips,
         mean_models=certified.mean_models,
         mean_cost=certified.mean_cost,

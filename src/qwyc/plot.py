@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from qwyc.certify import percent
 from qwyc.classifier import Classifier
 from qwyc.errors import InputError, MissingDependencyError, OptionError
 
@@ -38,7 +39,7 @@ def tradeoff(fast: Classifier, *, ax: Axes | None = None) -> Axes:
         ax.plot(100 * seen.alpha, seen.mean_models, "o", color=ORANGE, zorder=3)
     ax.set(
         xscale="log",
-        xlabel=f"alpha: decisions that may differ, % ({seen.confidence:g} confidence, log scale)",
+        xlabel=f"alpha: decisions that may differ, % ({percent(seen.confidence)} confidence, log scale)",
         ylabel="base models per row, on rows held out",
         title="What fewer changed decisions cost",
     )

@@ -34,7 +34,12 @@ class ScoreMatrix:
     @cached_property
     def digest(self) -> str:
         """SHA-256 over the full scores: which rows, seen through the model, these are."""
-        return hashlib.sha256(np.ascontiguousarray(self.full).tobytes()).hexdigest()
+        return hashlib.sha256(self.full_bytes).hexdigest()
+
+    @property
+    def full_bytes(self) -> bytes:
+        """The full scores, byte by byte."""
+        return np.ascontiguousarray(self.full).tobytes()
 
     def take(self, rows: npt.NDArray[np.intp]) -> ScoreMatrix:
         """Some of the rows."""

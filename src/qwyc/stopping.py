@@ -88,7 +88,7 @@ class Path:
             flips[k] = count_flips(decisions.label[chosen] == 1, positive)
             steps[k], cost[k] = taken.sum(), spent(self.order, self.costs, taken).sum()
             report(k + 1)
-        return PathTally(len(positive), flips, steps, cost)
+        return PathTally(len(positive), int(positive.sum()), flips, steps, cost)
 
 
 def fit_path(

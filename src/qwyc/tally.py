@@ -4,7 +4,8 @@ Counts are plain sums over rows, so those of parts of a data set add up to those
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,13 +24,16 @@ class Tally:
     """How a classifier did on some rows."""
 
     rows: int
+    full_positive: int  # of them
     negative: int  # full-positive rows called negative
     positive: int  # full-negative rows called positive
     steps: int  # base models evaluated in all
 
+    SIZE: ClassVar[int] = 5
+
     def numbers(self) -> Floats:
-        """As numbers that can be added up, exact up to 2**53."""
-        return np.array([self.rows, self.negative, self.positive, self.steps], dtype=np.float64)
+        """As SIZE numbers that can be added up, exact up to 2**53."""
+        return np.array(astuple(self), dtype=np.float64)
 
     @classmethod
     def of(cls, numbers: Floats) -> Tally:
@@ -42,6 +46,7 @@ class PathTally:
     """How all K members of a path did on some rows."""
 
     rows: int
+    full_positive: int  # of them
     flips: npt.NDArray[np.int64]  # (K, 2) full-positive called negative, and the reverse
     steps: Floats  # (K,) base models evaluated in all
     cost: Floats  # (K,) what they cost in all
@@ -56,13 +61,20 @@ class PathTally:
         """What they cost per row, (K,); 0 for no rows."""
         return self.cost / max(self.rows, 1)
 
+    @staticmethod
+    def size(K: int) -> int:
+        """How many numbers K members take."""
+        return 2 + 4 * K
+
     def numbers(self) -> Floats:
-        """As numbers that can be added up, (1 + 4 K,)."""
-        return np.concatenate([[self.rows], self.flips.ravel(), self.steps, self.cost])
+        """As numbers that can be added up, (size(K),)."""
+        counts = [self.rows, self.full_positive]
+        return np.concatenate([counts, self.flips.ravel(), self.steps, self.cost])
 
     @classmethod
     def of(cls, numbers: Floats) -> PathTally:
         """From such numbers."""
-        K = len(numbers) // 4
-        flips = numbers[1 : 1 + 2 * K].astype(np.int64).reshape(K, 2)
-        return cls(int(numbers[0]), flips, numbers[1 + 2 * K : 1 + 3 * K], numbers[1 + 3 * K :])
+        K = (len(numbers) - 2) // 4
+        counts, flips, steps, cost = np.split(numbers, [2, 2 + 2 * K, 2 + 3 * K])
+        rows, full_positive = (int(count) for count in counts)
+        return cls(rows, full_positive, flips.astype(np.int64).reshape(K, 2), steps, cost)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from qwyc.certify import (
     check_budget,
     check_confidence,
     passes,
+    percent,
     rows_to_certify,
     shown,
 )
@@ -29,6 +30,8 @@ from qwyc.progress import ProgressOption
 DEFAULT_CONFIDENCE = 0.95
 STEP_GROUPS = 8
 
+Mask = npt.NDArray[np.bool_]
+
 
 @dataclass(frozen=True)
 class Verification:
@@ -38,6 +41,7 @@ class Verification:
     alpha: float | dict[str, float]
     confidence: float
     rows: int
+    full_positive: int  # of them
     negative: int  # full-positive rows called negative
     positive: int  # full-negative rows called positive
     upper_bound: float  # on the share that differs among new rows
@@ -48,14 +52,14 @@ class Verification:
 
     def __str__(self) -> str:
         differ = self.negative + self.positive
-        kinds = ""
+        kinds = f", with {self.negative:,} of {self.full_positive:,} positives lost"
         if isinstance(self.alpha, Mapping):
-            kinds = f", {self.negative:,} called negative and {self.positive:,} called positive"
+            kinds += f" and {self.positive:,} gained"
         head = (
             f"{'PASS' if self.passed else 'FAIL'}: {differ:,} of {self.rows:,} rows are decided "
-            f"differently from the full ensemble ({differ / self.rows:.3%}; with {self.confidence:.4g} "
-            f"confidence at most {self.upper_bound:.3%}){kinds}, asked: {shown(self.alpha)}; "
-            f"{self.mean_models:.1f} of {self.full_models} base models per row."
+            f"differently from the full ensemble ({differ / self.rows:.3%}; with "
+            f"{percent(self.confidence)} confidence at most {self.upper_bound:.3%}){kinds}, asked: "
+            f"{shown(self.alpha)}; {self.mean_models:.1f} of {self.full_models} base models per row."
         )
         if not self.passed and self.rows < self.rows_needed:
             head += f" So few rows cannot show it: at least {self.rows_needed:,} are needed."
@@ -114,6 +118,7 @@ def verify(
         alpha=budget,
         confidence=level,
         rows=seen.rows,
+        full_positive=seen.full_positive,
         negative=seen.negative,
         positive=seen.positive,
         upper_bound=upper_bound(seen.negative + seen.positive, seen.rows, level),
@@ -168,14 +173,19 @@ def recertify(
         if not seen.rows:
             raise InputError("the data set has no rows; certifying needs rows like those to come")
     else:
-        seen = tally_path(classifier, X, threads=threads, progress=progress)
+        seen, digest = tally_path(classifier, X, threads=threads, progress=progress)
+        if digest == before.evidence.sample:
+            raise InputError(
+                "these are the rows that the classifier was made from, and half of them or more chose "
+                "its thresholds: certify it on others"
+            )
     evidence = replace(
         before.evidence,
         rows=seen.rows,
+        full_positive=seen.full_positive,
         flips=seen.flips,
         mean_models=seen.mean_models,
         mean_cost=seen.mean_cost,
-        sample="",
         groups=0,
     )
     choices = Choices(before.path, evidence)
@@ -208,19 +218,20 @@ class Diagnosis:
 
     confidence: float
     overall: Share
+    by_decision: list[Share]  # of the full ensemble: negative, positive
     by_step: list[Share]  # by the number of base models that a row took
     by_slice: list[Share]
     fit_share: float | None  # on the rows the policy was fitted on, where that is known
     held_out_share: float | None  # on the rows it was certified on
 
     def __str__(self) -> str:
-        every = [self.overall, *self.by_step, *self.by_slice]
+        every = [self.overall, *self.by_decision, *self.by_step, *self.by_slice]
         width = max(26, *(len(s.name) for s in every)) + 2  # names are shown whole
-        level = f"{100 * self.confidence:.10g}%"
+        level = percent(self.confidence)
         lines = [f"{'':{width}}{'rows':>10}{'differ':>9}{'share':>9}   {level} interval"]
-        groups = [("all rows", [self.overall]), ("by base models taken", self.by_step)]
-        for title, shares in [*groups, ("by slice", self.by_slice)]:
-            lines += [title] if shares and shares[0] is not self.overall else []
+        groups = {"by full decision": self.by_decision, "by base models taken": self.by_step}
+        for title, shares in {"": [self.overall], **groups, "by slice": self.by_slice}.items():
+            lines += [title] if title and shares else []
             for s in shares:
                 observed = s.disagreements / s.rows if s.rows else 0.0
                 name = s.name if s is self.overall else f"  {s.name}"
@@ -245,8 +256,8 @@ def diagnose(
     threads: int | None = None,
     progress: ProgressOption = False,
 ) -> Diagnosis:
-    """Disagreement on rows X by how far they were evaluated, and by `slices`: names to values, one per
-    row; every value is a slice. Intervals are exact, each by itself."""
+    """Disagreement on rows X by the full decision, by how far they were evaluated, and by `slices`:
+    names to values, one per row; every value is a slice. Intervals are exact, each by itself."""
     _check_classifier(classifier)
     level = check_confidence(confidence)
     if distributed.is_distributed(X):
@@ -256,7 +267,7 @@ def diagnose(
     against = compare(classifier, X, threads=threads, progress=progress)
     differs = against.decided != against.full
 
-    def share(name: str, rows: npt.NDArray[np.bool_]) -> Share:
+    def share(name: str, rows: Mask) -> Share:
         n, count = int(rows.sum()), int((differs & rows).sum())
         side = (1 + level) / 2  # half of what may go wrong on either side
         return Share(
@@ -268,15 +279,37 @@ def diagnose(
             mean_models=float(against.steps[rows].mean()) if n else float("nan"),
         )
 
-    edges = np.unique(
-        np.quantile(against.steps, np.linspace(0, 1, STEP_GROUPS + 1), method="nearest")
+    every = np.ones(len(differs), dtype=bool)
+    fit_share = held_out_share = None
+    if classifier.choices is not None:
+        path, evidence = classifier.choices.path, classifier.choices.evidence
+        k = path.index_of(classifier.policy)
+        fit_share = float(evidence.fit_flips[k].sum() / evidence.fit_rows)
+        held_out_share = float(evidence.flips[k].sum() / evidence.rows)
+    negative, positive = classifier.ensemble.classes
+    groups = [(f"full {negative}", ~against.full), (f"full {positive}", against.full)]
+    return Diagnosis(
+        confidence=level,
+        overall=share("all rows", every),
+        by_decision=[share(name, rows) for name, rows in groups],
+        by_step=[share(name, rows) for name, rows in _by_step(against.steps)],
+        by_slice=[share(name, rows) for name, rows in _slices(slices, len(differs))],
+        fit_share=fit_share,
+        held_out_share=held_out_share,
     )
-    by_step = []
+
+
+def _by_step(steps: npt.NDArray[np.int32]) -> Iterator[tuple[str, Mask]]:
+    """Rows by the number of base models that they took, in some groups of like size."""
+    edges = np.unique(np.quantile(steps, np.linspace(0, 1, STEP_GROUPS + 1), method="nearest"))
     for i, last in enumerate(edges):
         first = int(edges[i - 1]) + 1 if i else int(last)
         name = f"{first}" if first == last else f"{first} to {last}"
-        by_step.append(share(name, (against.steps >= first) & (against.steps <= last)))
-    by_slice = []
+        yield name, (steps >= first) & (steps <= last)
+
+
+def _slices(slices: Mapping[str, Any] | None, n: int) -> Iterator[tuple[str, Mask]]:
+    """Rows by every value of every slice."""
     if slices is not None and not isinstance(slices, Mapping):
         raise OptionError("slices must be a mapping from names to values, one per row")
     for name, of_rows in (slices or {}).items():
@@ -284,25 +317,8 @@ def diagnose(
             labels = np.asarray(of_rows)
         except ValueError as error:
             raise OptionError(f"slice {name!r} must be one value per row: {error}") from None
-        if labels.shape != differs.shape:
-            raise OptionError(
-                f"slice {name!r} must have {len(differs)} values; got shape {labels.shape}"
-            )
+        if labels.shape != (n,):
+            raise OptionError(f"slice {name!r} must have {n} values; got shape {labels.shape}")
         values, which = np.unique(labels.astype(str), return_inverse=True)
-        by_slice += [share(f"{name} = {v}", which == i) for i, v in enumerate(values)]
-    fit_share = held_out_share = None
-    if classifier.choices is not None:
-        k, evidence = (
-            classifier.choices.path.index_of(classifier.policy),
-            classifier.choices.evidence,
-        )
-        fit_share = float(evidence.fit_flips[k].sum() / evidence.fit_rows)
-        held_out_share = float(evidence.flips[k].sum() / evidence.rows)
-    return Diagnosis(
-        level,
-        share("all rows", np.ones(len(differs), dtype=bool)),
-        by_step,
-        by_slice,
-        fit_share,
-        held_out_share,
-    )
+        for i, value in enumerate(values):
+            yield f"{name} = {value}", which == i

@@ -15,6 +15,7 @@ from qwyc.compare import compare, tally_path
 from qwyc.distributed.shipping import has_code
 from qwyc.errors import InputError
 from qwyc.policy import Decisions
+from qwyc.tally import PathTally, Tally
 
 Floats = npt.NDArray[np.float64]
 
@@ -77,12 +78,14 @@ class Counting:
         if not len(rows):
             return np.zeros(self.size(classifier))
         if self.members:
-            return tally_path(classifier, rows, threads=1).numbers()
+            return tally_path(classifier, rows, threads=1)[0].numbers()
         return compare(classifier, rows, threads=1).tally.numbers()
 
     def size(self, classifier: Classifier) -> int:
         """How many sums there are."""
-        return 4 if not self.members else 1 + 4 * len(classifier.needed_choices().path)
+        if not self.members:
+            return Tally.SIZE
+        return PathTally.size(len(classifier.needed_choices().path))
 
 
 def decide(classifier: Classifier, rows: Any) -> Decisions:
