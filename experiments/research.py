@@ -46,10 +46,10 @@ from .variants import (
 
 # What was taken until these studies, and is compared with.
 BEFORE: dict[str, Any] = {
-    "FIRST_SWEEPS": 4,
-    "FEWEST_ROWS": 40,
-    "ROWS_PER_BIN": 20,
-    "TREND_ROWS": -1.0,
+    "first_sweeps": 4,
+    "fewest_rows": 40,
+    "rows_per_bin": 20,
+    "trend_rows": -1.0,
 }
 HALVES = ("select", "report")
 TREES, FIT_ROWS, TEST_ROWS = 300, 10_000, 30_000
@@ -103,30 +103,30 @@ def study(name: str) -> tuple[Callable[[Case], Case], dict[str, Variant]]:
 
     before = {
         "the outlook before": constants(**BEFORE),
-        "the outlook now, ridge 0.1": order(RIDGE=0.1),
+        "the outlook now, ridge 0.1": order(ridge=0.1),
     }
     share = {
-        f"outlook {s:.0%} of the price": constants(OUTLOOK_SHARE=s)
+        f"outlook {s:.0%} of the price": constants(outlook_share=s)
         for s in (0.0, 0.25, 0.75, 0.9, 1.0)
     }
     several: list[Callable[[Case], np.ndarray]] = [
         order_of,
-        lambda case: order_of(case, WEIGHT_WIDTH=0.2),
-        lambda case: order_of(case, WEIGHT_WIDTH=0.8),
+        lambda case: order_of(case, weight_width=0.2),
+        lambda case: order_of(case, weight_width=0.8),
         backward_order,
         joint_order,
     ]
     studies: dict[str, tuple[Callable[[Case], Case], dict[str, Variant]]] = {
         "order": (
             same,
-            {f"width {w}": order(WEIGHT_WIDTH=w) for w in (0.15, 0.25, 0.6, 1.0)}
-            | {f"ridge {r}": order(RIDGE=r) for r in (0.0, 0.1, 0.6, 1.5)}
+            {f"width {w}": order(weight_width=w) for w in (0.15, 0.25, 0.6, 1.0)}
+            | {f"ridge {r}": order(ridge=r) for r in (0.0, 0.1, 0.6, 1.5)}
             | {"backward": lambda case: path_of(case, backward_order(case))},
         ),
         "order-2": (
             same,
             {
-                f"width {w}, ridge {r}": order(WEIGHT_WIDTH=w, RIDGE=r)
+                f"width {w}, ridge {r}": order(weight_width=w, ridge=r)
                 for w, r in ((0.4, 0.05), (0.4, 0.15), (0.3, 0.1), (0.2, 0.1), (0.2, 0.2))
             }
             | {"backward, ridge 0.1": lambda case: path_of(case, backward_order(case, 0.1))},
@@ -135,7 +135,7 @@ def study(name: str) -> tuple[Callable[[Case], Case], dict[str, Variant]]:
         "before": (same, before),
         "sweeps": (
             same,
-            {"4 first sweeps": constants(FIRST_SWEEPS=4), "2 a price": constants(SWEEPS=2)},
+            {"4 first sweeps": constants(first_sweeps=4), "2 a price": constants(sweeps=2)},
         ),
         "thresholds": (
             same,
@@ -163,9 +163,9 @@ def study(name: str) -> tuple[Callable[[Case], Case], dict[str, Variant]]:
     for n in (10, 20, 50):
         studies[f"before-models-{n}"] = (lambda case, n=n: first_models(case, n), before)
         few = {"backward": lambda case: path_of(case, backward_order(case))}
-        few["ridge 0"] = order(RIDGE=0.0)
-        few["width 0.25"] = order(WEIGHT_WIDTH=0.25)
-        few["width 1.0"] = order(WEIGHT_WIDTH=1.0)
+        few["ridge 0"] = order(ridge=0.0)
+        few["width 0.25"] = order(weight_width=0.25)
+        few["width 1.0"] = order(weight_width=1.0)
         few["Algorithm 1's order"] = lambda case: path_of(case, joint_order(case))
         few["5 orders, inner hold-out"] = lambda case: portfolio(case, several)
         studies[f"models-{n}"] = (lambda case, n=n: first_models(case, n), few | share)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 import qwyc
 from qwyc import orders, stopping
+from qwyc.problem import Problem
 
 from .levels import Points, at_level
 
@@ -49,30 +49,21 @@ def with_costs(case: Case, spread: float) -> Case:
     return replace(case, costs=costs / costs.mean())
 
 
-@contextmanager
-def using(module: Any, **constants: Any) -> Iterator[None]:
-    """A module with other constants, for a while."""
-    before = {name: getattr(module, name) for name in constants}
-    try:
-        vars(module).update(constants)
-        yield
-    finally:
-        vars(module).update(before)
+def problem_of(case: Case) -> Problem:
+    """What there is to fit."""
+    return Problem(case.fit, case.fit.threshold, case.costs, case.quit)
 
 
 def order_of(case: Case, **constants: float) -> np.ndarray:
-    """The default order with other constants."""
-    with using(orders, **constants):
-        return orders.correlation(case.fit, case.fit.threshold, case.costs, 2)
+    """The default order with another `weight_width` or `ridge`."""
+    return orders.correlation(problem_of(case), **constants)
 
 
-def path_of(case: Case, order: np.ndarray | None = None, **constants: Any) -> stopping.Path:
-    """The default path with other constants, along the default order or another."""
+def path_of(case: Case, order: np.ndarray | None = None, **changes: Any) -> stopping.Path:
+    """The default path with changes to its rule, along the default order or another."""
     if order is None:
         order = order_of(case)
-    about = {"threshold": case.fit.threshold, "costs": case.costs, "quit": case.quit}
-    with using(stopping, **constants):
-        return stopping.fit_path(case.fit, order, **about)
+    return stopping.fit_path(problem_of(case), order, rule=replace(stopping.DEFAULT, **changes))
 
 
 def points_of(path: stopping.Path, matrix: qwyc.ScoreMatrix) -> Points:
@@ -115,7 +106,7 @@ def backward_order(case: Case, ridge: float = 0.3) -> np.ndarray:
 
 def by_cost(case: Case, power: float) -> np.ndarray:
     """The default order with the gain divided by a power of the cost."""
-    return orders.correlation(case.fit, case.fit.threshold, case.costs**power, 2)
+    return order_of(replace(case, costs=case.costs**power))
 
 
 def by_ratio(case: Case) -> np.ndarray:
@@ -183,8 +174,7 @@ def bagged(case: Case, times: int) -> stopping.Path:
     paths = []
     for seed in range(times):
         rows = np.sort(np.random.default_rng(seed).permutation(n)[: n * 4 // 5])
-        with using(stopping, BOLDEST=0.03):
-            paths.append(path_of(replace(case, fit=case.fit.take(rows)), order))
+        paths.append(path_of(replace(case, fit=case.fit.take(rows)), order, boldest=0.03))
     K = min(map(len, paths))
 
     def middle(name: str) -> np.ndarray:

@@ -6,6 +6,7 @@ from qwyc.experiments.brute_force import general_instance
 
 import qwyc
 from qwyc import _native, orders, reference, stopping
+from qwyc.problem import Problem
 
 
 def sample(seed, N=400, T=8, threshold=0.2, dtype=np.float64, ties=False):
@@ -23,11 +24,27 @@ def test_sweeps_choose_the_same_thresholds_as_the_oracle(seed, quit, ties):
     matrix = sample(seed, ties=ties, dtype=np.float32 if seed % 2 else np.float64)
     rng = np.random.default_rng(seed)
     order, costs = rng.permutation(8).astype(np.int32), rng.choice([1.0, 2.0], 8)
-    fit = stopping._stopping_fit(matrix, order, 0.2, costs, quit)
-    lower, upper = np.full(8, -np.inf), np.full(8, np.inf)
+    rule = stopping.Rule(most_bins=5, outlook_share=0.3) if seed == 3 else stopping.DEFAULT
+    assert_sweeps_equal(matrix, order, costs, quit, rule, threads=1 + seed % 2)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("seed", range(2))
+def test_so_do_sweeps_over_many_rows_and_steps(seed, ties):
+    """Rows sorted on a grid and all bins in use; steps in several segments and groups."""
+    matrix = sample(seed, N=5000, T=40, ties=ties, dtype=np.float32 if seed else np.float64)
+    rng = np.random.default_rng(seed)
+    order, costs = rng.permutation(40).astype(np.int32), rng.choice([1.0, 2.0], 40)
+    assert_sweeps_equal(matrix, order, costs, "both", stopping.DEFAULT, threads=2)
+
+
+def assert_sweeps_equal(matrix, order, costs, quit, rule, threads):
+    problem = Problem(matrix, 0.2, costs, quit)
+    fit = stopping.stopping_fit(problem, order, rule)
+    lower, upper = np.full(len(order), -np.inf), np.full(len(order), np.inf)
     outlooks = {}
     for prices in ((2000.0, 2000.0), (300.0, 200.0), (60.0, 90.0), (10.0, 10.0)):
-        found = fit.sweep(*prices, 1 + seed % 2)
+        found = fit.sweep(*prices, threads)
         reference.sweep(
             matrix.values.astype(float),
             matrix.base,
@@ -40,6 +57,7 @@ def test_sweeps_choose_the_same_thresholds_as_the_oracle(seed, quit, ties):
             lower,
             upper,
             outlooks,
+            rule,
         )
         np.testing.assert_array_equal(found[0], lower)
         np.testing.assert_array_equal(found[1], upper)
@@ -52,18 +70,20 @@ def test_sweeps_choose_the_same_thresholds_as_the_oracle(seed, quit, ties):
 def test_the_correlation_order_equals_its_definition(seed, dtype):
     matrix = sample(seed, dtype=dtype)
     costs = np.random.default_rng(seed).choice([1.0, 3.0], 8) if seed % 2 else np.ones(8)
+    width, ridge = (0.4, 0.3) if seed < 3 else (1.0, 0.0)
+    full = matrix.values.sum(axis=1, dtype=float) + 0.1
     expected = reference.correlation_order(
-        matrix.values.astype(float), matrix.values.sum(axis=1, dtype=float) + 0.1, 0.2, costs
+        matrix.values.astype(float), full, 0.2, costs, width, ridge
     )
-    np.testing.assert_array_equal(orders.correlation(matrix, 0.2, costs, 2), expected)
+    found = orders.correlation(Problem(matrix, 0.2, costs, "both"), weight_width=width, ridge=ridge)
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.fixture(scope="module")
 def fitted():
     matrix, new = sample(0, N=6000, T=20), sample(1, N=6000, T=20)
-    order = orders.correlation(matrix, 0.2, np.ones(20), 2)
-    path = stopping.fit_path(matrix, order, threshold=0.2, costs=np.ones(20), quit="both")
-    return path, matrix, new
+    problem = Problem(matrix, 0.2, np.ones(20), "both")
+    return stopping.fit_path(problem, orders.correlation(problem)), matrix, new
 
 
 def test_a_path_goes_from_never_to_at_once(fitted):
@@ -101,9 +121,7 @@ def test_it_takes_fewer_base_models_than_algorithm_2_on_new_rows(fitted):
 
 def test_threads_change_nothing(fitted):
     path, matrix, _ = fitted
-    again = stopping.fit_path(
-        matrix, path.order, threshold=0.2, costs=np.ones(20), quit="both", threads=1
-    )
+    again = stopping.fit_path(Problem(matrix, 0.2, np.ones(20), "both", threads=1), path.order)
     np.testing.assert_array_equal(path.lower, again.lower)
     np.testing.assert_array_equal(path.upper, again.upper)
 

@@ -28,9 +28,9 @@ LAYERS = [
     ),
     ("reading", "what other libraries have trained", "importers"),
     ("promising", "what is known about new rows", "certify provable binomial"),
-    ("fitting", "order and thresholds from scores", "fit orders stopping"),
+    ("fitting", "order and thresholds from scores", "fit orders thresholds stopping fan problem"),
     ("ensemble", "base models, and every one of them on every row", "ensemble cascade"),
-    ("deciding", "policies, and what they decide", "policy fan scores tally answers"),
+    ("deciding", "policies, and what they decide", "policy scores tally answers"),
     (
         "rows",
         "any table to the matrix that trees take",

@@ -19,12 +19,11 @@ from qwyc.errors import (
     QwycError,
     QwycWarning,
 )
-from qwyc.fan import FanPolicy
 from qwyc.fit import fit_fan_path, fit_path, fit_policy
 from qwyc.importers import read_model
 from qwyc.optimize import optimize
 from qwyc.options import Probability
-from qwyc.policy import Decisions, Policy
+from qwyc.policy import Decisions, FanPolicy, Policy
 from qwyc.scores import ScoreMatrix
 from qwyc.stopping import Path
 from qwyc.verify import Diagnosis, Verification, diagnose, recertify, verify

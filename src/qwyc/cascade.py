@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.errors import InputError, OptionError, QwycError
-from qwyc.fan import FanPolicy
 from qwyc.options import check_choice, check_number
-from qwyc.policy import Decisions, Policy
+from qwyc.policy import Decisions, FanPolicy, Policy
 from qwyc.progress import Report
 from qwyc.rows import row_count, take
 from qwyc.scores import ScoreMatrix

@@ -1,38 +1,22 @@
-"""fit_policy: from a score matrix to a policy. The algorithms themselves are native (native/fit.cpp)
-and, as the paper writes them, in `reference.py`."""
+"""fit_policy: from a score matrix to a policy, by any order and rule."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from qwyc import _native, fan, stopping
-from qwyc.errors import InputError, OptionError
-from qwyc.fan import FanPolicy
-from qwyc.options import (
-    allowed_disagreements,
-    check_alpha,
-    check_choice,
-    check_costs,
-    check_count,
-    check_number,
-)
-from qwyc.orders import FIXED, fixed_order
-from qwyc.policy import Policy
-from qwyc.progress import ProgressOption, progress_reporter
-from qwyc.scores import ScoreMatrix
-from qwyc.threads import thread_count
+from qwyc import fan, stopping
+from qwyc.errors import OptionError
+from qwyc.options import allowed_disagreements, check_alpha, check_choice, check_count
+from qwyc.orders import FIXED, Order, fixed_order
+from qwyc.policy import FanPolicy, Policy
+from qwyc.problem import Problem
+from qwyc.progress import ProgressOption
+from qwyc.thresholds import fit_thresholds
 
 ORDERS = ("joint", *FIXED)
 RULES = ("threshold", "fan", "stopping")
-QUITS = ("both", "negative", "positive")
 BUDGETS = ("paper", "split")
-
-Order = str | Sequence[int] | npt.NDArray[Any]
 
 
 def fit_policy(
@@ -87,17 +71,18 @@ def fit_policy(
     if rule != "fan" and (gamma is not None or bin_width is not None):
         raise OptionError('gamma and bin_width belong to rule="fan"')
 
-    allowed = allowed_disagreements(alpha or 0.0, len(problem.matrix.full))
-    fixed = None if joint else problem.order(order, labels, seed, ORDERS)
+    allowed = allowed_disagreements(alpha or 0.0, problem.n_rows)
+    fixed = None if joint else fixed_order(problem, order, labels=labels, seed=seed, names=ORDERS)
     if rule == "threshold" or fixed is None:
-        policy = problem.thresholds(fixed, allowed, budget == "split", progress)
+        split = budget == "split"
+        policy = fit_thresholds(problem, fixed, allowed, split_budget=split, progress=progress)
         if rule == "threshold":
             return policy
         fixed = policy.order  # Algorithm 1's order, with the thresholds of another rule
     if rule == "stopping":
-        path = problem.path(fixed, progress)
+        path = stopping.fit_path(problem, fixed, progress=progress)
         return stopping.at_alpha(path, problem.matrix, allowed, threads=threads)
-    fitted = problem.fan(fixed, bin_width)
+    fitted = fan.fit_fan(problem, fixed, bin_width)
     if gamma is not None:
         return fan.at_gamma(fitted, gamma)
     return fan.at_alpha(fitted, problem.matrix, allowed, threads=threads)
@@ -120,7 +105,7 @@ def fit_fan_path(
 
     The order may be any but "joint", which needs an alpha."""
     problem = Problem.of(scores, threshold, costs, quit, threads)
-    fitted = problem.fan(problem.order(order, labels, seed, FIXED), bin_width)
+    fitted = fan.fit_fan(problem, fixed_order(problem, order, labels=labels, seed=seed), bin_width)
     return [fan.at_gamma(fitted, gamma) for gamma in gammas]
 
 
@@ -140,103 +125,5 @@ def fit_path(
 
     The order may be any but "joint", which needs an alpha."""
     problem = Problem.of(scores, threshold, costs, quit, threads)
-    return problem.path(problem.order(order, labels, seed, FIXED), progress)
-
-
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """What every way of fitting needs."""
-
-    matrix: ScoreMatrix  # of finite scores, one row at least
-    threshold: float
-    costs: npt.NDArray[np.float64]  # (T,)
-    quit: str
-    threads: int | None
-
-    @classmethod
-    def of(cls, scores: Any, threshold: Any, costs: Any, quit: str, threads: int | None) -> Problem:
-        """From what a user passes, checked."""
-        check_choice("quit", quit, QUITS)
-        matrix = ScoreMatrix.of(scores)
-        N, T = matrix.values.shape
-        if N == 0:
-            raise InputError("scores have no rows; fitting needs a sample")
-        for t in range(T):
-            if not np.isfinite(matrix.values[:, t]).all():
-                raise InputError(f"scores must be finite; those of base model {t} are not")
-        beta = check_number("threshold", matrix.threshold if threshold is None else threshold)
-        return cls(matrix, beta, check_costs(costs, T), quit, threads)
-
-    def order(
-        self, order: Order, labels: Any, seed: int, names: Sequence[str]
-    ) -> npt.NDArray[np.int32]:
-        """The order of one of the `names`, or the permutation that it is."""
-        if isinstance(order, str):
-            check_choice("order", order, names)
-        return fixed_order(
-            order,
-            self.matrix,
-            threshold=self.threshold,
-            costs=self.costs,
-            labels=labels,
-            seed=check_count("seed", seed, least=0),
-            threads=self.threads,
-        )
-
-    def thresholds(
-        self,
-        order: npt.NDArray[np.int32] | None,
-        allowed: int,
-        split_budget: bool,
-        progress: ProgressOption,
-    ) -> Policy:
-        """Algorithm 2 along an order, or Algorithm 1 where there is none; at most `allowed` rows are
-        decided differently."""
-        matrix, T = self.matrix, self.matrix.values.shape[1]
-        with progress_reporter(progress, "Fitting order and thresholds", T) as report:
-            found, lower, upper = _native.fit_thresholds(
-                np.ascontiguousarray(matrix.values.T),
-                matrix.base,
-                (matrix.full >= self.threshold).view(np.uint8),
-                self.costs,
-                np.empty(0, dtype=np.int32) if order is None else order,
-                allowed,
-                self.quit in ("both", "negative"),
-                self.quit in ("both", "positive"),
-                split_budget,
-                thread_count(self.threads),
-                report,
-            )
-        return Policy(found, lower, upper, self.threshold, self.costs)
-
-    def fan(self, order: npt.NDArray[np.int32], bin_width: float | None) -> FanPolicy:
-        """Fan's means and deviations along an order."""
-        return fan.fit_fan(
-            self.matrix,
-            order,
-            threshold=self.threshold,
-            costs=self.costs,
-            quit=self.quit,
-            bin_width=bin_width,
-        )
-
-    def path(
-        self,
-        order: npt.NDArray[np.int32],
-        progress: ProgressOption,
-        weights: tuple[float, float] = (1.0, 1.0),
-    ) -> stopping.Path:
-        """Optimal stopping along an order; `weights` of the two kinds of flips."""
-        with progress_reporter(progress, "Fitting thresholds", stopping.MOST_MEMBERS) as report:
-            path = stopping.fit_path(
-                self.matrix,
-                order,
-                threshold=self.threshold,
-                costs=self.costs,
-                quit=self.quit,
-                weights=weights,
-                threads=self.threads,
-                report=report,
-            )
-            report(stopping.MOST_MEMBERS)
-        return path
+    fixed = fixed_order(problem, order, labels=labels, seed=seed)
+    return stopping.fit_path(problem, fixed, progress=progress)

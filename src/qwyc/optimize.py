@@ -24,7 +24,6 @@ from qwyc.certify import (
 from qwyc.classifier import Classifier
 from qwyc.ensemble import Ensemble
 from qwyc.errors import InputError, OptionError
-from qwyc.fit import QUITS, Problem
 from qwyc.options import (
     Probability,
     allowed_disagreements,
@@ -33,13 +32,16 @@ from qwyc.options import (
     check_count,
     check_number,
 )
-from qwyc.orders import FIXED
+from qwyc.orders import fixed_order
 from qwyc.parity import prove_parity
+from qwyc.problem import QUITS, Problem
 from qwyc.progress import ProgressOption, progress_reporter
 from qwyc.provable import provable_policy
 from qwyc.rows import row_count, take
 from qwyc.scores import ScoreMatrix
 from qwyc.speed import measure
+from qwyc.stopping import fit_path
+from qwyc.thresholds import fit_thresholds
 
 METHODS = ("auto", "joint", "natural")
 
@@ -120,7 +122,7 @@ def optimize(
     with progress_reporter(progress, "Measuring costs", 0):
         weights = check_costs(_costs(costs, X, ensemble, threads), ensemble.n_models)
     if method == "auto" and budget == 0:
-        fast = _proven(ensemble, scores, beta, weights, quit, seed)
+        fast = _proven(ensemble, scores, beta, weights, quit, seed, threads)
     else:
         assert scores is not None  # only a proof does without rows
         problem = Problem(scores, beta, weights, quit, threads)
@@ -128,11 +130,16 @@ def optimize(
             fast = _certified(ensemble, problem, budget, confidence, groups, seed, progress)
         else:
             fast = _published(ensemble, problem, budget, method, seed, progress)
-    return _the_faster_way(fast, X, scores, costs, progress)
+    return _the_faster_way(fast, X, scores, costs, threads, progress)
 
 
 def _the_faster_way(
-    fast: Classifier, X: Any, scores: ScoreMatrix | None, costs: Any, progress: ProgressOption
+    fast: Classifier,
+    X: Any,
+    scores: ScoreMatrix | None,
+    costs: Any,
+    threads: int | None,
+    progress: ProgressOption,
 ) -> Classifier:
     """The classifier as it is; or one that never quits early, where that is measured to be faster.
     Costs that the user gave are what counts, not time."""
@@ -148,7 +155,9 @@ def _the_faster_way(
         policy, certificate = fast.choices.member(0, seen.alpha, seen.confidence)
     else:
         policy = fast.policy.without_quitting()
-        certificate = observed_certificate(seen.how, seen.alpha, policy, scores, seed=seen.seed)
+        certificate = observed_certificate(
+            seen.how, seen.alpha, policy, scores, seed=seen.seed, threads=threads
+        )
     return replace(fast, policy=policy, certificate=certificate, speed=speed)
 
 
@@ -159,6 +168,7 @@ def _proven(
     costs: npt.NDArray[np.float64],
     quit: str,
     seed: int,
+    threads: int | None,
 ) -> Classifier:
     """Quits that no input can prove wrong."""
     if isinstance(ensemble, BaseModels):
@@ -166,9 +176,8 @@ def _proven(
             "alpha=0 rests on the leaves' ranges, and callables have none: ask for a small alpha"
         )
     policy = provable_policy(ensemble, threshold=beta, costs=costs, quit=quit)
-    return Classifier(
-        ensemble, policy, observed_certificate("proven", 0.0, policy, scores, seed=seed)
-    )
+    certificate = observed_certificate("proven", 0.0, policy, scores, seed=seed, threads=threads)
+    return Classifier(ensemble, policy, certificate)
 
 
 def _published(
@@ -182,10 +191,12 @@ def _published(
     """Algorithm 1, or 2 along the model's own order: alpha holds on the sample."""
     if isinstance(alpha, dict):
         raise OptionError("alpha by kind of disagreement goes with method='auto'")
-    order = None if method == "joint" else problem.order(method, None, seed, FIXED)
-    allowed = allowed_disagreements(alpha, len(problem.matrix.full))
-    policy = problem.thresholds(order, allowed, False, progress)
-    certificate = observed_certificate("in-sample", alpha, policy, problem.matrix, seed=seed)
+    order = None if method == "joint" else fixed_order(problem, method)
+    allowed = allowed_disagreements(alpha, problem.n_rows)
+    policy = fit_thresholds(problem, order, allowed, progress=progress)
+    certificate = observed_certificate(
+        "in-sample", alpha, policy, problem.matrix, seed=seed, threads=problem.threads
+    )
     return Classifier(ensemble, policy, certificate)
 
 
@@ -207,8 +218,8 @@ def _certified(
         mean = 2 / (1 / alpha["negative"] + 1 / alpha["positive"])
         weights = (mean / alpha["negative"], mean / alpha["positive"])
     with progress_reporter(progress, "Finding the order", 0):
-        order = fitting.order("correlation", None, seed, FIXED)
-    path = fitting.path(order, progress, weights)
+        order = fixed_order(fitting, "correlation")
+    path = fit_path(fitting, order, weights=weights, progress=progress)
     with progress_reporter(progress, "Certifying", len(path)) as report:
         certified = path.tally(scores, rows=held_out, threads=threads, report=report)
     evidence = Evidence(

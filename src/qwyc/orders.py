@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,38 +10,41 @@ import numpy.typing as npt
 
 from qwyc import _native
 from qwyc.errors import OptionError
+from qwyc.options import check_choice, check_count
+from qwyc.problem import Problem
 from qwyc.scores import ScoreMatrix
-from qwyc.threads import thread_count
 
 FIXED = ("natural", "random", "individual-mse", "greedy-mse", "correlation")
 WEIGHT_WIDTH = 0.4  # of the full score's deviation: how fast weights fall off from the threshold
 RIDGE = 0.3
 
+Order = str | Sequence[int] | npt.NDArray[Any]
+
 
 def fixed_order(
-    order: Any,
-    matrix: ScoreMatrix,
+    problem: Problem,
+    order: Order,
     *,
-    threshold: float,
-    costs: npt.NDArray[np.float64],
-    labels: Any,
-    seed: int,
-    threads: int | None,
+    labels: Any = None,
+    seed: int = 0,
+    names: Sequence[str] = FIXED,
 ) -> npt.NDArray[np.int32]:
-    """The order that `order` names, or the permutation that it is, (T,)."""
-    T = matrix.values.shape[1]
+    """The order of one of the `names`, or the permutation that it is, (T,)."""
+    matrix, T = problem.matrix, problem.n_models
     if not isinstance(order, str):
         return _permutation(order, T)
+    check_choice("order", order, names)
+    seed = check_count("seed", seed, least=0)
     if order == "natural":
         return np.arange(T, dtype=np.int32)
     if order == "random":
         return np.random.default_rng(seed).permutation(T).astype(np.int32)
     if order == "correlation":
-        return correlation(matrix, threshold, costs, thread_count(threads))
-    target = mse_target(matrix, labels, threshold, order)
+        return correlation(problem)
+    target = mse_target(matrix, labels, problem.threshold, order)
     if order == "individual-mse":
         return individual_mse(matrix, target)
-    return greedy_mse(matrix, target, thread_count(threads))
+    return greedy_mse(matrix, target, problem.cores)
 
 
 def mse_target(
@@ -124,23 +128,23 @@ def _permutation(order: Any, n_models: int) -> npt.NDArray[np.int32]:
 
 
 def correlation(
-    matrix: ScoreMatrix, threshold: float, costs: npt.NDArray[np.float64], threads: int
+    problem: Problem, *, weight_width: float = WEIGHT_WIDTH, ridge: float = RIDGE
 ) -> npt.NDArray[np.int32]:
     """Each time the base model that makes the partial sum correlate most with the full score.
 
     Thresholds absorb shift and scale, so correlation matters rather than squared error; rows near
     the threshold matter most, so they weigh more. A ridge on each base model's own variance keeps
     the order from chasing the sample. With costs, what counts is the gain per cost."""
-    T = matrix.values.shape[1]
+    matrix, costs, T = problem.matrix, problem.costs, problem.n_models
     spread = float(np.std(matrix.full)) or 1.0
-    distance = np.abs(matrix.full - threshold)
-    weight = np.exp(-(distance - distance.min()) / (WEIGHT_WIDTH * spread))
+    distance = np.abs(matrix.full - problem.threshold)
+    weight = np.exp(-(distance - distance.min()) / (weight_width * spread))
     weight /= weight.sum()
     centre = np.array([np.sum(weight * matrix.values[:, t]) for t in range(T)])
-    values = np.ascontiguousarray(matrix.values.T)
-    C = _native.gram(values, centre, np.sqrt(weight), threads)  # (T, T) weighted covariances
+    # (T, T) weighted covariances
+    C = _native.gram(problem.by_model, centre, np.sqrt(weight), problem.cores)
     with_full = C.sum(axis=1)
-    own = (1 + RIDGE) * np.diag(C)
+    own = (1 + ridge) * np.diag(C)
     unused = np.ones(T, dtype=bool)
     order = np.empty(T, dtype=np.int32)
     with_partial = np.zeros(T)  # covariance of each base model with the partial sum

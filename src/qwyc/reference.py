@@ -1,5 +1,6 @@
 """The oracle: every algorithm in plain NumPy, as the paper writes it. Slow, imports nothing native,
-never used as a fallback; the tests hold the native core equal to it, to the last bit.
+never used as a fallback; the tests hold the native core equal to it, to the last bit. One long file,
+so that it can be read from top to bottom beside the paper.
 
 Shapes: F is (N, T) scores, `positive` (N,) full decisions, `order` (T,), thresholds (T,).
 """
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 if TYPE_CHECKING:
     from qwyc.ensemble import Ensemble
+    from qwyc.stopping import Rule
 
 Array = npt.NDArray[Any]
 
@@ -151,21 +153,23 @@ def apply_policy(
     return positive, steps, score
 
 
-def correlation_order(F: Array, full: Array, threshold: float, costs: Array) -> Array:
+def correlation_order(
+    F: Array, full: Array, threshold: float, costs: Array, width: float, ridge: float
+) -> Array:
     """Greedy weighted correlation with the full score, from its definition: each time the base model
     whose addition lets cov(sum, full)^2 / var(sum) grow most per cost."""
     T = F.shape[1]
-    w = np.exp(-np.abs(full - threshold) / (0.4 * np.std(full)))
+    w = np.exp(-np.abs(full - threshold) / (width * np.std(full)))
     w /= w.sum()
     D = np.sqrt(w)[:, None] * (F - w @ F)  # weighted and centred
     total = D.sum(axis=1)
-    ridge = 0.3 * (D**2).sum(axis=0)
+    own = ridge * (D**2).sum(axis=0)
     order: list[int] = []
 
     def score(chosen: list[int]) -> float:
         part = D[:, chosen].sum(axis=1)
         covariance = part @ total
-        return float(covariance**2 / (part @ part + ridge[chosen].sum())) if covariance > 0 else -1
+        return float(covariance**2 / (part @ part + own[chosen].sum())) if covariance > 0 else -1
 
     for _ in range(T):
         now = score(order) if order else 0.0
@@ -190,6 +194,7 @@ def sweep(
     lower: Array,
     upper: Array,
     outlooks: dict[int, tuple[float, Array, Array, Array]],
+    rule: Rule,
 ) -> None:
     """One sweep of optimal stopping, backward from the last step but one; lower, upper (T,) and the
     outlook at each step are updated in place. Prices: of a negative and of a positive flip."""
@@ -200,29 +205,30 @@ def sweep(
     ends = quits.argmax(axis=1)  # the step at which each row ends under the present thresholds
     negative = full < threshold
     V = np.zeros(N)  # what going on costs a row
+    share = rule.outlook_share
     for r in range(T - 2, -1, -1):
         g = G[:, r]
         V += costs[order[r + 1]]
         R = np.flatnonzero(ends >= r)
-        if len(R) >= 70:
+        if len(R) >= rule.fewest_rows:
             R = R[np.lexsort((R, -ends[R], g[R]))]  # by running sum; equal ones last to end first
-            outlooks[r] = _outlook(g[R], full[R])
-            p = 0.5 * _below(outlooks[r], g[R], threshold) + 0.5 * negative[R]
+            outlooks[r] = _outlook(g[R], full[R], rule)
+            p = share * _below(outlooks[r], g[R], threshold) + (1 - share) * negative[R]
             lower[r], upper[r] = _best_cuts(
                 g[R], V[R] - prices[0] * (1 - p), V[R] - prices[1] * p, quit
             )
         if r in outlooks:
-            p = 0.5 * _below(outlooks[r], g, threshold) + 0.5 * negative
+            p = share * _below(outlooks[r], g, threshold) + (1 - share) * negative
             V = np.where(
                 g < lower[r], prices[0] * (1 - p), np.where(g > upper[r], prices[1] * p, V)
             )
 
 
-def _outlook(g: Array, f: Array) -> tuple[float, Array, Array, Array]:
+def _outlook(g: Array, f: Array, rule: Rule) -> tuple[float, Array, Array, Array]:
     """The full score f given the running sum g (sorted): a line's slope, and in equal-count bins how far
-    they are off a line through all rows (drawn to it as if by 20 rows) and the deviation."""
-    n = len(g)
-    bins = max(1, min(96, n // 10))
+    they are off a line through all rows (drawn to it as if by some rows) and the deviation."""
+    n, trend, pooled = len(g), rule.trend_rows, rule.pseudo_rows
+    bins = max(1, min(rule.most_bins, n // rule.rows_per_bin))
     new = np.append(np.flatnonzero(_differs(g)), n)  # an edge moves up to the next sum that differs
     edges = np.unique([new[np.searchsorted(new, b * n // bins)] for b in range(bins + 1)])
     parts = [slice(a, b) for a, b in itertools.pairwise(edges)]
@@ -231,10 +237,10 @@ def _outlook(g: Array, f: Array) -> tuple[float, Array, Array, Array]:
     off = f - slope * g
     count = np.diff(edges)
     centre = np.array([g[part].mean() for part in parts])
-    mean = np.array([off[part].sum() + 20 * (f.mean() - slope * g.mean()) for part in parts])
-    mean /= count + 20
+    mean = np.array([off[part].sum() + trend * (f.mean() - slope * g.mean()) for part in parts])
+    mean /= count + trend
     square = np.array([((off[part] - m) ** 2).sum() for part, m in zip(parts, mean, strict=True)])
-    return slope, centre, mean, np.sqrt((square + 50 * square.sum() / n) / (count + 50))
+    return slope, centre, mean, np.sqrt((square + pooled * square.sum() / n) / (count + pooled))
 
 
 def _differs(g: Array) -> Array:
@@ -259,16 +265,15 @@ def _best_cuts(g: Array, low_gain: Array, high_gain: Array, quit: str) -> tuple[
     n = len(g)
     prefix = np.concatenate([[0.0], np.cumsum(low_gain)])
     suffix = np.concatenate([np.cumsum(high_gain[::-1])[::-1], [0.0]])
-    cuttable = np.append(_differs(g), True)  # no cut inside ties
-    best, low_end, high_begin = 0.0, 0, n
-    for i in range(n + 1):
-        if not cuttable[i] or (quit == "positive" and i > 0):
-            continue
-        for k in range(i, n + 1):
-            if not cuttable[k] or (quit == "negative" and k < n):
-                continue
-            if prefix[i] + suffix[k] > best + 1e-9 * abs(best):
-                best, low_end, high_begin = prefix[i] + suffix[k], i, k
+    inside = ~np.append(_differs(g), True)  # no cut inside ties
+    prefix[inside] = suffix[inside] = -np.inf
+    if quit == "positive":
+        prefix[1:] = -np.inf
+    if quit == "negative":
+        suffix[:n] = -np.inf
+    best_from = np.maximum.accumulate(suffix[::-1])[::-1]  # (n + 1,) the best suffix from there on
+    low_end = int(np.argmax(prefix + best_from))
+    high_begin = int(np.flatnonzero(suffix == best_from[low_end])[-1])
     lower, upper = -np.inf, np.inf
     if low_end:
         lower = (

@@ -17,29 +17,35 @@ from qwyc import _native
 from qwyc.capacity import check_path_capacity
 from qwyc.errors import OptionError
 from qwyc.policy import Policy, spent
-from qwyc.progress import Report
+from qwyc.problem import Problem
+from qwyc.progress import ProgressOption, Report, progress_reporter
 from qwyc.scores import ScoreMatrix
 from qwyc.tally import PathTally, count_flips
-from qwyc.threads import thread_count
 
 FIRST_PRICE = 2e5  # in mean costs of a base model: next to nothing is risked at this price
-FIRST_SWEEPS, SWEEPS = 2, 1  # for the first member; for each that starts from the one before
 # Factor to the next price while the price is above a number: coarse where nobody will stop, fine between.
 SCHEDULE = ((2e4, 0.7), (300.0, 0.85), (0.0, 0.6))
-WIDER = (
-    2.0,
-    1.0,
-    0.5,
-    0.25,
-    0.1,
-)  # by how much the thresholds of more cautious members are moved out
+# By how much the thresholds of more cautious members are moved out.
+WIDER = (2.0, 1.0, 0.5, 0.25, 0.1)
 MOST_MEMBERS = 56
-FEWEST_ROWS = 70  # a step that fewer rows reach keeps its thresholds
-MOST_BINS, ROWS_PER_BIN = 96, 10  # of the outlook at a step
-PSEUDO_ROWS = 50.0  # weight of the pooled deviation in a bin's
-TREND_ROWS = 20.0  # weight of the line through all rows in a bin's mean
-OUTLOOK_SHARE = 0.5  # of the outlook in the price of quitting; the rest is the row's full decision
-BOLDEST = 0.08  # the path ends where this share of the fitting rows is decided differently
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How thresholds are found at a step, and how often."""
+
+    first_sweeps: int = 2  # for the first member
+    sweeps: int = 1  # for each that starts from the one before
+    fewest_rows: int = 70  # a step that fewer rows reach keeps its thresholds
+    most_bins: int = 96  # of the outlook at a step
+    rows_per_bin: int = 10
+    pseudo_rows: float = 50.0  # weight of the pooled deviation in a bin's
+    trend_rows: float = 20.0  # weight of the line through all rows in a bin's mean
+    boldest: float = 0.08  # the path ends where this share of the rows is decided differently
+    outlook_share: float = 0.5  # in the price of quitting; the rest is the row's full decision
+
+
+DEFAULT = Rule()
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,46 +98,45 @@ class Path:
 
 
 def fit_path(
-    matrix: ScoreMatrix,
+    problem: Problem,
     order: npt.NDArray[np.int32],
     *,
-    threshold: float,
-    costs: npt.NDArray[np.float64],
-    quit: str,
     weights: tuple[float, float] = (1.0, 1.0),
-    threads: int | None = None,
-    report: Report = lambda done: None,
+    rule: Rule = DEFAULT,
+    progress: ProgressOption = False,
 ) -> Path:
     """The whole path on a sample. `weights` multiply the price of calling a full-positive row negative,
-    and of the reverse. `report` is called with the number of members done."""
-    N, T = matrix.values.shape
+    and of the reverse."""
+    N, T, costs = problem.n_rows, problem.n_models, problem.costs
     check_path_capacity(N, T)
-    fit = _stopping_fit(matrix, order, threshold, costs, quit)
-    cores, unit = thread_count(threads), float(costs.mean())
+    fit = stopping_fit(problem, order, rule)
+    cores, unit = problem.cores, float(costs.mean())
     lowers, uppers, prices = [np.full(T, -np.inf)], [np.full(T, np.inf)], [np.inf]
-    price, sweeps = FIRST_PRICE, FIRST_SWEEPS
-    while len(prices) < MOST_MEMBERS:
-        for _ in range(sweeps):
-            lower, upper, differing, steps = fit.sweep(
-                price * unit * weights[0], price * unit * weights[1], cores
-            )
-        if (
-            len(prices) == 1
-        ):  # between "never quit" and this one, for alphas far below what it risks
-            for by in WIDER:
-                wide = _widened(lower, upper, by, float(np.std(matrix.full)))
-                lowers.append(wide[0])
-                uppers.append(wide[1])
-                prices.append(np.inf)
-        lowers.append(lower)
-        uppers.append(upper)
-        prices.append(price)
-        report(len(prices))
-        if differing > BOLDEST * N or steps <= N:
-            break
-        price *= next(factor for above, factor in SCHEDULE if price > above)
-        sweeps = SWEEPS
-    return Path(order, np.array(lowers), np.array(uppers), np.array(prices), threshold, costs)
+    price, sweeps = FIRST_PRICE, rule.first_sweeps
+    with progress_reporter(progress, "Fitting thresholds", MOST_MEMBERS) as report:
+        while len(prices) < MOST_MEMBERS:
+            for _ in range(sweeps):
+                lower, upper, differing, steps = fit.sweep(
+                    price * unit * weights[0], price * unit * weights[1], cores
+                )
+            if len(prices) == 1:  # between it and "never quit", for alphas far below what it risks
+                spread = float(np.std(problem.matrix.full))
+                for by in WIDER:
+                    wide = _widened(lower, upper, by, spread)
+                    lowers.append(wide[0])
+                    uppers.append(wide[1])
+                    prices.append(np.inf)
+            lowers.append(lower)
+            uppers.append(upper)
+            prices.append(price)
+            report(len(prices))
+            if differing > rule.boldest * N or steps <= N:
+                break
+            price *= next(factor for above, factor in SCHEDULE if price > above)
+            sweeps = rule.sweeps
+        report(MOST_MEMBERS)
+    arrays = (np.array(lowers), np.array(uppers), np.array(prices))
+    return Path(order, *arrays, problem.threshold, costs)
 
 
 def _widened(
@@ -154,22 +159,24 @@ def at_alpha(
     return path[int(over[0]) - 1 if len(over) else len(path) - 1]
 
 
-def _stopping_fit(
-    matrix: ScoreMatrix,
-    order: npt.NDArray[np.int32],
-    threshold: float,
-    costs: npt.NDArray[np.float64],
-    quit: str,
-) -> Any:
-    native = _native.StoppingFit32 if matrix.values.dtype == np.float32 else _native.StoppingFit64
+def stopping_fit(problem: Problem, order: npt.NDArray[np.int32], rule: Rule) -> Any:
+    """Sweeps over a sample, each from the thresholds of the one before."""
+    is_float32 = problem.matrix.values.dtype == np.float32
+    native = _native.StoppingFit32 if is_float32 else _native.StoppingFit64
     return native(
-        np.ascontiguousarray(matrix.values.T),
-        matrix.base,
-        np.ascontiguousarray(matrix.full),
-        threshold,
+        problem.by_model,
+        problem.matrix.base,
+        np.ascontiguousarray(problem.matrix.full),
+        problem.threshold,
         order,
-        costs,
-        quit in ("both", "negative"),
-        quit in ("both", "positive"),
-        (FEWEST_ROWS, MOST_BINS, ROWS_PER_BIN, PSEUDO_ROWS, TREND_ROWS, OUTLOOK_SHARE),
+        problem.costs,
+        *problem.sides,
+        (
+            rule.fewest_rows,
+            rule.most_bins,
+            rule.rows_per_bin,
+            rule.pseudo_rows,
+            rule.trend_rows,
+            rule.outlook_share,
+        ),
     )
