@@ -169,7 +169,7 @@ void bind_one_row(nb::module_& m) {
     nb::class_<OneRow>(m, "OneRow", nb::type_slots(slots), "Decides one row at a time.")
         .def(nb::init<const AnyQuitter&, nb::object, nb::object, nb::object, nb::object, bool>(),
              "quitter"_a, "negative"_a, "positive"_a, "otherwise"_a, "plain_row"_a, "finite_only"_a)
-        .def("predict", &OneRow::predict, "row"_a, "The class of one row, (n_features,).");
+        .def("predict", &OneRow::predict, "row"_a.none(), "The class of one row, (n_features,).");
 }
 
 }  // namespace qwyc

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import lightgbm
 import numpy as np
+import pandas as pd
 import pytest
 
 import qwyc
@@ -293,10 +294,15 @@ def test_one_row_of_integers_of_another_shape_or_of_something_else():
     assert fast.predict_one(whole) == fast.predict(whole[np.newaxis]).tolist()[0]
     with pytest.raises(InputError, match="4 columns; the model was trained on 5"):
         fast.predict_one(rows[0, :4])
-    with pytest.raises(InputError, match=r"array of shape \(1, 5\)"):
+    with pytest.raises(InputError, match=r"ndarray of shape \(1, 5\)"):
         fast.predict_one(rows[:1])
-    with pytest.raises(InputError, match="got str"):
-        fast.predict_one("12345")
+    for other in ("12345", None, {"a": 1.0}, 5.0):
+        with pytest.raises(InputError, match=f"got {type(other).__name__}"):
+            fast.predict_one(other)
+    frame = pd.DataFrame(rows[:2])
+    assert fast.predict_one(frame[:1]) == fast.predict(rows[:1]).tolist()[0]
+    with pytest.raises(InputError, match=r"got DataFrame of shape \(2, 5\)"):
+        fast.predict_one(frame)
     with pytest.raises(InputError, match="must hold numbers"):
         fast.predict_one(["a", 1.0, 2.0, 3.0, 4.0])
 
@@ -380,13 +386,27 @@ def test_one_row_from_many_threads_and_after_pickling():
     assert found == [expected] * 4
 
 
-def test_a_classifier_is_freed_with_what_it_prepared():
+def test_a_classifier_is_freed_at_once_with_what_it_prepared():
+    """Services turn the collector off; what replaces a classifier must not add up."""
     fast, rows = classifier()
     fast.predict_one(rows[0])
-    gone = weakref.ref(fast)
+    fast.predict_one(rows[0].astype(object))
+    gone, kept = weakref.ref(fast), weakref.ref(fast.ensemble)
+    gc.disable()
+    try:
+        del fast
+        assert gone() is None
+        assert kept() is None
+    finally:
+        gc.enable()
+
+
+def test_predict_one_outlives_its_classifier():
+    fast, rows = classifier()
+    expected, one = fast.predict(rows).tolist(), fast.predict_one
     del fast
-    gc.collect()
-    assert gone() is None
+    assert [one(row) for row in rows] == expected
+    assert one(rows[0].astype(object)) == expected[0]
 
 
 # ---- whether quitting pays --------------------------------------------------------------------

@@ -71,7 +71,7 @@ class OneRow:
 
     def __init__(self, quitter: Quitter, negative: object, positive: object, otherwise: object, plain_row: object, finite_only: bool) -> None: ...
 
-    def predict(self, row: object) -> object:
+    def predict(self, row: object | None) -> object:
         """The class of one row, (n_features,)."""
 
 @overload

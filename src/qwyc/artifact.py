@@ -172,6 +172,7 @@ def from_bytes(content: bytes | memoryview | mmap.mmap) -> Parts:
         AttributeError,
         OverflowError,
         SyntaxError,
+        MemoryError,  # a label of gigabytes
     ) as error:
         reason = str(error) if isinstance(error, QwycError) else f"{type(error).__name__}: {error}"
         raise ArtifactError(f"not a sound qwyc file: {reason}") from None

@@ -63,20 +63,23 @@ class Classifier:
 
     @cached_property
     def predict_one(self) -> Callable[[Any], Any]:
-        """`predict_one(row)`: the class of one row, (n_features,), from a NumPy array or a sequence.
+        """`predict_one(row)`: the class of one row, (n_features,), from a NumPy array, a sequence or a
+        table of one row.
         Arrays of float32 or float64, and lists and tuples of Python's own numbers, take well under two
         microseconds for most rows; all else is converted first. Safe to call from many threads at
         once."""
         negative, positive = self.ensemble.classes.tolist()
+        same = replace(self)  # this one would hold itself, and live until the next collection
 
         def otherwise(row: Any) -> Any:
-            return self.predict(_as_table(row)).tolist()[0]
+            return same.predict(_as_table(row)).tolist()[0]
 
         if not isinstance(self.ensemble, Ensemble) or self.ensemble.transform is not None:
             return otherwise
         inputs = self.ensemble.inputs
         if not inputs.takes_plain_rows:
             return otherwise
+        same.__dict__["_quitter"] = self._quitter  # laid out once
         finite_only = not (inputs.accepts_missing and inputs.accepts_infinity)
         # The bound method itself: fewer steps from Python to the engine than a callable object.
         return _native.OneRow(
@@ -176,15 +179,17 @@ class Classifier:
 
 
 def _as_table(row: Any) -> Any:
-    """One row as a table of one row."""
+    """One row as a table of one row, if it is not one already."""
     if isinstance(row, np.ndarray) and row.ndim == 1:
         return row[np.newaxis]
     if isinstance(row, Sequence) and not isinstance(row, (str, bytes)):
         return [list(row)]
+    if not isinstance(row, np.ndarray) and hasattr(row, "columns") and len(row) == 1:
+        return row
+    shape = f" of shape {row.shape}" if hasattr(row, "shape") else ""
     raise InputError(
-        "predict_one takes a one-dimensional NumPy array or a sequence of values, and predict a table of "
-        "one row; got "
-        + (f"an array of shape {row.shape}" if isinstance(row, np.ndarray) else type(row).__name__)
+        "predict_one takes a one-dimensional NumPy array, a sequence of values or a table of one row; got "
+        f"{type(row).__name__}{shape}"
     )
 
 

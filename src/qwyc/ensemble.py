@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -124,7 +124,7 @@ class Link:
 class Source:
     """Where an ensemble came from."""
 
-    library: str  # "xgboost", "lightgbm", "scikit-learn"
+    library: str  # such as "xgboost"
     version: str  # of the library that wrote the model, "" where the model does not say
     kind: str  # the model's own name for itself, such as "binary:logistic"
 
@@ -212,7 +212,7 @@ class Ensemble:
         values, full = self.native.score_matrix(rows[:block], cores)  # (T, block), (block,)
         if (
             n > block
-        ):  # in parts: then it can be interrupted, and somebody may want to know how far it is
+        ):  # in parts: it can be interrupted, and somebody may want to know how far it is
             first, values = values, np.empty((self.n_models, n), dtype=values.dtype)
             values[:, :block], full = first, np.concatenate([full, np.empty(n - block)])
         for i in range(block, n, block):
@@ -268,18 +268,7 @@ class Ensemble:
     def digest(self) -> str:
         """SHA-256 over everything that decides a row: equal digests decide alike."""
         facts = {
-            "inputs": [
-                self.inputs.n_features,
-                self.inputs.names,
-                self.inputs.dtype,
-                sorted(self.inputs.categories.items()),
-                self.inputs.arrays_hold_values,
-                self.inputs.unseen,
-                repr(self.inputs.missing),
-                self.inputs.accepts_missing,
-                self.inputs.accepts_infinity,
-                *(["hashed"] if self.inputs.hashed else []),
-            ],
+            "inputs": asdict(self.inputs),
             "rules": [int(self.summation), self.less_equal, self.truncates],
             "numbers": [float(v).hex() for v in (self.base, self.divisor, self.threshold)],
             "classes": [self.classes.dtype.str, self.classes.tolist()],

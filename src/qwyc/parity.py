@@ -35,13 +35,15 @@ def prove_parity(
     return True
 
 
-def compare_with_model(model: Any, X: Any, ensemble: Ensemble) -> str:
+def compare_with_model(
+    model: Any, X: Any, ensemble: Ensemble, *, threads: int | None = None
+) -> str:
     """Compare a classifier's ensemble with a model, live or in a file, on the rows X; raise where they
     differ. What was compared, in words."""
     source = importers.read_model(model)
     is_path = isinstance(model, (str, os.PathLike))
     name = f"{os.fspath(model)}" if is_path else type(model).__name__
-    full = ensemble.score_full(X)
+    full = ensemble.score_full(X, threads=threads)
     answer, by = None, ""
     try:
         alive, error = importers.load_live(model) if is_path else (model, 0.0)
@@ -52,7 +54,7 @@ def compare_with_model(model: Any, X: Any, ensemble: Ensemble) -> str:
     except MissingDependencyError:
         by = f"as read again, since {source.source.library} is not installed"
     if answer is None:
-        score = source.score_full(X)
+        score = source.score_full(X, threads=threads)
         labels = source.classes[(score >= source.threshold).astype(np.intp)]
         answer = importers.Answer(labels, score)
     positive = np.asarray(answer.labels == source.classes[1])

@@ -45,15 +45,13 @@ def rounding_margin(ensemble: Ensemble) -> float:
     size = np.maximum.reduceat(np.abs(trees.leaf_value), trees.leaf_begin[:-1])  # (T,)
     total = (abs(ensemble.base) + float(size.sum())) / ensemble.divisor  # no partial sum is larger
     narrow = ensemble.summation in (Summation.FLOAT32, Summation.FLOAT32_LATE)
-    source = (
-        (T + 2) * (HALF_ULP_32 if narrow else HALF_ULP_64) * total
-    )  # the library's own additions
+    # The library's own additions.
+    source = (T + 2) * (HALF_ULP_32 if narrow else HALF_ULP_64) * total
     ours = (T + 2) * HALF_ULP_64 * total  # running sums, and the sums of bounds
     steps = HALF_ULP_32 * total + T * SMALLEST_32  # scores rounded to float32
     shares = 0.0
-    if (
-        ensemble.summation == Summation.SHARES
-    ):  # decided by comparing shares, which add up to about 1
+    # Shares are compared with each other, and add up to about 1.
+    if ensemble.summation == Summation.SHARES:
         off = np.abs(trees.leaf_value + trees.leaf_other - 1.0)
         shares = float(np.maximum.reduceat(off, trees.leaf_begin[:-1]).sum()) / ensemble.divisor
         shares += 4 * (T + 2) * HALF_ULP_64

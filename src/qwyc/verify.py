@@ -102,7 +102,7 @@ def verify(
     level = DEFAULT_CONFIDENCE if level is None else level
     proof = None
     if model is not None:
-        proof = _compare_with(model, classifier, X)
+        proof = _compare_with(model, classifier, X, threads)
     if distributed.is_distributed(X):
         seen = distributed.tally(classifier, X)
         if not seen.rows:
@@ -129,7 +129,7 @@ def verify(
     )
 
 
-def _compare_with(model: Any, classifier: Classifier, X: Any) -> str:
+def _compare_with(model: Any, classifier: Classifier, X: Any, threads: int | None) -> str:
     if not isinstance(classifier.ensemble, Ensemble):
         raise OptionError("a classifier over Python callables has no model file to compare with")
     if distributed.is_distributed(X):
@@ -137,7 +137,7 @@ def _compare_with(model: Any, classifier: Classifier, X: Any) -> str:
             "with the model itself, rows in memory are compared: pass a sample, "
             "qwyc.distributed.sample(data, 100_000)"
         )
-    return compare_with_model(model, X, classifier.ensemble)
+    return compare_with_model(model, X, classifier.ensemble, threads=threads)
 
 
 def recertify(

@@ -7,7 +7,12 @@ import venv
 import zipfile
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
+import xgboost
+
+import qwyc
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.slow
@@ -55,6 +60,60 @@ def test_the_wheel_holds_what_it_should(packages):
     assert any(n.endswith("licenses/LICENSE") for n in names)
     ours = ("qwyc", "_qwyc_command")  # the package, and how its command starts
     assert not [n for n in names if n.split("/")[0] not in ours and ".dist-info/" not in n]
+
+
+OLDEST = """
+import pandas as pd, polars as pl, pyarrow as pa, qwyc
+rows = pd.read_csv("new.csv", dtype={"kind": "category"})
+fast = qwyc.load("m.qwyc")
+for table in (rows, pl.from_pandas(rows), pa.Table.from_pandas(rows)):
+    pd.Series(fast.predict(table)).to_csv("labels.csv", index=False)
+    assert (pd.read_csv("labels.csv") == pd.read_csv("expected.csv")).all(axis=None)
+print("oldest ok")
+"""
+
+
+def oldest():
+    """The lowest versions that pyproject.toml allows, of what every user has and of tables."""
+    import tomllib  # Python 3.11
+
+    facts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = facts["optional-dependencies"]
+    tables = [line for line in extras["test"] if line.split(">")[0] in ("pandas", "polars")]
+    stated = [*facts["dependencies"], *extras["cli"], *tables]
+    assert len(stated) == 8
+    return [line.replace(">=", "==") for line in stated]
+
+
+@pytest.mark.skipif(
+    not (3, 11) <= sys.version_info < (3, 13), reason="the oldest NumPy has no wheel for 3.13"
+)
+def test_the_oldest_versions_of_what_it_needs(packages, tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(6000, 3)), columns=list("abc"))
+    X["kind"] = pd.Categorical(rng.choice(["x", "y", None], 6000), categories=["x", "y"])
+    y = X["a"] + X["b"] * X["c"] + (X["kind"] == "x") > 0
+    model = xgboost.XGBClassifier(n_estimators=40, enable_categorical=True).fit(X[:2000], y[:2000])
+    model.save_model(tmp_path / "m.json")
+    X[2000:4000].to_csv(tmp_path / "sample.csv", index=False)
+    X[4000:].to_csv(tmp_path / "new.csv", index=False)
+    fast = qwyc.optimize(tmp_path / "m.json", X[2000:4000], alpha=0.02, progress=False)
+    pd.Series(fast.predict(X[4000:])).to_csv(tmp_path / "expected.csv", index=False)
+    (wheel,) = packages.glob("*.whl")
+    venv.create(tmp_path / "old", with_pip=True)
+    here = tmp_path / "old" / "bin"
+    pip = (str(here / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check")
+    run(*pip, str(wheel), *oldest())
+    for command in (
+        ("optimize", "m.json", "sample.csv", "--alpha", "0.02", "-o", "m.qwyc"),
+        ("predict", "m.qwyc", "new.csv", "-o", "out.csv"),
+        ("inspect", "m.qwyc"),
+        ("recertify", "--help"),
+    ):
+        run(str(here / "qwyc"), *command, cwd=tmp_path)
+    assert "oldest ok" in run(str(here / "python"), "-c", OLDEST, cwd=tmp_path)
+    labels = pd.read_csv(tmp_path / "out.csv")["label"].to_numpy()
+    np.testing.assert_array_equal(labels, pd.read_csv(tmp_path / "expected.csv").to_numpy()[:, 0])
 
 
 def test_the_source_distribution_holds_what_it_should(packages):
