@@ -9,14 +9,14 @@ namespace qwyc {
 
 namespace {
 
-// Rows that are looked at together: base model by base model, dropping the rows that quit. 128
-// keeps a tree and the rows' running sums in the first cache.
+// Rows that are looked at together, step by step, dropping the rows that quit: their running sums
+// stay in the first cache.
 constexpr int32_t kBlock = 128;
 
 // What a rule says of a row after a step.
 enum class Outcome { kContinue, kNegative, kPositive, kInFull };
 
-// The paper's rule: two thresholds per step. The last step has none: the full score decides there.
+// The paper's rule: two thresholds per step.
 struct ThresholdRule {
     const PolicyView& policy;
 
@@ -25,47 +25,6 @@ struct ThresholdRule {
         return sum > policy.upper[r] ? Outcome::kPositive : Outcome::kContinue;
     }
 };
-
-// Runs rows [begin, end). step_value(r, row) is what the base model at step r adds to a row;
-// full_score(row) is asked for once every base model has been evaluated on it, or as soon as the
-// rule wants the row in full.
-template <class Rule, class StepValue, class FullScore>
-void decide_block(int32_t n_models, double threshold, const Rule& rule, double base, int64_t begin,
-                  int64_t end, StepValue step_value, FullScore full_score,
-                  const DecisionsOut& out) {
-    const auto complete = [&](int64_t i) {
-        out.score[i] = full_score(i);
-        out.positive[i] = out.score[i] >= threshold;
-        out.steps[i] = n_models;
-    };
-    int32_t undecided[kBlock];  // counted from `begin`, ascending
-    double sum[kBlock];         // running sums, by the same count
-    int32_t n_undecided = static_cast<int32_t>(end - begin);
-    for (int32_t j = 0; j < n_undecided; ++j) undecided[j] = j, sum[j] = base;
-
-    for (int32_t r = 0; r + 1 < n_models && n_undecided > 0; ++r) {
-        int32_t kept = 0;
-        for (int32_t k = 0; k < n_undecided; ++k) {
-            const int32_t j = undecided[k];
-            sum[j] += step_value(r, begin + j);
-            const Outcome outcome = rule(r, sum[j]);
-            undecided[kept] = j;
-            kept += outcome == Outcome::kContinue;
-            if (outcome == Outcome::kInFull) {
-                complete(begin + j);
-            } else if (outcome != Outcome::kContinue) {
-                out.positive[begin + j] = outcome == Outcome::kPositive;
-                out.steps[begin + j] = r + 1;
-                out.score[begin + j] = sum[j];
-            }
-        }
-        n_undecided = kept;
-    }
-    for (int32_t k = 0; k < n_undecided; ++k) {
-        step_value(n_models - 1, begin + undecided[k]);
-        complete(begin + undecided[k]);
-    }
-}
 
 // A hash table per step, all in one array: open addressing, at most half full.
 class FanRule {
@@ -118,15 +77,44 @@ class FanRule {
     std::vector<Slot> slots_;
 };
 
+// rule(r, sum) says what becomes of a row after step r. The last step has no rule: there the full
+// score decides, as it does where the rule wants a row in full.
 template <class Rule, class Score>
 void apply_rule(std::span<const int32_t> order, double threshold, const Rule& rule,
                 const Score* values, double base, const double* full, int64_t n,
                 const DecisionsOut& out, int threads) {
+    const auto n_models = static_cast<int32_t>(order.size());
+    const auto complete = [=](int64_t i) {
+        out.score[i] = full[i];
+        out.positive[i] = full[i] >= threshold;
+        out.steps[i] = n_models;
+    };
     parallel_for(n, kBlock, threads, [=, &rule](int64_t begin, int64_t end) {
-        decide_block(
-            static_cast<int32_t>(order.size()), threshold, rule, base, begin, end,
-            [&](int32_t r, int64_t i) { return values[order[r] * n + i]; },
-            [&](int64_t i) { return full[i]; }, out);
+        int32_t undecided[kBlock];  // counted from `begin`, ascending
+        double sum[kBlock];         // running sums, by the same count
+        auto n_undecided = static_cast<int32_t>(end - begin);
+        for (int32_t j = 0; j < n_undecided; ++j) undecided[j] = j, sum[j] = base;
+
+        for (int32_t r = 0; r + 1 < n_models && n_undecided > 0; ++r) {
+            const Score* column = values + order[r] * n + begin;
+            int32_t kept = 0;
+            for (int32_t k = 0; k < n_undecided; ++k) {
+                const int32_t j = undecided[k];
+                sum[j] += column[j];
+                const Outcome outcome = rule(r, sum[j]);
+                undecided[kept] = j;
+                kept += outcome == Outcome::kContinue;
+                if (outcome == Outcome::kInFull) {
+                    complete(begin + j);
+                } else if (outcome != Outcome::kContinue) {
+                    out.positive[begin + j] = outcome == Outcome::kPositive;
+                    out.steps[begin + j] = r + 1;
+                    out.score[begin + j] = sum[j];
+                }
+            }
+            n_undecided = kept;
+        }
+        for (int32_t k = 0; k < n_undecided; ++k) complete(begin + undecided[k]);
     });
 }
 
