@@ -26,7 +26,9 @@ struct ThresholdRule {
     }
 };
 
-// A hash table per step, all in one array: open addressing, at most half full.
+// Fan's rule: two thresholds per step and bin. A hash table per step, all in one array: open
+// addressing, at most half full. Searching the bins, which are few hundreds a step, by halves takes
+// two to four times as long.
 class FanRule {
   public:
     explicit FanRule(const FanView& policy) : bin_width_(policy.bin_width) {
