@@ -102,25 +102,25 @@ class FullEngine<Real>::Worker {
             }
             return;
         }
-        const Chunk chunk{codes_.data(), kChunk, words_of(n), nullptr, nullptr, nullptr};
-        kernels_.leaves(plan_, tree, chunk, number_);
+        const int32_t words = words_of(n);
+        kernels_.leaves(plan_, tree, {codes_.data(), kChunk, words}, number_);
         const float* step = plan_.step_value.data() + tree.leaf_begin;
         switch (forest.rules().summation) {
             case Summation::kFloat32:  // what a step adds is the leaf's value itself
             case Summation::kFloat32Late:
-                kernels_.add_single(step, tree.n_leaves, number_, chunk.words, single_);
+                kernels_.add_single(step, tree.n_leaves, number_, words, single_);
                 break;
             case Summation::kShares:
-                kernels_.add_double(plan_.leaf_other.data() + tree.leaf_begin, number_, chunk.words,
+                kernels_.add_double(plan_.leaf_other.data() + tree.leaf_begin, number_, words,
                                     other_);
                 [[fallthrough]];
             case Summation::kFloat64:
             case Summation::kFloat64Late:
-                kernels_.add_double(plan_.leaf_value.data() + tree.leaf_begin, number_, chunk.words,
+                kernels_.add_double(plan_.leaf_value.data() + tree.leaf_begin, number_, words,
                                     value_);
         }
         if (values) {
-            kernels_.look_up(step, tree.n_leaves, number_, chunk.words, step_);
+            kernels_.look_up(step, tree.n_leaves, number_, words, step_);
             std::memcpy(values, step_, n * sizeof(float));
         }
     }

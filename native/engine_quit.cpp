@@ -139,9 +139,10 @@ class QuitEngine<Real>::Worker {
     void run_chunk(const Segment& segment, int32_t w, int32_t words, const In* rows,
                    const DecisionsOut& out) {
         const Plan<Real>& plan = engine_->plan_;
-        const Chunk chunk{
-            codes_.data() + w * 64, stride_,           std::min(kChunk / 64, words - w),
-            sums_.data() + w * 64,  alive_.data() + w, row_.data() + w * 64};
+        const Chunk chunk{{codes_.data() + w * 64, stride_, std::min(kChunk / 64, words - w)},
+                          sums_.data() + w * 64,
+                          alive_.data() + w,
+                          row_.data() + w * 64};
         for (int32_t step = segment.begin; step < segment.end;) {
             if (plan.small[step].n_leaves == 0) {
                 walk_step(step, chunk, rows);

@@ -14,10 +14,14 @@
 namespace qwyc {
 
 // Up to kChunk rows, in words of 64. Arrays are readable up to the last word's end.
-struct Chunk {
+struct Codes {
     const uint8_t* codes;  // column c of row i: codes[c * stride + i]
     int64_t stride;
     int32_t words;
+};
+
+// And how far they have come.
+struct Chunk : Codes {
     double* sums;        // running sums
     uint64_t* alive;     // (words,) bit per row: has not quit
     const int32_t* row;  // where each row's decision goes
@@ -59,8 +63,7 @@ struct Kernels {
     }
 
     // The leaf number of each row in a small tree.
-    void (*leaves)(const SmallTrees& trees, const SmallTree& tree, const Chunk& chunk,
-                   uint8_t* out);
+    void (*leaves)(const SmallTrees& trees, const SmallTree& tree, const Codes& rows, uint8_t* out);
 
     // Adds steps [begin, end), all of them small trees, to the running sums; rows that cross a
     // threshold are written to `out` and no longer alive. Stops when none is.
