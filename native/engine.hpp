@@ -22,11 +22,6 @@ class FullEngine {
     void score(const In* rows, int64_t n, float* values, double* full, int threads,
                std::string_view isa = "") const;
 
-    // The rows at the given indices, full scores only.
-    template <class In>
-    void score_some(const In* rows, std::span<const int32_t> row, double* full,
-                    const Kernels& kernels) const;
-
     // One row, without any allocation.
     template <class In>
     double score_one(const In* row) const;
@@ -35,6 +30,10 @@ class FullEngine {
     // `repeats` measurements.
     template <class In>
     void measure(const In* rows, int64_t n, int repeats, double* out) const;
+
+    // Scores chunk after chunk in the same space, for one thread: full_worker.hpp.
+    template <class In>
+    class Worker;
 
     const Forest<Real>& forest() const { return *plan_.forest; }
 
@@ -45,9 +44,6 @@ class FullEngine {
     }
 
   private:
-    template <class In>
-    class Worker;
-
     Plan<Real> plan_;
     std::vector<int32_t> columns_;  // all, by feature
 };

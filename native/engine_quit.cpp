@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <optional>
 
 #include "cuts.hpp"
 #include "engine.hpp"
+#include "full_worker.hpp"
 #include "parallel.hpp"
 #include "worker.hpp"
 
@@ -104,7 +106,7 @@ class QuitEngine<Real>::Worker {
           sums_(stride_),
           row_(stride_),
           alive_(words_of(block)),
-          full_(block) {}
+          score_(block) {}
 
     void run(const std::vector<Segment>& segments, int64_t begin, int32_t n) {
         const Plan<Real>& plan = engine_->plan_;
@@ -179,11 +181,12 @@ class QuitEngine<Real>::Worker {
 
     // Rows that never quit: their full scores decide.
     void complete(int32_t left, const In* rows, const DecisionsOut& out) {
-        engine_->full_.score_some(rows, std::span<const int32_t>(row_.data(), left), full_.data(),
-                                  *kernels_);
+        if (left == 0) return;
+        if (!full_) full_.emplace(engine_->full_, *kernels_);
+        full_->run_some(rows, std::span<const int32_t>(row_.data(), left), score_.data());
         for (int32_t i = 0; i < left; ++i) {
-            out.score[row_[i]] = full_[i];
-            out.positive[row_[i]] = full_[i] >= engine_->policy_.threshold;
+            out.score[row_[i]] = score_[i];
+            out.positive[row_[i]] = score_[i] >= engine_->policy_.threshold;
             out.steps[row_[i]] = engine_->plan_.n_steps();
         }
     }
@@ -197,7 +200,8 @@ class QuitEngine<Real>::Worker {
     std::vector<double> sums_;     // (stride,)
     std::vector<int32_t> row_;     // (stride,) from the block's first row
     std::vector<uint64_t> alive_;  // bit per row
-    std::vector<double> full_;
+    std::vector<double> score_;    // (block,) full scores of the rows that never quit
+    std::optional<typename FullEngine<Real>::template Worker<In>> full_;  // once a row needs it
     alignas(64) float values_[kChunk] = {};
     int32_t at_[kChunk] = {}, walked_[kChunk] = {}, leaf_[kChunk] = {};  // of a deep tree's step
 };
