@@ -91,14 +91,6 @@ class Forest {
     double leaf_value(int32_t i) const { return leaf_value_[i]; }
     double leaf_other(int32_t i) const { return leaf_other_[i]; }
 
-    // The leaf (an absolute index) that `row` (n_features,) reaches in tree t.
-    template <class In>
-    int32_t leaf(int64_t t, const In* row) const {
-        int32_t at = root_[t];
-        while (at >= 0) at = rules_.less_equal ? next<true>(at, row) : next<false>(at, row);
-        return ~at;
-    }
-
     // One row through several trees at once, so that one walk's wait for memory is another's work:
     // walk k starts at root[k], which becomes the leaf ~root[k].
     template <int Walks, class In>
@@ -137,7 +129,7 @@ class Forest {
         return static_cast<double>(visited) / static_cast<double>(n);
     }
 
-    // What leaf `i` adds to a row's running sum: the source's value as float32, divided by divisor.
+    // What leaf `i` adds to a row's running sum: the source's value by the divisor, as float32.
     float step_value(int32_t i) const { return step_value_[i]; }
 
     // The full score of a row is what `add` makes of its leaves, tree by tree in the source's
