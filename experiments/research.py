@@ -44,13 +44,6 @@ from .variants import (
     with_costs,
 )
 
-# What was taken until these studies, and is compared with.
-BEFORE: dict[str, Any] = {
-    "first_sweeps": 4,
-    "fewest_rows": 40,
-    "rows_per_bin": 20,
-    "trend_rows": -1.0,
-}
 HALVES = ("select", "report")
 TREES, FIT_ROWS, TEST_ROWS = 300, 10_000, 30_000
 
@@ -101,10 +94,7 @@ def study(name: str) -> tuple[Callable[[Case], Case], dict[str, Variant]]:
     def order(**by_name: Any) -> Variant:
         return lambda case: path_of(case, order_of(case, **by_name))
 
-    before = {
-        "the outlook before": constants(**BEFORE),
-        "the outlook now, ridge 0.1": order(ridge=0.1),
-    }
+    ridge: dict[str, Variant] = {"ridge 0.1": order(ridge=0.1)}
     share = {
         f"outlook {s:.0%} of the price": constants(outlook_share=s)
         for s in (0.0, 0.25, 0.75, 0.9, 1.0)
@@ -132,7 +122,7 @@ def study(name: str) -> tuple[Callable[[Case], Case], dict[str, Variant]]:
             | {"backward, ridge 0.1": lambda case: path_of(case, backward_order(case, 0.1))},
         ),
         "price": (same, share),
-        "before": (same, before),
+        "ridge": (same, ridge),
         "sweeps": (
             same,
             {"4 first sweeps": constants(first_sweeps=4), "2 a price": constants(sweeps=2)},
@@ -159,9 +149,8 @@ def study(name: str) -> tuple[Callable[[Case], Case], dict[str, Variant]]:
         )
     for n in (1000, 3000):
         studies[f"rows-{n}"] = (lambda case, n=n: first_rows(case, n), share)
-        studies[f"before-rows-{n}"] = (lambda case, n=n: first_rows(case, n), before)
+        studies[f"ridge-rows-{n}"] = (lambda case, n=n: first_rows(case, n), ridge)
     for n in (10, 20, 50):
-        studies[f"before-models-{n}"] = (lambda case, n=n: first_models(case, n), before)
         few = {"backward": lambda case: path_of(case, backward_order(case))}
         few["ridge 0"] = order(ridge=0.0)
         few["width 0.25"] = order(weight_width=0.25)

@@ -81,7 +81,7 @@ void Outlook::fit(std::span<const double> sums, std::span<double> full,
     centre.assign(bins, 0.0);
     mean.assign(bins, 0.0);
     deviation.assign(bins, 0.0);
-    // The line by least squares; a bin's mean is drawn to it,.
+    // The line by least squares; a bin's mean is drawn to it as if by trend_rows.
     double sum_g = 0, sum_f = 0, square_g = 0, product = 0;
     for (int64_t j = 0; j < n; ++j) {
         sum_g += sums[j];
@@ -93,8 +93,7 @@ void Outlook::fit(std::span<const double> sums, std::span<double> full,
         square_g += gap * gap;
         product += gap * (full[j] - mean_f);
     }
-    slope = trend_rows >= 0 && square_g > 0 ? product / square_g : 0.0;
-    const double drawn = std::max(trend_rows, 0.0);
+    slope = square_g > 0 ? product / square_g : 0.0;
     double pooled = 0;
     for (int64_t j = 0; j < n; ++j) full[j] -= slope * sums[j];
     for (int64_t b = 0; b < bins; ++b) {
@@ -106,7 +105,7 @@ void Outlook::fit(std::span<const double> sums, std::span<double> full,
         }
         const auto count = static_cast<double>(to - from);
         centre[b] = sum_bin / count;
-        mean[b] = (off + drawn * (mean_f - slope * mean_g)) / (count + drawn);
+        mean[b] = (off + trend_rows * (mean_f - slope * mean_g)) / (count + trend_rows);
         for (int64_t j = from; j < to; ++j) {
             const double gap = full[j] - mean[b];
             square += gap * gap;

@@ -13,7 +13,7 @@ struct Smoothing {
     int64_t fewest_rows;  // a step that fewer rows reach keeps its thresholds
     int64_t most_bins, rows_per_bin;
     double pseudo_rows;  // weight of the pooled deviation in a bin's
-    double trend_rows;   // weight of the line in a bin's mean; below 0: there is no line
+    double trend_rows;   // weight of the line in a bin's mean
     double share;        // of the outlook in a price; the rest is the row's own full decision
 };
 

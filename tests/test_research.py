@@ -9,7 +9,7 @@ import qwyc
 
 STUDIES = [
     *("order", "price", "sweeps", "thresholds"),
-    *("before", "costs-0.5", "rows-1000", "models-10"),
+    *("ridge", "costs-0.5", "rows-1000", "models-10"),
 ]
 
 
