@@ -30,7 +30,7 @@ StoppingFit<Score>::StoppingFit(const StoppingProblem& problem, const Score* val
     lower_.assign(n_models, -kInf);
     upper_.assign(n_models, kInf);
     outlook_.resize(n_models);
-    exit_.assign(problem.n_rows, static_cast<int32_t>(n_models) - 1);
+    quit_step_.assign(problem.n_rows, static_cast<int32_t>(n_models) - 1);
     row_.resize(problem.n_rows);
     full_.resize(problem.n_rows);
     to_go_.resize(problem.n_rows);
@@ -48,7 +48,7 @@ StoppingFit<Score>::StoppingFit(const StoppingProblem& problem, const Score* val
 // The step at which every row ends under the present thresholds (the last one where it never quits)
 // and how many rows are decided differently from their full score.
 template <class Score>
-void StoppingFit<Score>::exits(int threads) {
+void StoppingFit<Score>::find_quits(int threads) {
     const auto last = static_cast<int32_t>(problem_.order.size()) - 1;
     std::vector<int32_t> undecided(kChunk);
     std::vector<double> sum(kChunk);
@@ -59,7 +59,7 @@ void StoppingFit<Score>::exits(int threads) {
                      for (int64_t j = 0; j < left; ++j) {
                          undecided[j] = static_cast<int32_t>(j);
                          sum[j] = problem_.base;
-                         exit_[from + j] = last;
+                         quit_step_[from + j] = last;
                      }
                      for (int32_t r = 0; r < last && left > 0; ++r) {
                          const Score* column = values_ + problem_.order[r] * problem_.n_rows + from;
@@ -69,7 +69,7 @@ void StoppingFit<Score>::exits(int threads) {
                              sum[j] += column[j];
                              const bool quits = sum[j] < lower_[r] || sum[j] > upper_[r];
                              if (quits) {
-                                 exit_[from + j] = r;
+                                 quit_step_[from + j] = r;
                                  flips += (sum[j] > upper_[r]) != is_positive(from + j);
                              }
                              undecided[kept] = j;
@@ -85,7 +85,7 @@ void StoppingFit<Score>::exits(int threads) {
 template <class Score>
 int64_t StoppingFit<Score>::steps() const {
     int64_t steps = 0;
-    for (int32_t step : exit_) steps += step + 1;
+    for (int32_t step : quit_step_) steps += step + 1;
     return steps;
 }
 
@@ -94,14 +94,14 @@ template <class Score>
 void StoppingFit<Score>::order_rows() {
     const auto n_models = static_cast<int64_t>(problem_.order.size());
     std::fill(reaching_.begin(), reaching_.end(), 0);
-    for (int32_t step : exit_) ++reaching_[step];
+    for (int32_t step : quit_step_) ++reaching_[step];
     std::vector<int64_t> place(n_models, 0);
     for (int64_t r = n_models - 2; r >= 0; --r) {
         place[r] = reaching_[r + 1];
         reaching_[r] += reaching_[r + 1];
     }
     for (int64_t i = 0; i < problem_.n_rows; ++i) {
-        const int64_t at = place[exit_[i]]++;
+        const int64_t at = place[quit_step_[i]]++;
         row_[at] = static_cast<int32_t>(i);
         full_[at] = problem_.full[i];
     }
@@ -128,12 +128,12 @@ void StoppingFit<Score>::add_segment(int64_t step, int threads) {
     });
 }
 
-// Part outlook's probability and part the row's own full decision: the price of quitting positive
-// is that it ends below the threshold.
+// How likely a row ends below the threshold, as prices count it: part the outlook's probability,
+// part the row's own full decision.
 template <class Score>
-double StoppingFit<Score>::price_of_negative(double below, bool negative) const {
+double StoppingFit<Score>::chance_below(double outlook, bool negative) const {
     const double share = problem_.smoothing.share;
-    return share * below + (negative ? 1 - share : 0.0);
+    return share * outlook + (negative ? 1 - share : 0.0);
 }
 
 template <class Score>
@@ -152,18 +152,18 @@ void StoppingFit<Score>::sweep(double price_negative, double price_positive, int
         enter(r, price_negative, price_positive);
         choose(r, price_negative, price_positive);
     }
-    exits(threads);
+    find_quits(threads);
 }
 
-// Sorts the rows that reach each of some steps and prices them: all that takes no thresholds of
-// later steps, so that threads share the steps.
+// Sorts the rows that reach each of some steps and says how likely they end below the threshold:
+// all that takes no thresholds of later steps, so that threads share the steps.
 template <class Score>
 void StoppingFit<Score>::prepare(int64_t from, int64_t to, int threads) {
     const int workers = reaching_[from] < kFewToShare ? 1 : threads;
     parallel_for(
         to - from, 1, workers, [this, from, scratch = Scratch()](int64_t k, int64_t) mutable {
             const int64_t step = from + k, n = reaching_[step];
-            auto& [sorted, price] = arrivals_[step % kGroup];
+            auto& [sorted, below] = arrivals_[step % kGroup];
             sort(segment_[step - segment_begin_].data(), n, sorted, scratch.unsorted);
             if (n >= problem_.smoothing.fewest_rows) {
                 scratch.sums.resize(n);
@@ -175,13 +175,13 @@ void StoppingFit<Score>::prepare(int64_t from, int64_t to, int threads) {
                 outlook_[step].fit(scratch.sums, scratch.full, problem_.smoothing);
             }
             const Outlook& outlook = outlook_[step];
-            price.resize(outlook.centre.empty() ? 0 : n);
+            below.resize(outlook.centre.empty() ? 0 : n);
             size_t next = 0;
-            for (size_t j = 0; j < price.size(); ++j) {
+            for (size_t j = 0; j < below.size(); ++j) {
                 while (next < outlook.centre.size() && outlook.centre[next] <= sorted[j].sum)
                     ++next;
-                price[j] = price_of_negative(outlook.below(sorted[j].sum, next, problem_.threshold),
-                                             full_[sorted[j].at] < problem_.threshold);
+                below[j] = chance_below(outlook.below(sorted[j].sum, next, problem_.threshold),
+                                        full_[sorted[j].at] < problem_.threshold);
             }
         });
 }
@@ -235,10 +235,10 @@ void StoppingFit<Score>::enter(int64_t step, double price_negative, double price
         for (; r < last; ++r) {
             sum += values_[problem_.order[r] * problem_.n_rows + row_[j]];
             if (sum < lower_[r] || sum > upper_[r]) {
-                const double below =
+                const double outlook =
                     outlook_[r].below(sum, outlook_[r].next(sum), problem_.threshold);
-                const double p = price_of_negative(below, full_[j] < problem_.threshold);
-                cost = sum < lower_[r] ? price_negative * (1 - p) : price_positive * p;
+                const double below = chance_below(outlook, full_[j] < problem_.threshold);
+                cost = sum < lower_[r] ? price_negative * (1 - below) : price_positive * below;
                 break;
             }
         }
@@ -251,22 +251,22 @@ void StoppingFit<Score>::enter(int64_t step, double price_negative, double price
 // greatest gain over going on.
 template <class Score>
 void StoppingFit<Score>::choose(int64_t step, double price_negative, double price_positive) {
-    const auto& [sorted, price] = arrivals_[step % kGroup];
-    const auto n = static_cast<int64_t>(price.size());
+    const auto& [sorted, below] = arrivals_[step % kGroup];
+    const auto n = static_cast<int64_t>(below.size());
     if (n >= problem_.smoothing.fewest_rows) {
         low_gain_.resize(n);
         high_gain_.resize(n);
         for (int64_t j = 0; j < n; ++j) {
             const double to_go = to_go_[sorted[j].at];
-            low_gain_[j] = to_go - price_negative * (1 - price[j]);
-            high_gain_[j] = to_go - price_positive * price[j];
+            low_gain_[j] = to_go - price_negative * (1 - below[j]);
+            high_gain_[j] = to_go - price_positive * below[j];
         }
         place(step, sorted);
     }
     for (int64_t j = 0; j < n && sorted[j].sum < lower_[step]; ++j)
-        to_go_[sorted[j].at] = price_negative * (1 - price[j]);
+        to_go_[sorted[j].at] = price_negative * (1 - below[j]);
     for (int64_t j = n - 1; j >= 0 && sorted[j].sum > upper_[step]; --j)
-        to_go_[sorted[j].at] = price_positive * price[j];
+        to_go_[sorted[j].at] = price_positive * below[j];
 }
 
 // The thresholds that gain most.

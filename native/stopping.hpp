@@ -51,7 +51,7 @@ class StoppingFit {
     // them is known.
     struct Arrivals {
         std::vector<Candidate> sorted;
-        std::vector<double> price;  // of quitting positive: that the row ends below the threshold
+        std::vector<double> below;  // (rows,) chance_below() of each
     };
 
     struct Scratch {
@@ -59,7 +59,7 @@ class StoppingFit {
         std::vector<double> sums, full;
     };
 
-    void exits(int threads);
+    void find_quits(int threads);
     void order_rows();
     void add_segment(int64_t step, int threads);
     void prepare(int64_t from, int64_t to, int threads);
@@ -70,13 +70,13 @@ class StoppingFit {
                      std::vector<Candidate>& unsorted);
     double cost_of_step(int64_t step) const { return problem_.costs[problem_.order[step]]; }
     bool is_positive(int64_t row) const { return problem_.full[row] >= problem_.threshold; }
-    double price_of_negative(double below, bool negative) const;
+    double chance_below(double outlook, bool negative) const;
 
     StoppingProblem problem_;
     const Score* values_;
     std::vector<double> lower_, upper_;  // (T,)
     std::vector<Outlook> outlook_;       // (T,) as last estimated
-    std::vector<int32_t> exit_;          // (N,) step at which the present thresholds end a row
+    std::vector<int32_t> quit_step_;     // (N,) under the present thresholds; last: never quits
     int64_t differing_ = 0;              // rows that they decide differently
     std::vector<std::vector<double>> checkpoint_;  // (T / kSegment, N) running sums before a step
 
