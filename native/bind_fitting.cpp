@@ -2,7 +2,10 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
+#include <memory>
 #include <optional>
+#include <utility>
+#include <variant>
 
 #include "bindings.hpp"
 #include "fit.hpp"
@@ -16,58 +19,69 @@ namespace {
 
 // A StoppingFit, and the arrays that it looks at.
 template <class Score>
-class StoppingHolder {
+struct HeldFit {
+    Matrix<Score> values;
+    Vector<double> full;
+    Vector<int32_t> order;
+    Vector<double> costs;
+    StoppingFit<Score> fit;
+};
+
+// A fit on scores of either type behind one Python class.
+class AnyStoppingFit {
   public:
-    StoppingHolder(Matrix<Score> values, double base, Vector<double> full, double threshold,
-                   Vector<int32_t> order, Vector<double> costs, bool negative, bool positive,
-                   const Smoothing& smoothing)
-        : values_(values),
-          full_(full),
-          order_(order),
-          costs_(costs),
-          fit_({static_cast<int64_t>(values.shape(1)), base, threshold, span(order_), span(full_),
-                span(costs_), negative, positive, smoothing},
-               values_.data()) {}
+    template <class Score>
+    using Pointer = std::unique_ptr<HeldFit<Score>>;
+    using Variant = std::variant<Pointer<float>, Pointer<double>>;
+    explicit AnyStoppingFit(Variant held) : held_(std::move(held)) {}
 
     auto sweep(double price_negative, double price_positive, int threads) {
-        {
-            nb::gil_scoped_release release;
-            fit_.sweep(price_negative, price_positive, threads);
-        }
-        auto lower = to_numpy(fit_.lower()), upper = to_numpy(fit_.upper());
-        return std::tuple(lower, upper, fit_.differing(), fit_.steps());
+        return std::visit(
+            [=](auto& held) {
+                auto& fit = held->fit;
+                {
+                    nb::gil_scoped_release release;
+                    fit.sweep(price_negative, price_positive, threads);
+                }
+                auto lower = to_numpy(fit.lower()), upper = to_numpy(fit.upper());
+                return std::tuple(lower, upper, fit.differing(), fit.steps());
+            },
+            held_);
     }
 
   private:
-    Matrix<Score> values_;
-    Vector<double> full_;
-    Vector<int32_t> order_;
-    Vector<double> costs_;
-    StoppingFit<Score> fit_;
+    Variant held_;
 };
 
 template <class Score>
-void bind_stopping(nb::module_& m, const char* name) {
-    nb::class_<StoppingHolder<Score>>(m, name, "Thresholds by optimal stopping; not thread-safe.")
-        .def(
-            "__init__",
-            [](StoppingHolder<Score>* self, Matrix<Score> values, double base, Vector<double> full,
-               double threshold, Vector<int32_t> order, Vector<double> costs, bool negative,
-               bool positive,
-               std::tuple<int64_t, int64_t, int64_t, double, double, double> smoothing) {
-                const auto [fewest, bins, per_bin, pseudo, trend, share] = smoothing;
-                check_order(static_cast<int64_t>(values.shape(0)), order);
-                require(full.shape(0) == values.shape(1) && costs.shape(0) == values.shape(0),
-                        "full must have one entry per row, costs one per base model");
-                require(values.shape(1) < (size_t{1} << 31), "at most 2^31 rows");
-                new (self) StoppingHolder<Score>(
-                    values, base, full, threshold, order, costs, negative, positive,
-                    Smoothing{fewest, bins, per_bin, pseudo, trend, share});
-            },
-            "values"_a.noconvert(), "base"_a, "full"_a, "threshold"_a, "order"_a, "costs"_a,
-            "quit_negative"_a, "quit_positive"_a, "smoothing"_a)
-        .def("sweep", &StoppingHolder<Score>::sweep, "price_negative"_a, "price_positive"_a,
-             "threads"_a, "(lower, upper, rows decided differently, base models of all rows).");
+void bind_stopping_constructor(nb::class_<AnyStoppingFit>& cls) {
+    cls.def(
+        "__init__",
+        [](AnyStoppingFit* self, Matrix<Score> values, double base, Vector<double> full,
+           double threshold, Vector<int32_t> order, Vector<double> costs, bool quit_negative,
+           bool quit_positive, int64_t fewest_rows, int64_t most_bins, int64_t rows_per_bin,
+           double pseudo_rows, double trend_rows, double outlook_share) {
+            check_order(static_cast<int64_t>(values.shape(0)), order);
+            require(full.shape(0) == values.shape(1) && costs.shape(0) == values.shape(0),
+                    "full must have one entry per row, costs one per base model");
+            require(values.shape(1) < (size_t{1} << 31), "at most 2^31 rows");
+            const Smoothing smoothing{fewest_rows, most_bins,  rows_per_bin,
+                                      pseudo_rows, trend_rows, outlook_share};
+            const StoppingProblem problem{static_cast<int64_t>(values.shape(1)),
+                                          base,
+                                          threshold,
+                                          span(order),
+                                          span(full),
+                                          span(costs),
+                                          quit_negative,
+                                          quit_positive,
+                                          smoothing};
+            new (self) AnyStoppingFit(std::unique_ptr<HeldFit<Score>>(new HeldFit<Score>{
+                values, full, order, costs, StoppingFit<Score>(problem, values.data())}));
+        },
+        "values"_a.noconvert(), "base"_a, "full"_a, "threshold"_a, "order"_a, "costs"_a,
+        "quit_negative"_a, "quit_positive"_a, nb::kw_only(), "fewest_rows"_a, "most_bins"_a,
+        "rows_per_bin"_a, "pseudo_rows"_a, "trend_rows"_a, "outlook_share"_a);
 }
 
 template <class Score>
@@ -179,8 +193,13 @@ void bind_matrix_functions(nb::module_& m) {
 void bind_fitting(nb::module_& m) {
     bind_matrix_functions<float>(m);
     bind_matrix_functions<double>(m);
-    bind_stopping<float>(m, "StoppingFit32");
-    bind_stopping<double>(m, "StoppingFit64");
+
+    nb::class_<AnyStoppingFit> stopping(m, "StoppingFit",
+                                        "Thresholds by optimal stopping; not thread-safe.");
+    bind_stopping_constructor<float>(stopping);
+    bind_stopping_constructor<double>(stopping);
+    stopping.def("sweep", &AnyStoppingFit::sweep, "price_negative"_a, "price_positive"_a,
+                 "threads"_a, "(lower, upper, rows decided differently, base models of all rows).");
 }
 
 }  // namespace qwyc

@@ -154,7 +154,7 @@ def test_all_rows_alike():
 def test_wrong_arguments_do_not_reach_the_native_core():
     values = np.zeros((3, 5))
     with pytest.raises(ValueError, match="order"):
-        _native.StoppingFit64(
+        _native.StoppingFit(
             values,
             0.0,
             np.zeros(5),
@@ -163,5 +163,10 @@ def test_wrong_arguments_do_not_reach_the_native_core():
             np.ones(3),
             True,
             True,
-            (70, 96, 10, 50.0, 20.0, 0.5),
+            fewest_rows=70,
+            most_bins=96,
+            rows_per_bin=10,
+            pseudo_rows=50.0,
+            trend_rows=20.0,
+            outlook_share=0.5,
         )

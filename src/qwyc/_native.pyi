@@ -108,18 +108,14 @@ def fit_thresholds(values: Annotated[NDArray[numpy.float64], dict(shape=(None, N
     Order (T,), lower (T,) and upper (T,) fitted on scores (T, N); an empty order is chosen by Algorithm 1. `progress` is called with the number of steps done.
     """
 
-class StoppingFit32:
+class StoppingFit:
     """Thresholds by optimal stopping; not thread-safe."""
 
-    def __init__(self, values: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], base: float, full: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threshold: float, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], quit_negative: bool, quit_positive: bool, smoothing: tuple[int, int, int, float, float, float]) -> None: ...
+    @overload
+    def __init__(self, values: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], base: float, full: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threshold: float, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], quit_negative: bool, quit_positive: bool, *, fewest_rows: int, most_bins: int, rows_per_bin: int, pseudo_rows: float, trend_rows: float, outlook_share: float) -> None: ...
 
-    def sweep(self, price_negative: float, price_positive: float, threads: int) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))], int, int]:
-        """(lower, upper, rows decided differently, base models of all rows)."""
-
-class StoppingFit64:
-    """Thresholds by optimal stopping; not thread-safe."""
-
-    def __init__(self, values: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], base: float, full: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threshold: float, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], quit_negative: bool, quit_positive: bool, smoothing: tuple[int, int, int, float, float, float]) -> None: ...
+    @overload
+    def __init__(self, values: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], base: float, full: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threshold: float, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], quit_negative: bool, quit_positive: bool, *, fewest_rows: int, most_bins: int, rows_per_bin: int, pseudo_rows: float, trend_rows: float, outlook_share: float) -> None: ...
 
     def sweep(self, price_negative: float, price_positive: float, threads: int) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))], int, int]:
         """(lower, upper, rows decided differently, base models of all rows)."""

@@ -8,7 +8,6 @@ once"."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -159,11 +158,9 @@ def at_alpha(
     return path[int(over[0]) - 1 if len(over) else len(path) - 1]
 
 
-def stopping_fit(problem: Problem, order: npt.NDArray[np.int32], rule: Rule) -> Any:
+def stopping_fit(problem: Problem, order: npt.NDArray[np.int32], rule: Rule) -> _native.StoppingFit:
     """Sweeps over a sample, each from the thresholds of the one before."""
-    is_float32 = problem.matrix.values.dtype == np.float32
-    native = _native.StoppingFit32 if is_float32 else _native.StoppingFit64
-    return native(
+    return _native.StoppingFit(
         problem.by_model,
         problem.matrix.base,
         np.ascontiguousarray(problem.matrix.full),
@@ -171,12 +168,10 @@ def stopping_fit(problem: Problem, order: npt.NDArray[np.int32], rule: Rule) -> 
         order,
         problem.costs,
         *problem.sides,
-        (
-            rule.fewest_rows,
-            rule.most_bins,
-            rule.rows_per_bin,
-            rule.pseudo_rows,
-            rule.trend_rows,
-            rule.outlook_share,
-        ),
+        fewest_rows=rule.fewest_rows,
+        most_bins=rule.most_bins,
+        rows_per_bin=rule.rows_per_bin,
+        pseudo_rows=rule.pseudo_rows,
+        trend_rows=rule.trend_rows,
+        outlook_share=rule.outlook_share,
     )
