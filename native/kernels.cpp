@@ -7,6 +7,17 @@
 
 namespace qwyc {
 
+// Where they are not compiled, no one asks for them.
+namespace portable {
+extern const Kernels table;
+}
+namespace avx2 {
+extern const Kernels table;
+}
+namespace avx512 {
+extern const Kernels table;
+}
+
 namespace {
 
 struct Choice {

@@ -27,16 +27,4 @@ namespace qwyc {
 inline constexpr int32_t kWord = 64;
 inline constexpr int32_t kTile = 64;  // rows that are encoded together
 
-namespace portable {
-extern const Kernels table;
-}
-#if QWYC_X86
-namespace avx2 {
-extern const Kernels table;
-}
-namespace avx512 {
-extern const Kernels table;
-}
-#endif
-
 }  // namespace qwyc
