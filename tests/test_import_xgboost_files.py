@@ -217,6 +217,15 @@ def test_damaged_documents(tmp_path, small, message):
     assert str(caught.value).startswith(str(path))
 
 
+def test_the_cause_is_kept(tmp_path, small, monkeypatch):
+    """What looks like a damaged file may be a mistake in an importer."""
+    path = written(tmp_path / "m.json", xgboost_document(small))
+    monkeypatch.setattr(importer, "flatten", None)
+    with pytest.raises(ModelError, match="damaged") as caught:
+        qwyc.read_model(path)
+    assert isinstance(caught.value.__cause__, TypeError)
+
+
 def test_huge_category_sets_are_refused(tmp_path, monkeypatch):
     frame, y = make_frame()
     model = xgb.XGBClassifier(n_estimators=3, enable_categorical=True).fit(frame, y)
