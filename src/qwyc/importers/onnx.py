@@ -302,8 +302,6 @@ def _keyed(
         threshold=np.where(is_leaf, real.type(0), values),
         flags=np.where(tracks != 0, NodeFlag.DEFAULT_LEFT, 0).astype(np.uint8),
         value=value,
-        set_begin=np.zeros(n + 1, np.int64),
-        set_codes=np.empty(0, np.int64),
     )
     return table, np.array([_MODES[mode] for mode in modes]), _Weights(w_class, weight)
 
@@ -370,7 +368,5 @@ def _version_5(
         threshold=of_nodes(splits, 0).astype(real),
         flags=np.where(of_nodes(tracks, 0) != 0, NodeFlag.DEFAULT_LEFT, 0).astype(np.uint8),
         value=np.where(inner, 0.0, weight[np.where(inner, 0, leaf_of)]),
-        set_begin=np.zeros(len(rows) + 1, np.int64),
-        set_codes=np.empty(0, np.int64),
     )
     return table, np.where(inner, _MODE_NUMBERS[of_nodes(mode, 0)], ""), _Weights(target, weight)
