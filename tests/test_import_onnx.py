@@ -224,7 +224,7 @@ def test_a_wrong_score_is_found(data):
 # ---- regressors ------------------------------------------------------------------------------
 
 
-def ensemble_5(seed, sigmoid=True, modes=(0, 1, 2, 3), aggregate=1, wide=False, post=0):
+def ensemble_5(seed, sigmoid=True, modes=(0, 1, 2, 3), aggregate=1, wide=False, post=0, root=0):
     """The TreeEnsemble operator of ai.onnx.ml 5: two splits a tree, three leaves."""
     rng = np.random.default_rng(seed)
     n_trees = 7
@@ -239,7 +239,7 @@ def ensemble_5(seed, sigmoid=True, modes=(0, 1, 2, 3), aggregate=1, wide=False, 
         n_targets=1,
         aggregate_function=aggregate,
         post_transform=post,
-        tree_roots=[2 * t for t in range(n_trees)],
+        tree_roots=[root, *(2 * t for t in range(1, n_trees))],
         nodes_featureids=rng.integers(0, N_COLUMNS, 2 * n_trees).tolist(),
         nodes_splits=helper.make_tensor("s", kind, [len(reals)], reals.tolist()),
         nodes_modes=helper.make_tensor(
@@ -291,6 +291,8 @@ def test_what_is_refused(data):
         (ensemble_5(0, sigmoid=False), "decides nothing"),
         (ensemble_5(0, modes=(4,)), "'=='"),
         (ensemble_5(0, aggregate=0), "not added up"),
+        (ensemble_5(0, root=-1), "begins at a node that is not there"),
+        (ensemble_5(0, root=99), "begins at a node that is not there"),
     ):
         with pytest.raises(qwyc.ModelError, match=message):
             qwyc.read_model(model)
