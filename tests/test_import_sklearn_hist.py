@@ -248,6 +248,9 @@ def test_categories_from_arrays(dtype):
         hidden = np.ma.masked_invalid(X)
         np.testing.assert_array_equal(ensemble.score_full(hidden), model.decision_function(X))
         np.testing.assert_array_equal(live_labels(model, hidden, ensemble), model.predict(X))
+        whole = np.ma.array(np.nan_to_num(X).astype(np.int64), mask=np.isnan(X))
+        expected = np.where(np.isnan(X), NAN, np.trunc(X))
+        np.testing.assert_array_equal(live_labels(model, whole, ensemble), model.predict(expected))
 
 
 def test_categories_from_arrays_of_text():

@@ -56,6 +56,16 @@ def test_a_score_that_is_off_is_refused_even_where_decisions_are_not(name, data)
         parity.prove_parity(model, X, ensemble, off, ensemble.threshold)
 
 
+@pytest.mark.parametrize("name", ["xgboost", "lightgbm", "catboost", "forest", "hist"])
+def test_what_is_masked_is_missing(name, data):
+    X, y = data
+    hidden = np.ma.masked_array(X, mask=np.random.default_rng(0).random(X.shape) < 0.2)
+    model = MODELS[name].fit(X, y)
+    ensemble = qwyc.read_model(model)
+    full = ensemble.score_full(hidden)
+    assert parity.prove_parity(model, hidden, ensemble, full, ensemble.threshold)
+
+
 def test_no_model_no_proof(data, tmp_path):
     X, _ = data
     ensemble = importers.base_models([lambda rows: rows[:, 0]])
