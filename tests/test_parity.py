@@ -19,7 +19,8 @@ from sklearn.naive_bayes import GaussianNB
 
 import qwyc
 from qwyc import importers, parity
-from trained import make_data
+from qwyc.ensemble import NodeFlag
+from trained import make_data, make_frame
 
 MODELS = {
     "xgboost": xgboost.XGBClassifier(n_estimators=12, max_depth=3),
@@ -117,6 +118,12 @@ def test_likely_reasons(data):
     assert "a rule of its own" in reason(model, X, replace(ensemble, threshold=1.0))
     mirrored = replace(ensemble.trees, left=ensemble.trees.right, right=ensemble.trees.left)
     assert "not known" in reason(model, X, replace(ensemble, trees=mirrored))
+    frame, labels = make_frame()
+    model = lightgbm.LGBMClassifier(n_estimators=12, verbose=-1).fit(frame, labels)
+    ensemble = qwyc.read_model(model)
+    inverted = replace(ensemble.trees, flags=ensemble.trees.flags ^ NodeFlag.IN_SET_LEFT)
+    text = reason(model, frame, replace(ensemble, trees=inverted))
+    assert "category codes (columns 'the_colour'" in text
 
 
 def test_base_models_are_compared_by_their_decisions(data):
