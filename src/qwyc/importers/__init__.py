@@ -35,7 +35,7 @@ from qwyc.importers.pipelines import (
     with_transform,
 )
 
-__all__ = ["Answer", "base_models", "live_answer", "load_live", "read_model"]
+__all__ = ["SUPPORTED_FILES", "Answer", "base_models", "live_answer", "load_live", "read_model"]
 
 Array = npt.NDArray[Any]
 
@@ -43,6 +43,7 @@ Array = npt.NDArray[Any]
 class LiveImporter(Protocol):
     """What a module is that reads a library's own objects."""
 
+    LIVE_KINDS: str  # what it reads, in words: "Library (Class, OtherClass)"
     TOLERANCE: float  # relative; how far its scores may be from ours
 
     def is_live(self, model: Any) -> bool:
@@ -61,6 +62,7 @@ class LiveImporter(Protocol):
 class FileImporter(Protocol):
     """What a module is that reads a library's files."""
 
+    FILE_KINDS: str  # what it reads, in words: "Library (.suffix)"
     LOADING_ERROR: float  # relative; how far a loaded model's scores may be from the saved one's
 
     def looks_like(self, head: bytes) -> bool:
@@ -77,12 +79,11 @@ class FileImporter(Protocol):
 LIVE: tuple[LiveImporter, ...] = (xgboost, lightgbm, catboost, treelite, onnx, ydf, sklearn)
 FILES: tuple[FileImporter, ...] = (xgboost, lightgbm, catboost, treelite, onnx)
 
+SUPPORTED_FILES = ", ".join(importer.FILE_KINDS for importer in FILES)
 SUPPORTED = (
-    "binary classifiers from XGBoost (JSON or UBJSON file, Booster, XGBClassifier), LightGBM (text "
-    "file, Booster, LGBMClassifier), CatBoost (cbm or JSON file, CatBoostClassifier), Treelite "
-    "(checkpoint, Model), ONNX (file, ModelProto), YDF (live models) and scikit-learn "
-    "(RandomForestClassifier, ExtraTreesClassifier, GradientBoostingClassifier, "
-    "HistGradientBoostingClassifier, bagging and AdaBoost of trees, pipelines)"
+    "binary classifiers: objects of "
+    + ", ".join(importer.LIVE_KINDS for importer in LIVE)
+    + f", pipelines that end in one, and files of {SUPPORTED_FILES}"
 )
 
 

@@ -21,6 +21,8 @@ from qwyc.importers import files, live
 from qwyc.importers.catboost_files import MAGIC, Document, from_cbm, from_json, scaled
 from qwyc.importers.catboost_trees import Splits, splits_of, trees_of
 
+LIVE_KINDS = "CatBoost (CatBoostClassifier)"
+FILE_KINDS = "CatBoost (.cbm, .json)"
 _SUPPORTED = "supported are binary classifiers: Logloss, CrossEntropy and Focal"
 _REMEDY = "save it again with model.save_model('model.cbm')"
 _BINARY = ("Logloss", "CrossEntropy", "Focal")

@@ -19,6 +19,8 @@ from qwyc.importers.flatten import flatten
 from qwyc.importers.onnx_graph import TreeGraph, find_trees
 from qwyc.importers.onnx_trees import Weights, first, text, trees_of
 
+LIVE_KINDS = "ONNX (ModelProto, InferenceSession)"
+FILE_KINDS = "ONNX (.onnx)"
 _REMEDY = "export it again"
 TOLERANCE = LOADING_ERROR = 0.0
 _NEAR = 2e-6  # probabilities are float32, and their sigmoid is not reproducible

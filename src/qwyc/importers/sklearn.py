@@ -19,11 +19,12 @@ from qwyc.importers.flatten import offsets
 from qwyc.importers.live import ask
 from qwyc.importers.sklearn_trees import flat_trees, inputs_of, source, split_trees
 
-SUPPORTED = (
+_SUPPORTED = (
     "RandomForestClassifier, ExtraTreesClassifier, GradientBoostingClassifier, "
     "HistGradientBoostingClassifier, DecisionTreeClassifier, ExtraTreeClassifier, and "
     "BaggingClassifier and AdaBoostClassifier of trees"
 )
+LIVE_KINDS = f"scikit-learn ({_SUPPORTED})"
 
 _ADVICE = {
     "VotingClassifier": "qwyc.optimize takes it apart into base models, but it cannot be read as trees",
@@ -72,11 +73,11 @@ def read_live(model: Any) -> Ensemble:
     name = type(model).__name__
     if any("Regressor" in base.__name__ for base in type(model).__mro__):
         raise ModelError(
-            f"{name} is a regression model; qwyc supports binary classifiers: {SUPPORTED}"
+            f"{name} is a regression model; qwyc supports binary classifiers: {_SUPPORTED}"
         )
     advice = next((f"; {_ADVICE[n]}" for n in _names(model) if n in _ADVICE), "")
     raise ModelError(
-        f"scikit-learn's {name} is not supported yet; qwyc supports {SUPPORTED}{advice}"
+        f"scikit-learn's {name} is not supported yet; qwyc supports {_SUPPORTED}{advice}"
     )
 
 

@@ -21,6 +21,8 @@ from qwyc.importers import files, live
 from qwyc.importers.comparisons import with_one_rule
 from qwyc.importers.flatten import NodeTable, flatten, offsets
 
+LIVE_KINDS = "Treelite (Model)"
+FILE_KINDS = "Treelite (checkpoints)"
 _SUPPORTED = "supported are binary classifiers with one score, or forests of two class shares"
 _REMEDY = "save it again with model.serialize('model.tl')"
 TOLERANCE = LOADING_ERROR = 0.0

@@ -23,6 +23,8 @@ from qwyc.errors import ModelError
 from qwyc.importers import files, live, ubjson
 from qwyc.importers.flatten import NodeTable, flatten, offsets
 
+LIVE_KINDS = "XGBoost (Booster, XGBClassifier, XGBRFClassifier)"
+FILE_KINDS = "XGBoost (.json, .ubj)"
 _SUPPORTED = (
     "supported are binary models of decision trees: binary:logistic, reg:logistic, "
     "binary:logitraw and binary:hinge with the gbtree or dart booster"
