@@ -5,6 +5,7 @@ that wrote it."""
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -76,8 +77,8 @@ class FileImporter(Protocol):
 
 
 # scikit-learn last: the others subclass its estimators.
-LIVE: tuple[LiveImporter, ...] = (xgboost, lightgbm, catboost, treelite, onnx, ydf, sklearn)
-FILES: tuple[FileImporter, ...] = (xgboost, lightgbm, catboost, treelite, onnx)
+LIVE: Sequence[LiveImporter] = [xgboost, lightgbm, catboost, treelite, onnx, ydf, sklearn]
+FILES: Sequence[FileImporter] = [xgboost, lightgbm, catboost, treelite, onnx]
 
 SUPPORTED_FILES = ", ".join(importer.FILE_KINDS for importer in FILES)
 SUPPORTED = (
