@@ -9,25 +9,19 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
-import xgboost
 from qwyc.experiments import reproduce
 
 import qwyc
 from commands import one_line, run
 from qwyc import demo, outputs
-
-NAMES = list("abcd")
+from trained import named_model
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("made")
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.normal(size=(5000, 4)), columns=NAMES)
-    model = xgboost.XGBClassifier(n_estimators=40).fit(X[:1000], X["a"][:1000] + X["b"][:1000] > 0)
+    model, X = named_model(rows=5000, trees=40)
     model.save_model(folder / "model.json")
     X[1000:].to_csv(folder / "rows.csv", index=False)
     X[1000:].rename(columns={"c": "cc"}).to_csv(folder / "wrong.csv", index=False)

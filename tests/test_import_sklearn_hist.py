@@ -12,19 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingClassifier
-from threadpoolctl import threadpool_limits
 
 from qwyc.border import smallest_sum_above_zero
 from qwyc.errors import InputError, ModelError
 from qwyc.importers.sklearn import live_labels, read_live
 from sklearn_parity import NAN, around_thresholds, check, data
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    """OpenMP threads wait for each other by spinning, which takes minutes on a busy machine."""
-    with threadpool_limits(1):
-        yield
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from sklearn.ensemble import (
 import qwyc
 from qwyc.importers import treelite as importer
 from qwyc.parity import prove_parity
-from trained import damaged, make_data, read_or_refuse
+from trained import damaged, read_or_refuse
 
 CATEGORICAL = [2]
 
@@ -69,11 +69,6 @@ KINDS = {
     "gradient boosting": sklearn(GradientBoostingClassifier(n_estimators=12)),
     "hist gradient boosting": sklearn(HistGradientBoostingClassifier(max_iter=12)),
 }
-
-
-@pytest.fixture(scope="module")
-def data():
-    return make_data()
 
 
 @pytest.mark.parametrize("kind", KINDS)
