@@ -1,14 +1,17 @@
-"""Shared fixtures: UCI Adult as the trainers take it."""
+"""Shared fixtures: UCI Adult as the trainers take it, data of random numbers, small models."""
 
 import os
 
 os.environ["OMP_NUM_THREADS"] = "1"  # before the trainers load: their threads spin on busy cores
 
+import lightgbm
 import numpy as np
 import pandas as pd
 import pytest
+import xgboost
 
 from qwyc.datasets import load_adult
+from trained import QUIET, make_data
 
 
 def to_frame(table, like=None):
@@ -41,3 +44,20 @@ def toy():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 6)).astype(np.float32)
     return X, ((X[:, 0] + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=600)) > 0).astype(int)
+
+
+@pytest.fixture(scope="module")
+def data():
+    """(600, 6) with missing values and category codes, and labels."""
+    return make_data()
+
+
+@pytest.fixture(scope="module")
+def small_xgboost(data):
+    return xgboost.XGBClassifier(n_estimators=5, max_depth=3).fit(*data)
+
+
+@pytest.fixture(scope="module")
+def small_lightgbm(data):
+    model = lightgbm.LGBMClassifier(n_estimators=5, num_leaves=7, **QUIET)
+    return model.fit(*data, categorical_feature=[2, 3])

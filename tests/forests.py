@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from qwyc.certify import observed_certificate
+from qwyc.classifier import Classifier
 from qwyc.ensemble import Ensemble, Inputs, NodeFlag, Source, Summation, Trees
 
 
@@ -68,6 +70,31 @@ def flatten(roots, leaf_values, leaf_others, dtype):
         leaf_value=np.asarray(leaf_values(leaf_begin[-1]), dtype=np.float64),
         leaf_other=np.asarray(leaf_others(leaf_begin[-1]), dtype=np.float64),
     )
+
+
+def ensemble_of(roots, leaves=None, *, n_features=3, dtype="float32", seed=0, **changes):
+    """Trees from nested tuples, with random leaves or these, summed as LightGBM does."""
+    random = np.random.default_rng(seed).normal
+    values = (lambda n: random(size=n)) if leaves is None else (lambda n: leaves)
+    trees = flatten(roots, values, lambda n: [], dtype)
+    made = Ensemble(
+        trees=trees,
+        inputs=Inputs(n_features=n_features, names=None, dtype=dtype),
+        summation=Summation.FLOAT64,
+        less_equal=True,
+        truncates=False,
+        base=0.25,
+        divisor=1.0,
+        threshold=0.0,
+        classes=np.array([0, 1]),
+        source=Source("test", "0", "random"),
+    )
+    return replace(made, **changes)
+
+
+def classifier_of(ensemble, policy):
+    """A classifier with a policy of any kind, which promises nothing."""
+    return Classifier(ensemble, policy, observed_certificate("in-sample", 0.0, policy, None))
 
 
 def random_ensemble(seed, *, n_trees=12, n_features=5, depth=5, summation=None, dtype=None):

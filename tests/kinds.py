@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import catboost
 import lightgbm
@@ -31,6 +33,8 @@ from sklearn.ensemble import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+
+from onnx_graphs import classifier
 
 ydf.verbose(0)
 ROOT = Path(__file__).parents[1]
@@ -55,24 +59,40 @@ def boosted_leaf(leaf):
     return {"gamma": 1e9} if leaf else {}
 
 
+def as_they_are(rows):
+    return rows
+
+
+class Cell(NamedTuple):
+    """What is expected where it is not EXACT."""
+
+    condition: str
+    outcome: str  # REFUSED or NONE
+    why: str
+    says: str = ""  # what the error has in it
+
+
 @dataclass(frozen=True)
 class Kind:
     """How to train one kind of model. `fit(X, y, trees, leaf)` trains on numbers, with single leaves
-    where `leaf`; `fit_table(frame, y)` on a table with the category column "k"."""
+    where `leaf`; `fit_table(frame, y)` on a table with the category column "k". `rows(X)` and
+    `table_rows(frame)` make new ones of it as the library takes them."""
 
     name: str
-    fit: object
-    fit_table: object = None
-    cells: tuple[tuple[str, str, str], ...] = ()  # (condition, EXACT | REFUSED | NONE, why)
+    fit: Callable
+    fit_table: Callable | None = None
+    cells: tuple[Cell, ...] = ()
+    rows: Callable = as_they_are
+    table_rows: Callable = as_they_are
 
     def cell(self, condition):
         """What is expected, and why where it is not read."""
-        for name, outcome, why in self.cells:
-            if name == condition:
-                return outcome, why
+        for cell in self.cells:
+            if cell.condition == condition:
+                return cell
         if condition in ("categories", "unseen") and self.fit_table is None:
-            return NONE, "the library takes numbers only"
-        return EXACT, ""
+            return Cell(condition, NONE, "the library takes numbers only")
+        return Cell(condition, EXACT, "")
 
 
 # ---- how each is trained ---------------------------------------------------------------------
@@ -183,28 +203,32 @@ def hist(trees, leaf):
     )
 
 
-def named(X, y):
-    frame = pd.DataFrame(X, columns=[f"f{j}" for j in range(X.shape[1])])
-    return frame.assign(label=np.where(y, "yes", "no"))
-
-
-def ydf_fit(learner, **options):
-    def fit(X, y, trees, leaf):
-        options_ = {"num_trees": trees, "max_depth": 4, **options}
-        if leaf:
-            options_["min_examples"] = 10**6
-        return learner(label="label", **options_).train(named(X, y))
-
-    def fit_table(frame, y):
-        table = as_text(frame).assign(label=np.where(y, "yes", "no"))
-        features = [*"ab", ("k", ydf.Semantic.CATEGORICAL)]
-        return learner(label="label", num_trees=10, features=features, **options).train(table)
-
-    return fit, fit_table
+def named(X):
+    return pd.DataFrame(X, columns=[f"f{j}" for j in range(X.shape[1])])
 
 
 def as_text(frame):
     return frame.assign(k=frame["k"].astype(str))
+
+
+def ydf_kind(name, learner, **options):
+    """YDF goes by name, and takes categories as text."""
+
+    def labelled(frame, y):
+        return frame.assign(label=np.where(y, "yes", "no"))
+
+    def fit(X, y, trees, leaf):
+        options_ = {"num_trees": trees, "max_depth": 4, **options}
+        if leaf:
+            options_["min_examples"] = 10**6
+        return learner(label="label", **options_).train(labelled(named(X), y))
+
+    def fit_table(frame, y):
+        features = [*"ab", ("k", ydf.Semantic.CATEGORICAL)]
+        model = learner(label="label", num_trees=10, features=features, **options)
+        return model.train(labelled(as_text(frame), y))
+
+    return Kind(name, fit, fit_table, rows=named, table_rows=as_text)
 
 
 def treelite_fit(X, y, trees, leaf):
@@ -234,6 +258,10 @@ def onnx_fit(X, y, trees, leaf):
         return to_onnx(model, rows[:1], options={"zipmap": False})
 
 
+def onnx_table(frame, y):
+    return classifier(0, modes=("BRANCH_EQ",))  # how converters write a category
+
+
 def pipeline_fit(X, y, trees, leaf):
     return make_pipeline(StandardScaler(), lgbm_model(trees, leaf)).fit(X, y)
 
@@ -245,9 +273,14 @@ def pipeline_table(frame, y):
     return make_pipeline(encode, lgbm_model()).fit(frame, y)
 
 
-NO_NAN = ("NaN", REFUSED, "the library refuses missing values")
-NO_INF = ("inf", REFUSED, "the library refuses infinities")
-UNSEEN = "as XGBoost means to do; its versions 3.1 and 3.2 may take a neighbour instead"
+NO_NAN = Cell("NaN", REFUSED, "the library refuses missing values", "missing value")
+NO_INF = Cell("inf", REFUSED, "the library refuses infinities", "infinit")
+NO_UNSEEN = Cell(
+    "unseen",
+    REFUSED,
+    "as XGBoost means to do; its versions 3.1 and 3.2 may take a neighbour instead",
+    "'k'",
+)
 KINDS = {
     kind.name: kind
     for kind in (
@@ -255,20 +288,20 @@ KINDS = {
             "XGBoost gbtree",
             xgb(),
             xgb_table(),
-            (("unseen", REFUSED, UNSEEN),),
+            (NO_UNSEEN,),
         ),
         Kind(
             "XGBoost dart",
             dart,
             xgb_table(booster="dart", rate_drop=0.2),
-            (("unseen", REFUSED, UNSEEN),),
+            (NO_UNSEEN,),
         ),
         Kind("LightGBM gbdt", *lgbm()),
         Kind("LightGBM rf", *lgbm(boosting_type="rf", subsample=0.5, subsample_freq=1)),
         Kind(
             "CatBoost symmetric",
             *cat(),
-            (("leaf", NONE, "CatBoost makes none"),),
+            (Cell("leaf", NONE, "CatBoost makes none"),),
         ),
         Kind("CatBoost depthwise", *cat(grow_policy="Depthwise")),
         Kind("random forest", forest(RandomForestClassifier), None, (NO_INF,)),
@@ -304,20 +337,23 @@ KINDS = {
             None,
             (NO_NAN, NO_INF),
         ),
-        Kind("YDF boosted trees", *ydf_fit(ydf.GradientBoostedTreesLearner, validation_ratio=0.0)),
-        Kind("YDF random forest", *ydf_fit(ydf.RandomForestLearner)),
-        Kind("Treelite", treelite_fit, treelite_table),
+        ydf_kind("YDF boosted trees", ydf.GradientBoostedTreesLearner, validation_ratio=0.0),
+        ydf_kind("YDF random forest", ydf.RandomForestLearner),
+        Kind("Treelite", treelite_fit, treelite_table, table_rows=codes),
         Kind(
             "ONNX",
             onnx_fit,
-            None,
-            (("categories", REFUSED, "splits by == are refused"),),
+            onnx_table,
+            tuple(
+                Cell(condition, REFUSED, "splits by == are refused", "'=='")
+                for condition in ("categories", "unseen")
+            ),
         ),
         Kind(
             "Pipeline (scaler, encoder)",
             pipeline_fit,
             pipeline_table,
-            (("inf", REFUSED, "StandardScaler refuses infinities"),),
+            (Cell("inf", REFUSED, "StandardScaler refuses infinities", "infinit"),),
         ),
     )
 }
@@ -335,7 +371,7 @@ def table():
     for kind in KINDS.values():
         shown = []
         for condition in CONDITIONS:
-            outcome, why = kind.cell(condition)
+            _, outcome, why, _ = kind.cell(condition)
             if outcome == EXACT:
                 shown.append("✓")
                 continue

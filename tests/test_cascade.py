@@ -127,6 +127,9 @@ ENSEMBLES = {
         GaussianNB(), 15, max_features=0.5, bootstrap_features=True, random_state=0
     ),
     "bagging of votes": BaggingClassifier(RidgeClassifier(), 10, max_samples=0.1, random_state=0),
+    "bagging, some of one class": BaggingClassifier(
+        KNeighborsClassifier(1), 15, max_samples=3, random_state=0
+    ),
     "hard voting": VotingClassifier(
         [
             ("a", GaussianNB()),
@@ -171,6 +174,8 @@ def test_scikit_learn_ensembles_of_anything(name, classes, toy):
     done = decisions.complete
     np.testing.assert_array_equal(decisions.label[done], model.predict(new)[done])
     np.testing.assert_array_equal(decisions.score[done], full.full[done])
+    if name == "bagging, some of one class":
+        assert {len(base.classes_) for base in model.estimators_} == {1, 2}
 
 
 @pytest.mark.parametrize(

@@ -9,25 +9,19 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
-import xgboost
 from qwyc.experiments import reproduce
 
 import qwyc
 from commands import one_line, run
 from qwyc import demo, outputs
-
-NAMES = list("abcd")
+from trained import named_model
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("made")
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.normal(size=(5000, 4)), columns=NAMES)
-    model = xgboost.XGBClassifier(n_estimators=40).fit(X[:1000], X["a"][:1000] + X["b"][:1000] > 0)
+    model, X = named_model(rows=5000, trees=40)
     model.save_model(folder / "model.json")
     X[1000:].to_csv(folder / "rows.csv", index=False)
     X[1000:].rename(columns={"c": "cc"}).to_csv(folder / "wrong.csv", index=False)
@@ -38,6 +32,7 @@ def made(tmp_path_factory):
     (folder / "junk.csv").write_bytes(b'"a,b\n\xff\xfe')
     (folder / "junk.parquet").write_bytes(b"junk")
     (folder / "junk.arrow").write_bytes(b"junk")
+    (folder / "junk.json").write_bytes(b'{"learner": {}}')
     (folder / "folder.csv").mkdir()
     (folder / "junk.qwyc").write_bytes(b"junk")
     (folder / "model.pkl").write_bytes(b"\x80\x04")
@@ -97,6 +92,7 @@ def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, da
         (["optimize", "model.json"], "a sample is needed"),
         (["optimize", "model.json", "rows.csv", "--alpha", "much"], "alpha must be a number"),
         (["optimize", "model.json", "rows.csv", "--alpha", "0.0001"], "needs at least 30,156 rows"),
+        (["optimize", "junk.json", "rows.csv"], "damaged: 'gradient_booster' is missing"),
         (["optimize", "model.json", "rows.csv", "--groups", "who"], "no column 'who'"),
         (["optimize", "model.json", "rows.csv", "--costs", "none.txt"], "cannot read none.txt"),
         (["optimize", "model.json", "rows.csv", "--costs", "rows.csv"], "must hold numbers only"),

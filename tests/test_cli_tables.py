@@ -17,16 +17,13 @@ from pyarrow import ipc, parquet
 
 import qwyc
 from commands import one_line, run
-
-NAMES = list("abcd")
+from trained import named_model
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tables")
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.normal(size=(3000, 4)), columns=NAMES)
-    model = xgboost.XGBClassifier(n_estimators=10).fit(X[:1000], X["a"][:1000] + X["b"][:1000] > 0)
+    model, X = named_model(rows=3000, trees=10)
     qwyc.optimize(model, X[1000:], alpha=0.02, progress=False).save(folder / "m.qwyc")
     rows = X[:50]
     return folder, rows, qwyc.load(folder / "m.qwyc").predict(rows).tolist()

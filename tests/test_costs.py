@@ -17,7 +17,7 @@ from qwyc import capacity, reference
 
 
 def lopsided(toy):
-    """50 stumps and then one deep tree, as boosting rounds of one model."""
+    """Ten stumps and then two deep trees, as boosting rounds of one model."""
     X, y = toy
     params = {"objective": "binary:logistic", "max_depth": 1, "eta": 0.3}
     data = xgboost.DMatrix(X, y)
@@ -66,7 +66,7 @@ def test_costs_enter_the_order_and_every_figure(toy):
     )
 
 
-def test_measured_costs_are_positive_and_see_the_deep_tree(toy):
+def test_measured_costs_are_a_positive_number_per_tree(toy):
     booster, X = lopsided(toy)
     costs = qwyc.read_model(booster).costs(X, "measured")
     assert (costs > 0).all()

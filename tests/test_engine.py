@@ -17,32 +17,20 @@ import pandas as pd
 import pytest
 
 import qwyc
-from forests import flatten, random_ensemble, random_rows, random_tree, with_inputs
+from forests import (
+    classifier_of,
+    ensemble_of,
+    random_ensemble,
+    random_rows,
+    random_tree,
+    with_inputs,
+)
 from qwyc import _native, reference
-from qwyc.ensemble import Ensemble, Inputs, NodeFlag, Source, Summation
+from qwyc.ensemble import NodeFlag
 from qwyc.errors import InputError
 from qwyc.speed import Speed, measure
 
 ISAS = _native.available_isas()
-
-
-def ensemble_of(roots, *, n_features=3, dtype="float32", seed=0, **changes):
-    """Trees from nested tuples, with random leaves, summed as LightGBM does."""
-    rng = np.random.default_rng(seed)
-    trees = flatten(roots, lambda n: rng.normal(size=n), lambda n: [], dtype)
-    made = Ensemble(
-        trees=trees,
-        inputs=Inputs(n_features=n_features, names=None, dtype=dtype),
-        summation=Summation.FLOAT64,
-        less_equal=True,
-        truncates=False,
-        base=0.25,
-        divisor=1.0,
-        threshold=0.0,
-        classes=np.array([0, 1]),
-        source=Source("test", "0", "random"),
-    )
-    return replace(made, **changes)
 
 
 def assert_every_isa_is_right(ensemble, rows, *, alpha=0.1, quit="both"):
@@ -223,7 +211,7 @@ def test_a_thread_that_takes_denormals_for_zero_gets_the_same_answers():
     ensemble = ensemble_of(roots, n_features=1)
     rows = np.array([[0.0], [-0.0], [1e-45], [2e-40], [-1e-40]] * 4, dtype=np.float32)
     policy = qwyc.fit_policy(ensemble.scores(rows), alpha=0.0).without_quitting()
-    fast = qwyc.Classifier(ensemble, policy, None)
+    fast = classifier_of(ensemble, policy)
     expected = fast.score_full(rows)
     one = [fast.predict_one(row) for row in rows]
     code = (
@@ -274,7 +262,7 @@ def classifier(seed=0, n_features=5, **inputs):
     if not ensemble.inputs.accepts_missing:
         rows = np.nan_to_num(rows)
     policy = qwyc.fit_policy(ensemble.scores(rows), alpha=0.1)
-    return qwyc.Classifier(ensemble, policy, None), rows
+    return classifier_of(ensemble, policy), rows
 
 
 @pytest.mark.parametrize("seed", range(8))

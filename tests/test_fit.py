@@ -132,9 +132,7 @@ def test_the_papers_appendix_example():
     decisions = policy.apply(F)
     assert policy.order[0] == 2  # f_3 first
     np.testing.assert_array_equal(decisions.label, F.sum(axis=1) >= 0)
-    assert (
-        policy.mean_cost(decisions.steps) == 12 / 8
-    )  # better than the text's 7/4: docs/algorithms.md
+    assert policy.mean_cost(decisions.steps) == 12 / 8  # better than the text's 7/4: decision 4
 
 
 def test_costs_decide_between_equals():

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import qwyc
-from forests import flatten, random_ensemble, random_rows
+from forests import classifier_of, ensemble_of, flatten, random_ensemble, random_rows
 from qwyc import reference
-from qwyc.ensemble import Ensemble, Inputs, NodeFlag, Source, Summation
+from qwyc.ensemble import NodeFlag, Summation
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -32,7 +32,7 @@ def test_deciding_equals_the_oracle_to_the_last_bit(seed):
     scores = ensemble.scores(rows)
     quit = ["both", "negative", "positive"][seed % 3]
     policy = qwyc.fit_policy(scores, alpha=0.05, quit=quit)
-    fast = qwyc.Classifier(ensemble, policy, None)
+    fast = classifier_of(ensemble, policy)
     decisions = fast.decide(rows, threads=1 + seed % 3)
     positive, steps, score = reference.apply_policy(
         scores.values,
@@ -57,24 +57,8 @@ def test_leaves_spell_the_path():
     # Tree t's leaves are 1, 2, 3, 4 times 10^t: a wrong sum names the tree and the turn.
     left, right = (0, -1.0, 0, [], None, None), (1, 1.0, 0, [], None, None)
     roots = [(0, 0.0, 0, [], left, right)] * 4
-    trees = flatten(
-        roots,
-        lambda n: [k * 10**t for t in range(4) for k in (1, 2, 3, 4)],
-        lambda n: [],
-        "float64",
-    )
-    ensemble = Ensemble(
-        trees=trees,
-        inputs=Inputs(n_features=2, names=None, dtype="float64"),
-        summation=Summation.FLOAT64,
-        less_equal=False,
-        truncates=False,
-        base=0.0,
-        divisor=1.0,
-        threshold=0.0,
-        classes=np.array([0, 1]),
-        source=Source("test", "", ""),
-    )
+    leaves = [k * 10**t for t in range(4) for k in (1, 2, 3, 4)]
+    ensemble = ensemble_of(roots, leaves, n_features=2, dtype="float64", less_equal=False, base=0.0)
     rows = [[-2.0, 0], [-1.0, 0], [0.0, 0.5], [0.0, 1.0]]
     assert ensemble.score_full(rows).tolist() == [1111, 2222, 3333, 4444]
     le = replace(ensemble, less_equal=True)
@@ -85,7 +69,7 @@ def test_many_threads_at_once_give_the_same_answers():
     ensemble = random_ensemble(3, n_trees=40)
     rows = random_rows(3, ensemble, n=3000)
     policy = qwyc.fit_policy(ensemble.scores(rows), alpha=0.01)
-    fast = qwyc.Classifier(ensemble, policy, None)
+    fast = classifier_of(ensemble, policy)
     expected = fast.decide(rows, threads=1)
     with ThreadPoolExecutor(8) as pool:
         for got in pool.map(lambda i: fast.decide(rows, threads=1 + i % 3), range(24)):

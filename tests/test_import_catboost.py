@@ -43,11 +43,6 @@ def check(model, X, seed=0):
     return ensemble
 
 
-@pytest.fixture(scope="module")
-def data():
-    return make_data()
-
-
 @pytest.mark.parametrize("policy", ["SymmetricTree", "Depthwise", "Lossguide"])
 @pytest.mark.parametrize("nan_mode", ["Min", "Max"])
 @pytest.mark.parametrize("depth", [1, 4, 10])

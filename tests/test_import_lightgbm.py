@@ -19,7 +19,6 @@ from trained import (
     make_data,
     make_frame,
     permuted,
-    small_lightgbm,
 )
 
 ZERO = float(np.float32(1e-35))  # LightGBM's own idea of zero
@@ -66,16 +65,6 @@ def assert_same(model, X, ensemble=None):
     np.testing.assert_array_equal(ours, theirs)
     assert ours.dtype == theirs.dtype
     np.testing.assert_array_equal(importer.live_labels(model, X, ensemble), theirs)
-
-
-@pytest.fixture(scope="module")
-def data():
-    return make_data()
-
-
-@pytest.fixture(scope="module")
-def small():
-    return small_lightgbm()
 
 
 # ---- scores and decisions --------------------------------------------------------------------

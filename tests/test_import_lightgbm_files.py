@@ -12,25 +12,14 @@ import pytest
 import qwyc
 from qwyc.errors import ModelError
 from qwyc.importers import lightgbm as importer
-from trained import QUIET, damaged, make_data, make_frame, read_or_refuse, small_lightgbm, written
-
-
-@pytest.fixture(scope="module")
-def data():
-    return make_data()
-
-
-@pytest.fixture(scope="module")
-def small():
-    return small_lightgbm()
-
+from trained import QUIET, damaged, make_data, make_frame, read_or_refuse, written
 
 # ---- files -----------------------------------------------------------------------------------
 
 
-def test_files_and_live_are_the_same(tmp_path, small):
+def test_files_and_live_are_the_same(tmp_path, small_lightgbm):
     frame, y = make_frame()
-    for model in (small, lgb.LGBMClassifier(n_estimators=9, **QUIET).fit(frame, y)):
+    for model in (small_lightgbm, lgb.LGBMClassifier(n_estimators=9, **QUIET).fit(frame, y)):
         digest = qwyc.read_model(model).digest
         assert qwyc.read_model(model.booster_).digest == digest
         model.booster_.save_model(tmp_path / "m.txt")
@@ -145,8 +134,8 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("message", DAMAGE)
-def test_damaged_documents(tmp_path, small, message):
-    text = small.booster_.model_to_string()
+def test_damaged_documents(tmp_path, small_lightgbm, message):
+    text = small_lightgbm.booster_.model_to_string()
     changed = DAMAGE[message](text)
     assert changed != text
     path = written(tmp_path / "m.txt", changed)
@@ -192,10 +181,10 @@ def test_damaged_files_are_errors_or_sound_models(tmp_path):
     assert outcomes == {"refused", "read"}
 
 
-def test_sniffing(small):
-    assert importer.looks_like(small.booster_.model_to_string().encode()[:512])
+def test_sniffing(small_lightgbm):
+    assert importer.looks_like(small_lightgbm.booster_.model_to_string().encode()[:512])
     for head in (b"", b"tree", b"treeline=3", b'{"learner": {}}', b"\x80\x04tree"):
         assert not importer.looks_like(head)
-    assert importer.is_live(small)
-    assert importer.is_live(small.booster_)
+    assert importer.is_live(small_lightgbm)
+    assert importer.is_live(small_lightgbm.booster_)
     assert not importer.is_live("model.txt")

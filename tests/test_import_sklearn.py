@@ -23,7 +23,6 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeClassifier
-from threadpoolctl import threadpool_limits
 
 from qwyc.errors import InputError, ModelError
 from qwyc.importers.sklearn import is_live, live_labels, read_live
@@ -31,13 +30,6 @@ from qwyc.importers.sklearn_trees import _round_down
 from sklearn_parity import NAN, around_thresholds, check, data, labels
 
 FORESTS = [RandomForestClassifier, ExtraTreesClassifier]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    """OpenMP threads wait for each other by spinning, which takes minutes on a busy machine."""
-    with threadpool_limits(1):
-        yield
 
 
 # ---- forests --------------------------------------------------------------------------------

@@ -18,7 +18,8 @@ from sklearn.ensemble import (
 
 import qwyc
 from qwyc.importers import treelite as importer
-from trained import damaged, make_data, read_or_refuse
+from qwyc.parity import prove_parity
+from trained import damaged, read_or_refuse
 
 CATEGORICAL = [2]
 
@@ -70,11 +71,6 @@ KINDS = {
 }
 
 
-@pytest.fixture(scope="module")
-def data():
-    return make_data()
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_scores_are_those_of_gtil(kind, data, tmp_path):
     X, y = data
@@ -94,6 +90,7 @@ def test_scores_are_those_of_gtil(kind, data, tmp_path):
             np.testing.assert_array_equal(score[far], margin[far, 1])
             positive = margin[:, 1] > margin[:, 0]
         np.testing.assert_array_equal(score >= ensemble.threshold, positive)
+        assert prove_parity(model, block, ensemble, score, ensemble.threshold)
     model.serialize(tmp_path / "m.tl")
     assert qwyc.read_model(tmp_path / "m.tl").digest == ensemble.digest
     assert ensemble.source.library == "treelite"

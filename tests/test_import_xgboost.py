@@ -22,7 +22,6 @@ from trained import (
     make_data,
     make_frame,
     permuted,
-    small_xgboost,
     written,
     xgboost_document,
 )
@@ -65,23 +64,6 @@ def assert_same(model, X, ensemble=None):
     np.testing.assert_array_equal(ours, theirs)
     assert ours.dtype == theirs.dtype
     np.testing.assert_array_equal(importer.live_labels(model, X, ensemble), theirs)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Threads that wait for each other spin, which takes minutes where cores are shared."""
-    with xgb.config_context(nthread=1):
-        yield
-
-
-@pytest.fixture(scope="module")
-def data():
-    return make_data()
-
-
-@pytest.fixture(scope="module")
-def small():
-    return small_xgboost()
 
 
 # ---- scores and decisions --------------------------------------------------------------------
@@ -212,8 +194,8 @@ def test_threshold_is_exactly_where_the_decision_turns(data, objective):
 
 
 @pytest.mark.parametrize("objective", ["binary:logistic", "reg:logistic", "binary:logitraw"])
-def test_base_margin_of_any_base_score(small, objective):
-    doc = xgboost_document(small)
+def test_base_margin_of_any_base_score(small_xgboost, objective):
+    doc = xgboost_document(small_xgboost)
     doc["learner"]["objective"]["name"] = objective
     rng = np.random.default_rng(0)
     scores = np.concatenate(
@@ -361,8 +343,8 @@ def test_best_iteration(tmp_path, options, booster):
         assert qwyc.read_model(tmp_path / f"booster.{suffix}").digest == whole.digest
 
 
-def test_a_best_iteration_that_is_not_there(tmp_path, small):
-    doc = xgboost_document(small)
+def test_a_best_iteration_that_is_not_there(tmp_path, small_xgboost):
+    doc = xgboost_document(small_xgboost)
     doc["learner"]["attributes"] = {"scikit_learn": "{}", "best_iteration": "5"}
     with pytest.raises(ModelError, match="best iteration is 5"):
         qwyc.read_model(written(tmp_path / "m.json", doc))

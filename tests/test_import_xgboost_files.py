@@ -21,31 +21,17 @@ from trained import (
     make_data,
     make_frame,
     read_or_refuse,
-    small_xgboost,
     written,
     xgboost_document,
 )
 
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Threads that wait for each other spin, which takes minutes where cores are shared."""
-    with xgb.config_context(nthread=1):
-        yield
-
-
-@pytest.fixture(scope="module")
-def small():
-    return small_xgboost()
-
-
 # ---- files -----------------------------------------------------------------------------------
 
 
-def test_json_ubjson_and_live_are_the_same(tmp_path, small):
+def test_json_ubjson_and_live_are_the_same(tmp_path, small_xgboost):
     frame, y = make_frame()
     categorical = xgb.XGBClassifier(n_estimators=9, enable_categorical=True, max_cat_to_onehot=1)
-    for model in (small, categorical.fit(frame, y)):
+    for model in (small_xgboost, categorical.fit(frame, y)):
         digest = qwyc.read_model(model).digest
         assert qwyc.read_model(model.get_booster()).digest == digest
         for name in ("a.json", "a.ubj"):
@@ -59,9 +45,9 @@ def test_json_ubjson_and_live_are_the_same(tmp_path, small):
         assert qwyc.read_model(str(tmp_path / "pretty.json")).source.version == xgb.__version__
 
 
-def test_files_of_older_versions(tmp_path, small):
-    digest = qwyc.read_model(small).digest
-    doc = xgboost_document(small)
+def test_files_of_older_versions(tmp_path, small_xgboost):
+    digest = qwyc.read_model(small_xgboost).digest
+    doc = xgboost_document(small_xgboost)
     learner = doc["learner"]
     learner["learner_model_param"]["base_score"] = learner["learner_model_param"][
         "base_score"
@@ -101,8 +87,8 @@ def test_nodes_in_any_order(tmp_path):
     assert ensemble.trees.leaf_value.size == qwyc.read_model(model).trees.leaf_value.size
 
 
-def test_reading_needs_no_xgboost(tmp_path, small):
-    small.save_model(tmp_path / "m.ubj")
+def test_reading_needs_no_xgboost(tmp_path, small_xgboost):
+    small_xgboost.save_model(tmp_path / "m.ubj")
     code = (
         "import sys, qwyc; qwyc.read_model(sys.argv[1]);"
         "assert not {'xgboost', 'lightgbm', 'sklearn'} & set(sys.modules)"
@@ -110,8 +96,8 @@ def test_reading_needs_no_xgboost(tmp_path, small):
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "m.ubj")], check=True)
 
 
-def test_five_thousand_trees_read_quickly(tmp_path, small):
-    doc = xgboost_document(small)
+def test_five_thousand_trees_read_quickly(tmp_path, small_xgboost):
+    doc = xgboost_document(small_xgboost)
     model = doc["learner"]["gradient_booster"]["model"]
     model["trees"] *= 1000
     model["gbtree_model_param"]["num_trees"] = "5000"
@@ -208,13 +194,22 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("message", DAMAGE)
-def test_damaged_documents(tmp_path, small, message):
-    doc = xgboost_document(small)
+def test_damaged_documents(tmp_path, small_xgboost, message):
+    doc = xgboost_document(small_xgboost)
     DAMAGE[message](doc)
     path = written(tmp_path / "m.json", doc)
     with pytest.raises(ModelError, match=message) as caught:
         qwyc.read_model(path)
     assert str(caught.value).startswith(str(path))
+
+
+def test_the_cause_is_kept(tmp_path, small_xgboost, monkeypatch):
+    """What looks like a damaged file may be a mistake in an importer."""
+    path = written(tmp_path / "m.json", xgboost_document(small_xgboost))
+    monkeypatch.setattr(importer, "flatten", None)
+    with pytest.raises(ModelError, match="damaged") as caught:
+        qwyc.read_model(path)
+    assert isinstance(caught.value.__cause__, TypeError)
 
 
 def test_huge_category_sets_are_refused(tmp_path, monkeypatch):
@@ -302,13 +297,13 @@ def test_damaged_files_are_errors_or_sound_models(tmp_path, form, kind):
     assert outcomes == {"refused", "read"}
 
 
-def test_sniffing(tmp_path, small):
+def test_sniffing(tmp_path, small_xgboost):
     for name in ("m.json", "m.ubj"):
-        small.save_model(tmp_path / name)
+        small_xgboost.save_model(tmp_path / name)
         assert importer.looks_like((tmp_path / name).read_bytes()[:512])
     for head in (b"", b"tree\nversion=v4\n", b"{}", b"learner", b"\x80\x04learner"):
         assert not importer.looks_like(head)
-    assert importer.is_live(small)
-    assert importer.is_live(small.get_booster())
+    assert importer.is_live(small_xgboost)
+    assert importer.is_live(small_xgboost.get_booster())
     assert not importer.is_live("model.json")
     assert not importer.is_live(np.zeros(3))

@@ -19,7 +19,8 @@ from sklearn.naive_bayes import GaussianNB
 
 import qwyc
 from qwyc import importers, parity
-from trained import make_data
+from qwyc.ensemble import NodeFlag
+from trained import make_data, make_frame
 
 MODELS = {
     "xgboost": xgboost.XGBClassifier(n_estimators=12, max_depth=3),
@@ -54,6 +55,16 @@ def test_a_score_that_is_off_is_refused_even_where_decisions_are_not(name, data)
     off[far] += 1e-6
     with pytest.raises(qwyc.ParityError, match=rf"row {far} of X.*1 of 600 rows differ, 0 of them"):
         parity.prove_parity(model, X, ensemble, off, ensemble.threshold)
+
+
+@pytest.mark.parametrize("name", ["xgboost", "lightgbm", "catboost", "forest", "hist"])
+def test_what_is_masked_is_missing(name, data):
+    X, y = data
+    hidden = np.ma.masked_array(X, mask=np.random.default_rng(0).random(X.shape) < 0.2)
+    model = MODELS[name].fit(X, y)
+    ensemble = qwyc.read_model(model)
+    full = ensemble.score_full(hidden)
+    assert parity.prove_parity(model, hidden, ensemble, full, ensemble.threshold)
 
 
 def test_no_model_no_proof(data, tmp_path):
@@ -107,6 +118,12 @@ def test_likely_reasons(data):
     assert "a rule of its own" in reason(model, X, replace(ensemble, threshold=1.0))
     mirrored = replace(ensemble.trees, left=ensemble.trees.right, right=ensemble.trees.left)
     assert "not known" in reason(model, X, replace(ensemble, trees=mirrored))
+    frame, labels = make_frame()
+    model = lightgbm.LGBMClassifier(n_estimators=12, verbose=-1).fit(frame, labels)
+    ensemble = qwyc.read_model(model)
+    inverted = replace(ensemble.trees, flags=ensemble.trees.flags ^ NodeFlag.IN_SET_LEFT)
+    text = reason(model, frame, replace(ensemble, trees=inverted))
+    assert "category codes (columns 'the_colour'" in text
 
 
 def test_base_models_are_compared_by_their_decisions(data):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import lightgbm
 import numpy as np
 import pandas as pd
 import xgboost
@@ -52,20 +51,17 @@ def make_frame(seed=0, rows=700, colours=COLOURS):
     return frame, (signal > 0.4).astype(int)
 
 
-def small_xgboost():
-    return xgboost.XGBClassifier(n_estimators=5, max_depth=3).fit(*make_data())
-
-
 def xgboost_document(model):
     """What a model's JSON file holds."""
     booster = model if isinstance(model, xgboost.Booster) else model.get_booster()
     return json.loads(bytes(booster.save_raw("json")))
 
 
-def small_lightgbm():
-    X, y = make_data()
-    model = lightgbm.LGBMClassifier(n_estimators=5, num_leaves=7, **QUIET)
-    return model.fit(X, y, categorical_feature=[2, 3])
+def named_model(rows, trees):
+    """An XGBoost model of four named columns, trained on the first 1,000 rows of a frame, and the frame."""
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(rows, 4)), columns=list("abcd"))
+    some = X[:1000]
+    return xgboost.XGBClassifier(n_estimators=trees).fit(some, some["a"] + some["b"] > 0), X
 
 
 def written(path, content):

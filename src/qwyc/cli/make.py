@@ -33,6 +33,7 @@ from qwyc.cli.shared import (
 )
 from qwyc.datafiles import read_table
 from qwyc.errors import InputError, OptionError
+from qwyc.importers import SUPPORTED_FILES
 from qwyc.outputs import check_target
 
 
@@ -55,11 +56,7 @@ class Method(str, Enum):
 def optimize(
     model: Annotated[
         Path,
-        argument(
-            "MODEL",
-            "A trained model: XGBoost (.json, .ubj), LightGBM (.txt), CatBoost (.cbm, .json), ONNX "
-            "or a Treelite checkpoint.",
-        ),
+        argument("MODEL", f"A trained model's file: {SUPPORTED_FILES}."),
     ],
     data: Annotated[
         Path | None,

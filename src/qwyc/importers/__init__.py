@@ -1,22 +1,14 @@
-"""From a model, live or in a file, to an Ensemble. One module per source library; each has
-
-    is_live(model)                      is this one of the library's own objects?
-    read_live(model)                    -> Ensemble
-    live_labels(model, X, ensemble)     the library's own decisions, to prove parity with
-    live_scores(model, X, ensemble)     its own scores, within TOLERANCE of which ours must be
-    looks_like(head), read_file(path)   the same for files (not for scikit-learn: a pickle is code)
-    load(path)                          the live model in a file, by the library itself, whose scores
-                                        are within LOADING_ERROR of the model's that was saved
-
-Reading a file imports nothing of the library that wrote it.
-"""
+"""From a model, live or in a file, to an Ensemble. One module per source library: a `LiveImporter`, and a
+`FileImporter` where the library has files that are not code. Reading a file imports nothing of the library
+that wrote it."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -36,20 +28,63 @@ from qwyc.importers import (
     ydf,
 )
 from qwyc.importers.live import as_pandas, unwrapped
-from qwyc.importers.pipelines import is_pipeline, last_step, transform_of, with_transform
+from qwyc.importers.pipelines import (
+    is_pipeline,
+    last_step,
+    transform_of,
+    with_preparation,
+    with_transform,
+)
 
-__all__ = ["Answer", "base_models", "live_answer", "load_live", "read_model"]
+__all__ = ["SUPPORTED_FILES", "Answer", "base_models", "live_answer", "load_live", "read_model"]
+
+Array = npt.NDArray[Any]
+
+
+class LiveImporter(Protocol):
+    """What a module is that reads a library's own objects."""
+
+    LIVE_KINDS: str  # what it reads, in words: "Library (Class, OtherClass)"
+    TOLERANCE: float  # relative; how far its scores may be from ours
+
+    def is_live(self, model: Any) -> bool:
+        """Whether this is one of the library's own objects."""
+
+    def read_live(self, model: Any) -> Ensemble:
+        """The model in it; ModelError where it cannot be read exactly."""
+
+    def live_labels(self, model: Any, X: Any, ensemble: Ensemble) -> Array:
+        """The library's own decisions, (N,), to prove parity with."""
+
+    def live_scores(self, model: Any, X: Any, ensemble: Ensemble) -> Array:
+        """Its own scores, (N,), within TOLERANCE of which ours must be."""
+
+
+class FileImporter(Protocol):
+    """What a module is that reads a library's files."""
+
+    FILE_KINDS: str  # what it reads, in words: "Library (.suffix)"
+    LOADING_ERROR: float  # relative; how far a loaded model's scores may be from the saved one's
+
+    def looks_like(self, head: bytes) -> bool:
+        """Whether a file that starts with `head`, 512 bytes, may be one of the library's."""
+
+    def read_file(self, path: Path) -> Ensemble:
+        """The model in it; ModelError where it is damaged or cannot be read exactly."""
+
+    def load(self, path: Path) -> Any:
+        """The live model in it, by the library itself."""
+
 
 # scikit-learn last: the others subclass its estimators.
-LIVE = (xgboost, lightgbm, catboost, treelite, onnx, ydf, sklearn)
-FILES = (xgboost, lightgbm, catboost, treelite, onnx)
+LIVE: Sequence[LiveImporter] = [xgboost, lightgbm, catboost, treelite, onnx, ydf, sklearn]
+FILES: Sequence[FileImporter] = [xgboost, lightgbm, catboost, treelite, onnx]
 
+SUPPORTED_FILES = ", ".join(importer.FILE_KINDS for importer in FILES)
 SUPPORTED = (
-    "binary classifiers from XGBoost (JSON or UBJSON file, Booster, XGBClassifier), LightGBM (text "
-    "file, Booster, LGBMClassifier), CatBoost (cbm or JSON file, CatBoostClassifier), Treelite "
-    "(checkpoint, Model), ONNX (file, ModelProto), YDF (live models) and scikit-learn "
-    "(RandomForestClassifier, ExtraTreesClassifier, GradientBoostingClassifier, "
-    "HistGradientBoostingClassifier, bagging and AdaBoost of trees, pipelines)"
+    "binary classifiers: objects of "
+    + ", ".join(importer.LIVE_KINDS for importer in LIVE)
+    + f", pipelines that end in one, and files of {SUPPORTED_FILES}"
 )
 
 
@@ -58,16 +93,13 @@ def read_model(model: Any) -> Ensemble:
     if isinstance(model, Ensemble):
         return model
     if isinstance(model, (str, os.PathLike)):
-        return _read_file(Path(model))
+        return _importer_of(Path(model)).read_file(Path(model))
     model = unwrapped(model)
     if is_pipeline(model):
-        read = with_transform(model, read_model(last_step(model)))
-        assert isinstance(read, Ensemble)
-        return read
+        return with_transform(model, read_model(last_step(model)))
     for importer in LIVE:
         if importer.is_live(model):
-            ensemble: Ensemble = importer.read_live(model)
-            return ensemble
+            return importer.read_live(model)
     kind = f"{type(model).__module__}.{type(model).__qualname__}"
     raise ModelError(f"cannot read a model of type {kind}; supported are {SUPPORTED}")
 
@@ -76,7 +108,7 @@ def read_model(model: Any) -> Ensemble:
 class Answer:
     """What a live model itself says of some rows."""
 
-    labels: npt.NDArray[Any]  # (N,)
+    labels: Array  # (N,)
     scores: npt.NDArray[np.float64] | None = None  # (N,)
     tolerance: float = 0.0  # relative; above 0 where the library's own sums are not reproducible
 
@@ -126,11 +158,7 @@ def base_models(model: Any) -> BaseModels | None:
     if not is_pipeline(model):
         return callables.base_models(model)
     inner = base_models(last_step(model))
-    if inner is None:
-        return None
-    read = with_transform(model, inner)
-    assert isinstance(read, BaseModels)
-    return read
+    return None if inner is None else with_preparation(model, inner)
 
 
 def load_live(path: str | os.PathLike[str]) -> tuple[Any, float]:
@@ -145,12 +173,7 @@ def load_live(path: str | os.PathLike[str]) -> tuple[Any, float]:
         raise ModelError(f"{path}: the library cannot load it ({files.reason(error)})") from error
 
 
-def _read_file(path: Path) -> Ensemble:
-    ensemble: Ensemble = _importer_of(path).read_file(path)
-    return ensemble
-
-
-def _importer_of(path: Path) -> Any:
+def _importer_of(path: Path) -> FileImporter:
     """The module that reads a file, by how the file starts."""
     folder = path if path.is_dir() else path.parent
     if (path.is_dir() or path.suffix == ".pb") and any(folder.glob("*data_spec.pb")):

@@ -21,6 +21,8 @@ from qwyc.importers import files, live
 from qwyc.importers.catboost_files import MAGIC, Document, from_cbm, from_json, scaled
 from qwyc.importers.catboost_trees import Splits, splits_of, trees_of
 
+LIVE_KINDS = "CatBoost (CatBoostClassifier)"
+FILE_KINDS = "CatBoost (.cbm, .json)"
 _SUPPORTED = "supported are binary classifiers: Logloss, CrossEntropy and Focal"
 _REMEDY = "save it again with model.save_model('model.cbm')"
 _BINARY = ("Logloss", "CrossEntropy", "Focal")
@@ -84,16 +86,10 @@ def live_scores(model: Any, X: Any, ensemble: Ensemble) -> Array:
 
 
 def _ask(predict: Any, X: Any, ensemble: Ensemble) -> Any:
-    """With categories only X itself will do: the matrix has codes of ours. CatBoost goes by position."""
-    if not ensemble.inputs.categories:
-        return live.ask(predict, X, ensemble)
-    names = ensemble.inputs.names
-    X = live.as_pandas(X)
-    if type(X).__module__.split(".")[0] == "polars":
+    """CatBoost takes categories from pandas frames, and not from those of Polars."""
+    if ensemble.inputs.categories and live.made_by(X, "polars"):
         X = X.to_pandas(use_pyarrow_extension_array=False)
-    if names is not None and hasattr(X, "columns"):
-        X = X[list(names)]
-    return predict(X)
+    return live.ask(predict, X, ensemble)
 
 
 def load(path: Path) -> Any:

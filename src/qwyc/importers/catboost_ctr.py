@@ -35,9 +35,10 @@ class Ctr:
 
     features: tuple[int, ...]  # which categorical features
     borders: npt.NDArray[np.float32]
-    hashes: Array | None  # (n,) of its feature's categories; None where it combines several
+    hashes: Array  # (n,) of its feature's categories
     values: Array  # (n,) float32
     default: np.float32  # of every other category
+    combined: bool = False  # with other features; then nothing else is known
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ def _counts(table: Table, kind: str) -> _Counts:
 
 
 def _combined(features: tuple[int, ...], borders: Array) -> Ctr:
-    return Ctr(features, borders, None, np.empty(0, np.float32), np.float32(0))
+    return Ctr(features, borders, np.empty(0), np.empty(0), np.float32(0), combined=True)
 
 
 def _simple(

@@ -50,10 +50,6 @@ def splits_of(document: Document) -> Splits:
         codes += [np.searchsorted(known[feature], [value]) for value in values]
     for ctr in document.ctrs:
         column.append(np.full(len(ctr.borders), cats[ctr.features[0]]))
-        if ctr.hashes is None:  # not used, or it would have been refused
-            flags.append(np.zeros(len(ctr.borders), np.int64))
-            codes += [np.empty(0, np.int64)] * len(ctr.borders)
-            continue
         statistic = np.full(len(known[ctr.features[0]]), ctr.default)  # by code
         statistic[np.searchsorted(known[ctr.features[0]], ctr.hashes)] = ctr.values
         # A category goes right where its statistic is above the border. The set is of those that go
@@ -79,9 +75,8 @@ def splits_of(document: Document) -> Splits:
 def _known_hashes(document: Document, n_features: int) -> list[Array]:
     """All hashes that the model has of every categorical feature, sorted: a hash's place is its code."""
     found: list[list[Array]] = [[np.empty(0, np.int64)] for _ in range(n_features)]
-    pairs = [(feature, values) for feature, values in document.one_hot]
-    pairs += [(ctr.features[0], ctr.hashes) for ctr in document.ctrs if ctr.hashes is not None]
-    for feature, values in pairs:
+    pairs = [(ctr.features[0], ctr.hashes) for ctr in document.ctrs]
+    for feature, values in [*document.one_hot, *pairs]:
         if not 0 <= feature < n_features:
             raise ModelError("a split is on a categorical feature that the model does not have")
         found[feature].append(values)
@@ -90,6 +85,17 @@ def _known_hashes(document: Document, n_features: int) -> list[Array]:
 
 def _refuse_other_splits(document: Document, n_numeric: int) -> None:
     """Name the first feature that trees split on and that cannot be read."""
+    categorical = [f for f in document.others if f.kind == "categorical"]
+    for ctr in document.ctrs:
+        if any(not 0 <= i < len(categorical) for i in ctr.features) or not ctr.features:
+            raise ModelError("a statistic is of a categorical feature that the model does not have")
+        if ctr.combined:  # CatBoost writes those that trees use, and no others
+            chosen = [categorical[i] for i in ctr.features]
+            names = ", ".join(_name(f.name, f.column) for f in chosen)
+            raise ModelError(
+                f"the trees split on combinations of categorical features (with {names}), which qwyc "
+                "does not read; train with max_ctr_complexity=1"
+            )
     used = document.splits
     if document.steps is not None:
         used = used[(document.steps != 0).any(axis=1)]
@@ -97,29 +103,18 @@ def _refuse_other_splits(document: Document, n_numeric: int) -> None:
         return
     if used.min() < 0:
         raise ModelError("a tree's split has a negative number")
-    begin = n_numeric
-    if np.any((used >= begin) & (used < begin + document.n_estimated)):
+    estimated = (used >= n_numeric) & (used < n_numeric + document.n_estimated)
+    if estimated.any():
         kinds = {f.kind for f in document.others} & {"text", "embedding"}
         names = ", ".join(_name(f.name, f.column) for f in document.others if f.kind in kinds)
         raise ModelError(
             f"the trees split on what is computed from {' and '.join(sorted(kinds))} features "
             f"({names}), which qwyc does not read; train without them"
         )
-    begin += document.n_estimated + sum(len(values) for _, values in document.one_hot)
-    categorical = [f for f in document.others if f.kind == "categorical"]
-    for ctr in document.ctrs:
-        end = begin + len(ctr.borders)
-        if any(not 0 <= i < len(categorical) for i in ctr.features) or not ctr.features:
-            raise ModelError("a statistic is of a categorical feature that the model does not have")
-        if ctr.hashes is None and np.any((used >= begin) & (used < end)):
-            chosen = [categorical[i] for i in ctr.features]
-            names = ", ".join(_name(f.name, f.column) for f in chosen)
-            raise ModelError(
-                f"the trees split on combinations of categorical features (with {names}), which qwyc "
-                "does not read; train with max_ctr_complexity=1"
-            )
-        begin = end
-    if used.max() >= begin:
+    on_categories = [values for _, values in document.one_hot]
+    on_categories += [ctr.borders for ctr in document.ctrs]
+    n_splits = n_numeric + document.n_estimated + sum(len(each) for each in on_categories)
+    if used.max() >= n_splits:
         raise ModelError("a tree's split has a number that the model does not describe")
 
 

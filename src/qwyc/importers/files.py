@@ -34,7 +34,8 @@ def reason(error: Exception) -> str:
 
 @contextmanager
 def reading(name: str, kind: str, remedy: str) -> Iterator[None]:
-    """Name the model in every error, and turn what damaged content sets off into a ModelError."""
+    """Name the model in every error, and turn what damaged content sets off into a ModelError. The cause
+    stays with it: it may be a mistake in an importer."""
     try:
         with np.errstate(all="ignore"):  # what damaged numbers turn into is checked, not warned of
             yield
@@ -42,7 +43,7 @@ def reading(name: str, kind: str, remedy: str) -> Iterator[None]:
         raise ModelError(f"{name}: {error}") from None
     except KeyError as error:
         what = f"{error.args[0]!r} is missing" if error.args else "a part is missing"
-        raise ModelError(f"{name}: the {kind} is damaged: {what}; {remedy}") from None
+        raise ModelError(f"{name}: the {kind} is damaged: {what}; {remedy}") from error
     except (
         ArithmeticError,
         AttributeError,
@@ -52,4 +53,4 @@ def reading(name: str, kind: str, remedy: str) -> Iterator[None]:
         TypeError,
         ValueError,
     ) as error:
-        raise ModelError(f"{name}: the {kind} is damaged ({reason(error)}); {remedy}") from None
+        raise ModelError(f"{name}: the {kind} is damaged ({reason(error)}); {remedy}") from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,10 @@ from qwyc.errors import ModelError
 
 MAX_CATEGORY = 1 << 24  # codes from here on are in no set (native/forest.cpp)
 MAX_WORDS = 1 << 27  # 512 MB of category sets
+
+
+def _no_codes() -> npt.NDArray[np.int64]:
+    return np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,8 +30,15 @@ class NodeTable:
     threshold: npt.NDArray[Any]  # (n,)
     flags: npt.NDArray[np.uint8]  # (n,)
     value: npt.NDArray[np.float64]  # (n,) what a leaf adds
-    set_begin: npt.NDArray[np.int64]  # (n + 1,) into set_codes
-    set_codes: npt.NDArray[np.int64]  # category codes of every node's set
+    other: npt.NDArray[np.float64] | None = (
+        None  # (n,) the other class's share, where leaves have two
+    )
+    set_codes: npt.NDArray[np.int64] = field(
+        default_factory=_no_codes
+    )  # of all nodes' category sets
+    set_begin: npt.NDArray[np.int64] = field(
+        default_factory=_no_codes
+    )  # (n + 1,), if there are any
 
 
 def flatten(table: NodeTable) -> Trees:
@@ -56,7 +67,7 @@ def flatten(table: NodeTable) -> Trees:
         category_begin=category_begin,
         category_words=category_words,
         leaf_value=table.value[leaves],
-        leaf_other=np.empty(0, dtype=np.float64),
+        leaf_other=np.empty(0) if table.other is None else table.other[leaves],
     )
 
 

@@ -23,6 +23,8 @@ from qwyc.errors import ModelError
 from qwyc.importers import files, live
 from qwyc.importers.flatten import MAX_CATEGORY, MAX_WORDS, offsets, to_int32
 
+LIVE_KINDS = "LightGBM (Booster, LGBMClassifier)"
+FILE_KINDS = "LightGBM (.txt)"
 _BINARY = ("binary", "cross_entropy")
 _SUPPORTED = f"supported are binary classifiers ({' or '.join(_BINARY)}) of decision trees"
 _REMEDY = "save it again with Booster.save_model('model.txt')"

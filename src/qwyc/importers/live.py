@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,24 +40,47 @@ def as_pandas(X: Any) -> Any:
 
 def ask(predict: Callable[[Any], Any], X: Any, ensemble: Ensemble) -> Any:
     """What `predict` says of the rows X: of X as it stands where it is an array or a pandas frame,
-    so that the library does its own conversion, and of its matrix where the library refuses X."""
+    so that the library does its own conversion, and of its matrix where the library refuses X. Where
+    the matrix has codes that are not the library's, only X itself will do."""
+    inputs = ensemble.inputs
+    only_itself = bool(inputs.categories) and inputs.arrays_hold_values
     rows = X
-    if type(X).__module__.split(".")[0] == "pandas" and hasattr(X, "columns"):
-        names = ensemble.inputs.names
-        if names is not None and list(X.columns) != list(names) and set(names) <= set(X.columns):
-            rows = X[list(names)]
-    elif not (
-        isinstance(X, np.ndarray)
-        and X.dtype.kind in "fiub"
-        and X.dtype.isnative
-        and X.dtype.itemsize <= 8
-    ):
-        rows = ensemble.matrix(X)  # a table, or numbers that not every library reads right
+    if only_itself:
+        rows = _in_order(_without_mask(as_pandas(X)), inputs.names)
+    elif made_by(X, "pandas"):
+        rows = _in_order(X, inputs.names)
+    elif not _is_plain(X):
+        rows = ensemble.matrix(X)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # such as: X has no feature names
         try:
             return predict(rows)
         except Exception:  # every library has its own
-            if rows is not X and not hasattr(rows, "columns"):
+            if only_itself or (rows is not X and not hasattr(rows, "columns")):
                 raise
             return predict(ensemble.matrix(X))
+
+
+def _is_plain(X: Any) -> bool:
+    """Whether X is an array of numbers that every library reads right: none looks at a mask."""
+    return (
+        isinstance(X, np.ndarray)
+        and not isinstance(X, np.ma.MaskedArray)
+        and X.dtype.kind in "fiub"
+        and X.dtype.isnative
+        and X.dtype.itemsize <= 8
+    )
+
+
+def _in_order(X: Any, names: Sequence[str] | None) -> Any:
+    """A frame's columns as the model has them; anything else as it is."""
+    if names is None or not hasattr(X, "columns") or list(X.columns) == list(names):
+        return X
+    return X[list(names)] if set(names) <= set(X.columns) else X
+
+
+def _without_mask(X: Any) -> Any:
+    """A masked array with NaN where it is masked; anything else as it is."""
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    return np.ma.filled(X if X.dtype.kind in "fO" else X.astype(np.float64), np.nan)

@@ -11,26 +11,19 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.border import smallest_positive, smallest_sum_above_zero
-from qwyc.ensemble import Ensemble, Inputs, Link, NodeFlag, Source, Summation
+from qwyc.ensemble import Ensemble, Inputs, Link, Source, Summation
 from qwyc.errors import MissingDependencyError, ModelError
 from qwyc.importers import files, live
 from qwyc.importers.comparisons import with_one_rule
-from qwyc.importers.flatten import NodeTable, flatten, offsets
-from qwyc.importers.onnx_graph import TREES, TreeGraph, find_trees
+from qwyc.importers.flatten import flatten
+from qwyc.importers.onnx_graph import TreeGraph, find_trees
+from qwyc.importers.onnx_trees import Weights, first, text, trees_of
 
+LIVE_KINDS = "ONNX (ModelProto, InferenceSession)"
+FILE_KINDS = "ONNX (.onnx)"
 _REMEDY = "export it again"
 TOLERANCE = LOADING_ERROR = 0.0
 _NEAR = 2e-6  # probabilities are float32, and their sigmoid is not reproducible
-_MODES = {
-    "BRANCH_LEQ": "<=",
-    "BRANCH_LT": "<",
-    "BRANCH_GTE": ">=",
-    "BRANCH_GT": ">",
-    "BRANCH_EQ": "==",
-    "BRANCH_NEQ": "!=",
-    "LEAF": "",
-}
-_MODE_NUMBERS = np.array(["<=", "<", ">=", ">", "==", "!=", "in a set"])
 
 Array = npt.NDArray[Any]
 
@@ -134,14 +127,9 @@ def live_scores(model: Any, X: Any, ensemble: Ensemble) -> Array:
 
 
 def _ensemble(graph: TreeGraph) -> Ensemble:
-    attributes, kind = graph.trees.attributes, graph.trees.kind
+    kind, attributes = graph.trees.kind, graph.trees.attributes
     real = np.dtype(np.float64 if graph.wide else np.float32)
-    if kind == "TreeEnsemble":
-        table, operator, weights = _version_5(attributes, real)
-    else:
-        table, operator, weights = _keyed(
-            attributes, real, "class" if kind == TREES[0] else "target"
-        )
+    table, operator, weights = trees_of(kind, attributes, real)
     table, less_equal = with_one_rule(table, operator)
     base, link, threshold, classes = _decision(graph, weights)
     used = int(table.feature.max(initial=0)) + 1
@@ -165,16 +153,12 @@ def _ensemble(graph: TreeGraph) -> Ensemble:
     ).checked()
 
 
-def _text(value: Any, default: str) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else default
-
-
-def _decision(graph: TreeGraph, weights: _Weights) -> tuple[float, Link, float | None, Array]:
+def _decision(graph: TreeGraph, weights: Weights) -> tuple[float, Link, float | None, Array]:
     """Base, link, threshold (None: above 0) and classes, as ONNX Runtime decides."""
-    attributes, kind = graph.trees.attributes, graph.trees.kind
+    kind, attributes = graph.trees.kind, graph.trees.attributes
     dtype = np.float64 if graph.wide else np.float32
-    bases = [float(b) for b in _first(attributes, "base_values_as_tensor", "base_values")]
-    transform = _text(attributes.get("post_transform"), "NONE")
+    bases = [float(b) for b in first(attributes, "base_values_as_tensor", "base_values")]
+    transform = text(attributes.get("post_transform"), "NONE")
     if kind == "TreeEnsemble":
         transform = {0: "NONE", 1: "LOGISTIC"}.get(
             int(attributes.get("post_transform", 0)), "OTHER"
@@ -211,166 +195,8 @@ def _decision(graph: TreeGraph, weights: _Weights) -> tuple[float, Link, float |
 
 def _classes(attributes: Mapping[str, Any]) -> Array:
     texts = attributes.get("classlabels_strings") or []
-    numbers = _first(attributes, "classlabels_int64s").tolist()
-    labels = [text.decode("utf-8", "replace") for text in texts] or numbers
+    numbers = first(attributes, "classlabels_int64s").tolist()
+    labels = [label.decode("utf-8", "replace") for label in texts] or numbers
     if len(labels) != 2:
         raise ModelError(f"the model has {len(labels)} classes; qwyc supports two")
     return np.array(labels, dtype=object if texts else np.int64)
-
-
-def _first(attributes: Mapping[str, Any], *names: str) -> Array:
-    """The first of these attributes that is there, as an array."""
-    for name in names:
-        value = attributes.get(name)
-        if value is not None and np.size(value):
-            return np.asarray(value)
-    return np.empty(0)
-
-
-class _Weights:
-    """What leaves add: which classes have weights, and whether all are 0 or more."""
-
-    def __init__(self, ids: Array, values: Array) -> None:
-        self.ids = np.unique(ids).tolist()
-        self.all_positive = bool((values >= 0).all())
-
-
-def _keyed(
-    attributes: Mapping[str, Any], real: np.dtype[Any], prefix: str
-) -> tuple[NodeTable, npt.NDArray[np.str_], _Weights]:
-    """Nodes that go by tree and node number, and weights that go by tree, node and class."""
-
-    def integers(name: str) -> Array:
-        return _first(attributes, name).astype(np.int64)
-
-    tree, node = integers("nodes_treeids"), integers("nodes_nodeids")
-    n = len(tree)
-    modes = [_text(mode, "") for mode in attributes["nodes_modes"]]
-    values = _first(attributes, "nodes_values_as_tensor", "nodes_values").astype(real)
-    columns = [integers(f"nodes_{name}") for name in ("truenodeids", "falsenodeids", "featureids")]
-    tracks = integers("nodes_missing_value_tracks_true")
-    tracks = tracks if len(tracks) else np.zeros(n, np.int64)
-    if not n or {len(modes), *(len(part) for part in (node, values, *columns, tracks))} != {n}:
-        raise ModelError("the trees' attributes differ in length")
-    if unknown := set(modes) - set(_MODES):
-        raise ModelError(f"a node has the unknown mode {min(unknown)!r}")
-    starts = np.flatnonzero(np.append(True, tree[1:] != tree[:-1]))
-    if len(np.unique(tree[starts])) != len(starts):
-        raise ModelError("a tree's nodes are not together")
-    begin = np.append(starts, n)
-    rank = np.repeat(np.arange(len(starts)), np.diff(begin))
-    order = np.lexsort((node, rank))
-    span = int(node.max()) + 1
-    if node.min() < 0 or span > 1 << 31:
-        raise ModelError("a node's number is out of range")
-    keys = rank[order] * span + node[order]
-    if np.any(np.diff(keys) == 0):
-        raise ModelError("a tree has two nodes of one number")
-
-    def place(ranks: Array, nodes: Array) -> Array:
-        """Where nodes stand in the lists."""
-        wanted = ranks * span + nodes
-        at = np.minimum(np.searchsorted(keys, wanted), n - 1)
-        if np.any((keys[at] != wanted) | (nodes < 0) | (nodes >= span)):
-            raise ModelError("a tree refers to a node that it does not have")
-        return order[at]
-
-    is_leaf = np.array([mode == "LEAF" for mode in modes])
-    left, right = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
-    for out, ids in ((left, columns[0]), (right, columns[1])):
-        out[~is_leaf] = place(rank[~is_leaf], ids[~is_leaf]) - begin[rank[~is_leaf]]
-    w_tree, w_node, w_class = (integers(f"{prefix}_{k}") for k in ("treeids", "nodeids", "ids"))
-    weight = _first(attributes, f"{prefix}_weights_as_tensor", f"{prefix}_weights").astype(real)
-    if not len(weight) or any(len(part) != len(weight) for part in (w_tree, w_node, w_class)):
-        raise ModelError("the leaves' weights differ in length, or there are none")
-    by_tree = np.argsort(tree[starts])
-    at = np.minimum(np.searchsorted(tree[starts][by_tree], w_tree), len(starts) - 1)
-    if np.any(tree[starts][by_tree][at] != w_tree):
-        raise ModelError("a weight belongs to a tree that is not there")
-    where = place(by_tree[at], w_node)
-    if len(np.unique(np.stack([where, w_class]), axis=1)[0]) != len(where):
-        raise ModelError("a leaf has two weights for one class")
-    # With weights for both classes, ONNX Runtime looks at the second's.
-    chosen = w_class == w_class.max()
-    value = np.zeros(n)
-    value[where[chosen]] = weight[chosen]
-    table = NodeTable(
-        begin=begin.astype(np.int64),
-        left=left,
-        right=right,
-        feature=columns[2],
-        threshold=np.where(is_leaf, real.type(0), values),
-        flags=np.where(tracks != 0, NodeFlag.DEFAULT_LEFT, 0).astype(np.uint8),
-        value=value,
-        set_begin=np.zeros(n + 1, np.int64),
-        set_codes=np.empty(0, np.int64),
-    )
-    return table, np.array([_MODES[mode] for mode in modes]), _Weights(w_class, weight)
-
-
-def _version_5(
-    attributes: Mapping[str, Any], real: np.dtype[Any]
-) -> tuple[NodeTable, npt.NDArray[np.str_], _Weights]:
-    """One list of inner nodes and one of leaves for all trees."""
-
-    def integers(name: str) -> Array:
-        return _first(attributes, name).astype(np.int64)
-
-    splits = _first(attributes, "nodes_splits").astype(real)
-    mode = integers("nodes_modes")
-    children = [
-        (integers(f"nodes_{k}nodeids"), integers(f"nodes_{k}leafs")) for k in ("true", "false")
-    ]
-    feature, tracks = integers("nodes_featureids"), integers("nodes_missing_value_tracks_true")
-    weight, target = _first(attributes, "leaf_weights").astype(real), integers("leaf_targetids")
-    roots, n = integers("tree_roots"), len(splits)
-    tracks = tracks if len(tracks) else np.zeros(n, np.int64)
-    if any(len(part) != n for part in (mode, feature, tracks, *children[0], *children[1])):
-        raise ModelError("the trees' attributes differ in length")
-    if len(weight) != len(target) or not len(weight) or not len(roots):
-        raise ModelError("the leaves' weights differ in length, or there are none")
-    if n and (mode.min() < 0 or mode.max() >= len(_MODE_NUMBERS)):
-        raise ModelError("a node has an unknown mode")
-    rows: list[tuple[int, int]] = []  # (node, -1) or (-1, leaf)
-    pairs: list[list[int]] = []
-    sizes = []
-    for root in roots.tolist():
-        first = len(rows)
-        rows.append((root, -1))
-        pairs.append([-1, -1])
-        at = first
-        while at < len(rows):
-            node = rows[at][0]
-            if node >= 0:
-                if node >= n or len(rows) > 4 * (n + len(weight) + len(roots)):
-                    raise ModelError("a tree refers to a node that is not there, or to itself")
-                for side, (ids, leaf) in enumerate(children):
-                    pairs[at][side] = len(rows) - first
-                    child = int(ids[node])
-                    limit = len(weight) if leaf[node] else n
-                    if not 0 <= child < limit:
-                        raise ModelError("a tree refers to a node that it does not have")
-                    rows.append((-1, child) if leaf[node] else (child, -1))
-                    pairs.append([-1, -1])
-            at += 1
-        sizes.append(len(rows) - first)
-    which, leaf_of = np.array(rows, np.int64).T
-    inner = which >= 0
-    left, right = np.array(pairs, np.int64).T
-    safe = np.where(inner, which, 0)
-
-    def of_nodes(values: Array, fill: Any) -> Array:
-        return np.where(inner, values[safe], fill) if n else np.full(len(inner), fill)
-
-    table = NodeTable(
-        begin=offsets(sizes),
-        left=left,
-        right=right,
-        feature=of_nodes(feature, 0).astype(np.int64),
-        threshold=of_nodes(splits, 0).astype(real),
-        flags=np.where(of_nodes(tracks, 0) != 0, NodeFlag.DEFAULT_LEFT, 0).astype(np.uint8),
-        value=np.where(inner, 0.0, weight[np.where(inner, 0, leaf_of)]),
-        set_begin=np.zeros(len(rows) + 1, np.int64),
-        set_codes=np.empty(0, np.int64),
-    )
-    return table, np.where(inner, _MODE_NUMBERS[of_nodes(mode, 0)], ""), _Weights(target, weight)

@@ -68,14 +68,17 @@ class _Transform:
         return ", ".join(type(step).__name__ for _, step in self.pipeline.steps[:-1])
 
 
-def with_transform(model: Any, inner: Ensemble | BaseModels) -> Ensemble | BaseModels:
+def with_transform(model: Any, inner: Ensemble) -> Ensemble:
     """The last step as it was read, and rows as the pipeline takes them."""
     transform = transform_of(model)
-    if isinstance(inner, Ensemble):
-        if inner.transform is not None:  # the last step is a pipeline too
-            transform = _Chain(transform, inner.transform)
-        return replace(inner, transform=transform)
-    return replace(inner, prepare=_Chain(transform, inner.prepare))
+    if inner.transform is not None:  # the last step is a pipeline too
+        transform = _Chain(transform, inner.transform)
+    return replace(inner, transform=transform)
+
+
+def with_preparation(model: Any, inner: BaseModels) -> BaseModels:
+    """The same for a last step that was taken apart into base models."""
+    return replace(inner, prepare=_Chain(transform_of(model), inner.prepare))
 
 
 class _Chain:

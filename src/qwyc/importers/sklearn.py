@@ -6,7 +6,6 @@ scikit-learn is never imported here: a live model has brought it along.
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -14,17 +13,18 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.border import smallest_positive, smallest_sum_above_zero
-from qwyc.ensemble import Ensemble, Inputs, Link, NodeFlag, Summation, Trees
+from qwyc.ensemble import Ensemble, Link, NodeFlag, Summation, Trees
 from qwyc.errors import ModelError
 from qwyc.importers.flatten import offsets
-from qwyc.importers.live import as_pandas
+from qwyc.importers.live import ask
 from qwyc.importers.sklearn_trees import flat_trees, inputs_of, source, split_trees
 
-SUPPORTED = (
+_SUPPORTED = (
     "RandomForestClassifier, ExtraTreesClassifier, GradientBoostingClassifier, "
     "HistGradientBoostingClassifier, DecisionTreeClassifier, ExtraTreeClassifier, and "
     "BaggingClassifier and AdaBoostClassifier of trees"
 )
+LIVE_KINDS = f"scikit-learn ({_SUPPORTED})"
 
 _ADVICE = {
     "VotingClassifier": "qwyc.optimize takes it apart into base models, but it cannot be read as trees",
@@ -73,11 +73,11 @@ def read_live(model: Any) -> Ensemble:
     name = type(model).__name__
     if any("Regressor" in base.__name__ for base in type(model).__mro__):
         raise ModelError(
-            f"{name} is a regression model; qwyc supports binary classifiers: {SUPPORTED}"
+            f"{name} is a regression model; qwyc supports binary classifiers: {_SUPPORTED}"
         )
     advice = next((f"; {_ADVICE[n]}" for n in _names(model) if n in _ADVICE), "")
     raise ModelError(
-        f"scikit-learn's {name} is not supported yet; qwyc supports {SUPPORTED}{advice}"
+        f"scikit-learn's {name} is not supported yet; qwyc supports {_SUPPORTED}{advice}"
     )
 
 
@@ -343,51 +343,20 @@ _READERS: dict[str, Callable[[Any, str], Ensemble]] = {
 def live_labels(model: Any, X: Any, ensemble: Ensemble) -> npt.NDArray[Any]:
     """The model's own labels, (N,). A forest with many threads adds its trees up in whatever order
     they finish; rows close to a tie are decided again in tree order."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # such as: X does not have valid feature names
-        labels = np.asarray(_predict(model, X, ensemble))
-        if ensemble.summation == Summation.SHARES and getattr(model, "n_jobs", 1) != 1:
-            matrix = ensemble.matrix(X)
-            score = ensemble.score_full(matrix)
-            close = np.flatnonzero(np.abs(score - 0.5) < _TIE)
-            if close.size:
-                single = copy.copy(model)
-                single.n_jobs = 1
-                labels[close] = single.predict(matrix[close])
+    labels = np.asarray(ask(model.predict, X, ensemble))
+    if ensemble.summation == Summation.SHARES and getattr(model, "n_jobs", 1) != 1:
+        matrix = ensemble.matrix(X)
+        score = ensemble.score_full(matrix)
+        close = np.flatnonzero(np.abs(score - 0.5) < _TIE)
+        if close.size:
+            single = copy.copy(model)
+            single.n_jobs = 1
+            labels[close] = ask(single.predict, matrix[close], ensemble)
     return labels
 
 
 def live_scores(model: Any, X: Any, ensemble: Ensemble) -> npt.NDArray[Any]:
     """The model's own scores, (N,): its decision function, or the positive class's share."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        if hasattr(model, "decision_function"):
-            return np.asarray(_predict(model, X, ensemble, "decision_function"))
-        return np.asarray(_predict(model, X, ensemble, "predict_proba"))[:, 1]
-
-
-def _predict(model: Any, X: Any, ensemble: Ensemble, method: str = "predict") -> Any:
-    """Predict X as it stands where the model may take it, so that scikit-learn does its own
-    conversion; otherwise its matrix, which holds the same values unless there are categories."""
-    rows = _as_fitted(X, ensemble.inputs)
-    if ensemble.inputs.categories:
-        return getattr(model, method)(rows)
-    if rows is not None:
-        try:
-            return getattr(model, method)(rows)
-        except (TypeError, ValueError):
-            pass
-    return getattr(model, method)(ensemble.matrix(X))
-
-
-def _as_fitted(X: Any, inputs: Inputs) -> Any:
-    """X in a form that scikit-learn reads as qwyc does: the columns that it knows in their order,
-    no masked or Arrow arrays. None where only the matrix will do."""
-    if isinstance(X, np.ma.MaskedArray):
-        return X.filled(np.nan) if X.dtype.kind in "fO" else None
-    if isinstance(X, (np.ndarray, list, tuple)):
-        return X
-    X = as_pandas(X)
-    if inputs.names is not None and hasattr(X, "columns"):
-        return X[list(inputs.names)] if set(inputs.names) <= set(X.columns) else None
-    return X
+    if hasattr(model, "decision_function"):
+        return np.asarray(ask(model.decision_function, X, ensemble))
+    return np.asarray(ask(model.predict_proba, X, ensemble))[:, 1]

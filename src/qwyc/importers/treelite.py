@@ -6,7 +6,7 @@ decides is what its own reference, GTIL, says: the class with the larger output,
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ from qwyc.importers import files, live
 from qwyc.importers.comparisons import with_one_rule
 from qwyc.importers.flatten import NodeTable, flatten, offsets
 
+LIVE_KINDS = "Treelite (Model)"
+FILE_KINDS = "Treelite (checkpoints)"
 _SUPPORTED = "supported are binary classifiers with one score, or forests of two class shares"
 _REMEDY = "save it again with model.serialize('model.tl')"
 TOLERANCE = LOADING_ERROR = 0.0
@@ -129,8 +131,48 @@ class _Reader:
         return values
 
 
+@dataclass(frozen=True)
+class _Header:
+    """What a checkpoint says before its trees."""
+
+    version: str
+    real: str  # of thresholds and leaves: "<f4" or "<f8"
+    n_trees: int
+    n_features: int
+    task: str
+    average: bool  # of the trees, rather than their sum
+    shares: bool  # leaves hold both classes' shares
+    postprocessor: str
+    alpha: float  # of the postprocessor
+    bases: list[float]
+
+    @property
+    def narrow(self) -> bool:
+        return self.real == "<f4"
+
+
 def _ensemble(content: bytes) -> Ensemble:
     reader = _Reader(content)
+    header = _header(reader)
+    summation, link, threshold = _rule(header)
+    trees = [_tree(reader, header.real) for _ in range(header.n_trees)]
+    table, less_equal = with_one_rule(*_table(trees, header.real, header.shares))
+    return Ensemble(
+        trees=flatten(table),
+        inputs=Inputs(header.n_features, None, "float32" if header.narrow else "float64"),
+        summation=summation,
+        less_equal=less_equal,
+        truncates=False,
+        base=0.0 if header.shares else float(header.bases[0]) + 0.0,  # no -0
+        divisor=float(header.n_trees) if header.average else 1.0,
+        threshold=threshold,
+        classes=np.array([0, 1]),
+        source=Source("treelite", header.version, header.task),
+        link=link,
+    ).checked()
+
+
+def _header(reader: _Reader) -> _Header:
     version = [reader.scalar("<i4") for _ in range(3)]
     if version[0] != 4:
         raise ModelError(
@@ -155,67 +197,38 @@ def _ensemble(content: bytes) -> Ensemble:
     name = _TASKS[task] if task < len(_TASKS) else f"task {task}"
     if n_targets != 1 or not (shares or (n_classes == [1] and leaf_shape == [1, 1] and task == 0)):
         raise ModelError(f"the model is a {name} with {n_targets} targets; {_SUPPORTED}")
-    if n_trees < 1 or n_trees > len(content):
+    if n_trees < 1 or n_trees > len(reader.content):
         raise ModelError("the model has no trees")
-    trees = [_tree(reader, threshold_kind) for _ in range(n_trees)]
-    narrow = threshold_kind == "<f4"
-    table, operator, other = _table(trees, threshold_kind, shares)
-    table, less_equal = with_one_rule(table, operator)
-    flat = flatten(table)
-    source = Source("treelite", ".".join(str(part) for part in version), name)
-    common: dict[str, Any] = {
-        "inputs": Inputs(n_features, None, "float32" if narrow else "float64"),
-        "less_equal": less_equal,
-        "truncates": False,
-        "classes": np.array([0, 1]),
-        "source": source,
-    }
-    if shares:
-        ensemble = _forest(table, flat, other, narrow, bool(average), bases, common)
-    else:
-        if average and (narrow or bases != [0.0]):
-            raise ModelError("the model averages its trees in float32, or adds to the average")
-        if average:
-            summation = Summation.FLOAT64
-        else:
-            summation = Summation.FLOAT32_LATE if narrow else Summation.FLOAT64_LATE
-        link, threshold = _decision(postprocessor, float(alpha), narrow)
-        ensemble = Ensemble(
-            trees=flat,
-            summation=summation,
-            base=float(bases[0]) + 0.0,
-            divisor=float(n_trees) if average else 1.0,
-            threshold=threshold,
-            link=link,
-            **common,
-        )
-    return ensemble.checked()
-
-
-def _forest(
-    table: NodeTable,
-    flat: Any,
-    other: Array,
-    narrow: bool,
-    average: bool,
-    bases: list[float],
-    common: dict[str, Any],
-) -> Ensemble:
-    if narrow or not average or any(bases):
-        raise ModelError(
-            "the model adds class shares up in float32, without averaging, or from a base; supported "
-            "are averages of float64 shares, as of scikit-learn's forests"
-        )
-    negative = flatten(replace(table, value=other)).leaf_value
-    return Ensemble(
-        trees=replace(flat, leaf_other=negative),
-        summation=Summation.SHARES,
-        base=0.0,
-        divisor=float(flat.n_trees),
-        threshold=float(np.nextafter(0.5, 1.0)),
-        link=Link("identity"),
-        **common,
+    return _Header(
+        version=".".join(str(part) for part in version),
+        real=threshold_kind,
+        n_trees=n_trees,
+        n_features=n_features,
+        task=name,
+        average=bool(average),
+        shares=shares,
+        postprocessor=postprocessor,
+        alpha=float(alpha),
+        bases=bases,
     )
+
+
+def _rule(header: _Header) -> tuple[Summation, Link, float]:
+    """How trees are added up, and the smallest score that is positive."""
+    if header.shares:
+        if header.narrow or not header.average or any(header.bases):
+            raise ModelError(
+                "the model adds class shares up in float32, without averaging, or from a base; supported "
+                "are averages of float64 shares, as of scikit-learn's forests"
+            )
+        return Summation.SHARES, Link("identity"), float(np.nextafter(0.5, 1.0))
+    link, threshold = _decision(header.postprocessor, header.alpha, header.narrow)
+    if not header.average:
+        late = Summation.FLOAT32_LATE if header.narrow else Summation.FLOAT64_LATE
+        return late, link, threshold
+    if header.narrow or header.bases != [0.0]:
+        raise ModelError("the model averages its trees in float32, or adds to the average")
+    return Summation.FLOAT64, link, threshold
 
 
 @cache
@@ -273,26 +286,43 @@ def _tree(reader: _Reader, real: str) -> dict[str, Array]:
 
 def _table(
     trees: list[dict[str, Array]], real: str, shares: bool
-) -> tuple[NodeTable, npt.NDArray[np.str_], Array]:
-    """All nodes, when each goes left, and the negative class's share at leaves."""
-    sizes = [len(tree["type"]) for tree in trees]
-    column = {name: np.concatenate([tree[name] for tree in trees]) for name in ("type", "left")}
-    kind = column["type"]
+) -> tuple[NodeTable, npt.NDArray[np.str_]]:
+    """All nodes, and when each goes left."""
+
+    def column(name: str) -> Array:
+        return np.concatenate([tree[name] for tree in trees])  # (n,)
+
+    kind, operator = column("type"), column("operator")
     if np.any((kind < 0) | (kind > 2)):
         raise ModelError("a node is of an unknown kind")
-    whole = {
-        name: np.concatenate([tree[name] for tree in trees])
-        for name in ("right", "feature", "default_left", "value", "threshold", "operator")
-    }
-    operator = whole["operator"]
     if np.any((operator < 0) | (operator >= len(_OPERATORS))):
         raise ModelError("a node compares in an unknown way")
-    set_right = np.concatenate([tree["set_is_right"] for tree in trees]) != 0
-    categorical = kind == 2
-    flags = np.where(whole["default_left"] != 0, NodeFlag.DEFAULT_LEFT, 0)
+    is_leaf, categorical = kind == 0, kind == 2
+    flags = np.where(column("default_left") != 0, NodeFlag.DEFAULT_LEFT, 0)
     flags |= np.where(categorical, NodeFlag.CATEGORICAL, 0)
-    flags |= np.where(categorical & ~set_right, NodeFlag.IN_SET_LEFT, 0)
-    set_sizes, codes = [], [np.empty(0, np.int64)]
+    flags |= np.where(categorical & (column("set_is_right") == 0), NodeFlag.IN_SET_LEFT, 0)
+    set_begin, set_codes = _category_sets(trees)
+    value, other = column("value").astype(np.float64), None
+    if shares:
+        other, value = np.concatenate([_pairs(tree) for tree in trees]).T
+    table = NodeTable(
+        begin=offsets([len(tree["type"]) for tree in trees]),
+        left=np.where(is_leaf, -1, column("left")).astype(np.int64),
+        right=column("right").astype(np.int64),
+        feature=column("feature").astype(np.int64),
+        threshold=np.where(kind == 1, column("threshold"), 0).astype(real.replace("<", "=")),
+        flags=flags.astype(np.uint8),
+        value=value,
+        other=other,
+        set_begin=set_begin,
+        set_codes=set_codes,
+    )
+    return table, _OPERATORS[operator]
+
+
+def _category_sets(trees: list[dict[str, Array]]) -> tuple[Array, Array]:
+    """Where every node's category codes begin, (n + 1,), and the codes one after the other."""
+    sizes, codes = [], [np.empty(0, np.int64)]
     for tree in trees:
         begin, end = tree["codes_begin"].astype(np.int64), tree["codes_end"].astype(np.int64)
         if np.any((begin > end) | (begin < 0) | (end > len(tree["codes"]))):
@@ -300,23 +330,9 @@ def _table(
         at = np.where(tree["type"] == 2, end - begin, 0)
         if at.sum() > len(tree["codes"]):
             raise ModelError("a tree's category lists overlap")
-        set_sizes.append(at)
+        sizes.append(at)
         codes += [tree["codes"][b : b + n].astype(np.int64) for b, n in zip(begin, at, strict=True)]
-    pairs = [_pairs(tree) for tree in trees] if shares else []
-    both = np.concatenate(pairs) if shares else np.empty((0, 2))
-    value = both[:, 1] if shares else whole["value"].astype(np.float64)
-    table = NodeTable(
-        begin=offsets(sizes),
-        left=np.where(kind == 0, -1, column["left"]).astype(np.int64),
-        right=whole["right"].astype(np.int64),
-        feature=whole["feature"].astype(np.int64),
-        threshold=np.where(kind == 1, whole["threshold"], 0).astype(real.replace("<", "=")),
-        flags=flags.astype(np.uint8),
-        value=np.where(kind == 0, value, 0.0),
-        set_begin=offsets(np.concatenate(set_sizes)),
-        set_codes=np.concatenate(codes),
-    )
-    return table, _OPERATORS[operator], np.where(kind == 0, both[:, 0], 0.0) if shares else both
+    return offsets(np.concatenate(sizes)), np.concatenate(codes)
 
 
 def _pairs(tree: dict[str, Array]) -> Array:

@@ -21,8 +21,10 @@ from qwyc.border import smallest_positive
 from qwyc.ensemble import Category, Ensemble, Inputs, Link, NodeFlag, Source, Summation
 from qwyc.errors import ModelError
 from qwyc.importers import files, live, ubjson
-from qwyc.importers.flatten import NodeTable, flatten
+from qwyc.importers.flatten import NodeTable, flatten, offsets
 
+LIVE_KINDS = "XGBoost (Booster, XGBClassifier, XGBRFClassifier)"
+FILE_KINDS = "XGBoost (.json, .ubj)"
 _SUPPORTED = (
     "supported are binary models of decision trees: binary:logistic, reg:logistic, "
     "binary:logitraw and binary:hinge with the gbtree or dart booster"
@@ -222,7 +224,7 @@ def _node_table(trees: Sequence[Document]) -> NodeTable:
         if int(tree["tree_param"].get("size_leaf_vector", 0)) > 1:
             raise ModelError(f"the model's leaves are vectors; {_SUPPORTED}")
     sizes = [len(tree["left_children"]) for tree in trees]
-    begin = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    begin = offsets(sizes)
     left = column("left_children", np.int64)
     # Inner nodes hold their threshold here, leaves their value.
     condition = column("split_conditions", np.float32)
@@ -283,8 +285,7 @@ def _category_sets(
             raise ModelError("a tree's category sets do not fit its nodes")
         sizes[first + nodes] = counts
         codes.append(values)
-    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return offsets, np.concatenate(codes) if codes else np.empty(0, dtype=np.int64)
+    return offsets(sizes), np.concatenate(codes) if codes else np.empty(0, dtype=np.int64)
 
 
 def _inputs(learner: Document, cats: Document | None, n_features: int, missing: float) -> Inputs:
@@ -320,7 +321,7 @@ def _category_values(encoding: Document) -> tuple[Category, ...]:
     # beyond ASCII the names in the file are not those of the data.
     if not text.isascii():
         return ()
-    offsets = [int(offset) for offset in encoding["offsets"]]
-    if offsets and (offsets[0] != 0 or offsets[-1] > len(text) or offsets != sorted(offsets)):
+    begin = [int(offset) for offset in encoding["offsets"]]
+    if begin and (begin[0] != 0 or begin[-1] > len(text) or begin != sorted(begin)):
         raise ModelError("a feature's category names are damaged")
-    return tuple(text[a:b].decode("ascii") for a, b in pairwise(offsets))
+    return tuple(text[a:b].decode("ascii") for a, b in pairwise(begin))

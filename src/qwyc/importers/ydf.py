@@ -19,6 +19,7 @@ from qwyc.importers import files, live
 from qwyc.importers.comparisons import with_one_rule
 from qwyc.importers.flatten import NodeTable, flatten, offsets
 
+LIVE_KINDS = "YDF (boosted trees, random forests, CART)"
 _SUPPORTED = (
     "supported are binary classifiers: gradient boosted trees, random forests and CART, on numerical, "
     "discretized numerical, boolean and categorical features"
