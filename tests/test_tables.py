@@ -180,6 +180,24 @@ def test_columns_without_names_go_by_position(frame):
     check(frame({"q": [1.0, 2], "p": [3.0, 4], "o": [5, 6]}), F64, [[1, 3, 5], [2, 4, 6]])
 
 
+@pytest.mark.parametrize("inputs", [NAMED, replace(NAMED, dtype="float32", accepts_infinity=False)])
+@pytest.mark.parametrize("kinds", [("float64",) * 4, ("float32",) * 4, ("float32", "float64") * 2])
+@pytest.mark.parametrize("columns", [list("abc"), list("cab"), list("cxab")])
+def test_pandas_frames_of_one_type_are_read_at_once(columns, kinds, inputs):
+    rng = np.random.default_rng(0)
+    table = {name: rng.normal(size=50) for name in columns}
+    frame = pd.DataFrame(
+        {name: table[name].astype(k) for name, k in zip(columns, kinds, strict=False)}
+    )
+    frame.iloc[3, 0] = np.nan
+    before = frame.copy()
+    found = to_matrix(frame, inputs)
+    expected = np.column_stack([frame[name].to_numpy() for name in "abc"])
+    np.testing.assert_array_equal(found.astype(inputs.dtype), expected.astype(inputs.dtype))
+    assert found.flags.c_contiguous
+    pd.testing.assert_frame_equal(frame, before)
+
+
 @frames
 def test_a_missing_column_is_named(frame):
     inputs = replace(NAMED, names=("age", "hours", "c"))

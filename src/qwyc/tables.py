@@ -190,6 +190,8 @@ def _as_frame(X: Any) -> DataFrame[Any] | None:
 def _from_frame(frame: DataFrame[Any], inputs: Inputs) -> Array:
     labels = frame.columns  # text, but pandas allows anything
     positions = match_columns([str(label) for label in labels], inputs)
+    if (whole := _numbers_side_by_side(frame, positions, inputs)) is not None:
+        return whole
     rows = np.empty((len(frame), inputs.n_features), inputs.dtype)
     for j, position in enumerate(positions):
         column = frame.get_column(labels[position])
@@ -202,6 +204,23 @@ def _from_frame(frame: DataFrame[Any], inputs: Inputs) -> Array:
         else:
             rows[:, j] = categories.of_column(column, known, inputs.unseen, where)
     return rows
+
+
+def _numbers_side_by_side(
+    frame: DataFrame[Any], positions: Sequence[int], inputs: Inputs
+) -> Array | None:
+    """The rows of a pandas frame whose columns are all float32, or all float64: one array, which is many
+    times as fast as one column after the other; None for any other frame."""
+    if inputs.categories or not frame.implementation.is_pandas():
+        return None
+    native = frame.to_native()
+    kinds = set(native.dtypes)
+    if len(kinds) != 1 or not kinds <= set(_READ_AS_THEY_ARE):
+        return None
+    values = native.to_numpy()
+    if list(positions) != list(range(values.shape[1])):
+        values = values[:, positions]
+    return np.require(values, None if inputs.takes_any_numbers else inputs.dtype, ["C", "A"])
 
 
 def match_columns(labels: Sequence[str], inputs: Inputs) -> Sequence[int]:
