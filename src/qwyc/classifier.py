@@ -196,3 +196,12 @@ def _as_table(row: Any) -> Any:
 def load(path: str | os.PathLike[str]) -> Classifier:
     """Read a classifier from a `.qwyc` file. Nothing in the file is executed."""
     return Classifier(*artifact.read(path))
+
+
+def checked(classifier: Any) -> Classifier:
+    """What was passed as a classifier, if it is one."""
+    if not isinstance(classifier, Classifier):
+        raise OptionError(
+            f"a qwyc.Classifier was expected; got {type(classifier).__name__}: load a file with qwyc.load"
+        )
+    return classifier

@@ -20,7 +20,7 @@ from qwyc.certify import (
     rows_to_certify,
     shown,
 )
-from qwyc.classifier import Classifier
+from qwyc.classifier import Classifier, checked
 from qwyc.compare import compare, tally_path
 from qwyc.ensemble import Ensemble
 from qwyc.errors import InputError, OptionError
@@ -95,7 +95,7 @@ def verify(
     With `model`, the model that the classifier was made from, live or its file, all full decisions
     and scores are compared with the model's own first: ParityError, naming a row, where one differs.
     """
-    _check_classifier(classifier)
+    checked(classifier)
     certificate = classifier.certificate
     budget = certificate.alpha if alpha is None else check_budget(alpha)
     level = certificate.confidence if confidence is None else check_confidence(confidence)
@@ -159,7 +159,7 @@ def recertify(
     its certificate; choose them before you look, since each choice is valid by itself only. Rows are
     counted as independent draws. Whether quitting pays is not measured again.
     """
-    _check_classifier(classifier)
+    checked(classifier)
     if classifier.certificate.how == "proven":
         raise OptionError("this classifier is proven for every input; there is nothing to certify")
     before = classifier.needed_choices()
@@ -191,13 +191,6 @@ def recertify(
     choices = Choices(before.path, evidence)
     policy, certificate = choices.choose(budget, level)
     return replace(classifier, policy=policy, certificate=certificate, choices=choices, speed=None)
-
-
-def _check_classifier(classifier: Any) -> None:
-    if not isinstance(classifier, Classifier):
-        raise OptionError(
-            f"a qwyc.Classifier was expected; got {type(classifier).__name__}: load a file with qwyc.load"
-        )
 
 
 @dataclass(frozen=True)
@@ -258,7 +251,7 @@ def diagnose(
 ) -> Diagnosis:
     """Disagreement on rows X by the full decision, by how far they were evaluated, and by `slices`:
     names to values, one per row; every value is a slice. Intervals are exact, each by itself."""
-    _check_classifier(classifier)
+    checked(classifier)
     level = check_confidence(confidence)
     if distributed.is_distributed(X):
         raise InputError(

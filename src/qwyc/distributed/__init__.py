@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.cascade import BaseModels
-from qwyc.classifier import Classifier
+from qwyc.classifier import Classifier, checked
 from qwyc.distributed.shipping import Parcel, pack
 from qwyc.distributed.work import Counting, Deciding, output_names
 from qwyc.ensemble import Ensemble
@@ -81,7 +81,7 @@ def decide(
     keep : columns to hand on beside the decisions; None is all. Fewer columns, less to move.
     prefix : goes before the names of the four columns.
     """
-    engine, present, features = _prepare(_checked(classifier).ensemble, data, columns)
+    engine, present, features = _prepare(checked(classifier).ensemble, data, columns)
     kept = _names("keep", present if keep is None else keep, present)
     if not isinstance(prefix, str):
         raise OptionError(f"prefix must be text, such as 'qwyc_'; got {prefix!r}")
@@ -102,7 +102,7 @@ def column(
         raise MissingDependencyError(f"Spark needs {error.name}; install qwyc[spark]") from None
 
     names = columns
-    if _checked(classifier) and names is None and isinstance(classifier.ensemble, Ensemble):
+    if checked(classifier) and names is None and isinstance(classifier.ensemble, Ensemble):
         names = None if classifier.ensemble.transform else classifier.ensemble.inputs.names
     if names is None:
         raise OptionError("the model does not know its columns by name; pass columns")
@@ -219,11 +219,3 @@ def _names(option: str, names: Any, present: list[str] | None = None) -> list[st
     if len(set(chosen)) < len(chosen):
         raise OptionError(f"{option} names a column twice: {chosen}")
     return chosen
-
-
-def _checked(classifier: Any) -> Classifier:
-    if not isinstance(classifier, Classifier):
-        raise OptionError(
-            f"a qwyc.Classifier was expected; got {type(classifier).__name__}: load a file with qwyc.load"
-        )
-    return classifier
