@@ -196,6 +196,14 @@ def test_recertify_writes_a_classifier_for_other_rows(saved, tmp_path):
     assert json.loads(told.stdout)["certificate"]["alpha"] == 0.02  # what the file promises
 
 
+def test_recertify_may_write_to_the_file_it_reads(saved, tmp_path):
+    target = tmp_path / "m.qwyc"
+    target.write_bytes((saved / "m.qwyc").read_bytes())
+    done = run("recertify", target, saved / "new.csv", "-o", target)
+    assert done.returncode == 0, done.stderr
+    assert qwyc.load(target).certificate.rows == 3000
+
+
 def test_recertify_leaves_the_file_where_it_cannot(saved, tmp_path):
     target = tmp_path / "again.qwyc"
     target.write_bytes(b"before")

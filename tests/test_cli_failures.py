@@ -41,6 +41,10 @@ def made(tmp_path_factory):
     (folder / "folder.csv").mkdir()
     (folder / "junk.qwyc").write_bytes(b"junk")
     (folder / "model.pkl").write_bytes(b"\x80\x04")
+    (folder / "sub").mkdir()
+    (folder / "sub" / "own.json").write_bytes((folder / "model.json").read_bytes())
+    (folder / "own.qwyc").write_text("notes")
+    (folder / "costs.txt").write_text("1 " * 40)
     qwyc.optimize(model, X[1000:], alpha=0.01, progress=False).save(folder / "m.qwyc")
     return folder
 
@@ -92,7 +96,8 @@ def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, da
         (["optimize", "missing.json", "rows.csv"], "missing.json: No such file"),
         (["optimize", "folder.csv", "rows.csv"], "folder.csv: Is a directory"),
         (["optimize", "rows.csv", "rows.csv"], "not a model file that qwyc knows"),
-        (["optimize", "m.qwyc", "rows.csv"], "is a qwyc classifier, not a model"),
+        (["optimize", "m.qwyc", "rows.csv"], "not a model; give the model that it was"),
+        (["optimize", "sub/own.json", "rows.csv"], "own.qwyc is there and is not a qwyc file; say"),
         (["optimize", "model.pkl", "rows.csv"], "looks like a pickle"),
         (["optimize", "model.json"], "a sample is needed"),
         (["optimize", "model.json", "rows.csv", "--alpha", "much"], "alpha must be a number"),
@@ -124,6 +129,18 @@ def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, da
         (["predict", "m.qwyc", "rows.csv", "-o", "out.tsv"], "say which it is with --to"),
         (["predict", "m.qwyc", "rows.csv", "-o", "folder.csv"], "it is a folder"),
         (["predict", "m.qwyc", "rows.csv", "-o", "/dev/full"], "cannot write /dev/full: No space"),
+        (["predict", "m.qwyc", "rows.csv", "-o", "rows.csv"], "rows.csv: it is the file to read"),
+        (
+            ["predict", "m.qwyc", "rows.csv", "-o", "m.qwyc", "--to", "csv"],
+            "cannot write m.qwyc: it is the file to read; name another one",
+        ),
+        (["optimize", "model.json", "rows.csv", "-o", "rows.csv"], "it is the file to read"),
+        (["optimize", "model.json", "rows.csv", "-o", "./model.json"], "it is the file to read"),
+        (
+            ["optimize", "model.json", "rows.csv", "--costs", "costs.txt", "-o", "costs.txt"],
+            "it is the file to read",
+        ),
+        (["recertify", "m.qwyc", "rows.csv", "-o", "rows.csv"], "it is the file to read"),
         (["verify", "junk.qwyc", "rows.csv"], "not a qwyc file"),
         (["verify", "m.qwyc", "rows.csv", "--alpha", "2"], "alpha is a share"),
         (["inspect", "missing.qwyc"], "missing.qwyc: No such file"),
@@ -140,9 +157,13 @@ def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, da
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
 def test_everything_else_that_can_be_wrong(made, arguments, message):
-    before = sorted(made.iterdir())
+    before = contents(made)
     assert message in one_line(run(*arguments, cwd=made))
-    assert sorted(made.iterdir()) == before
+    assert contents(made) == before
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ import io
 import os
 import secrets
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -15,14 +15,27 @@ from typing import Any, BinaryIO
 from qwyc.errors import ArtifactError, OptionError
 
 
-def check_target(path: Path, *, regular: bool = False) -> None:
-    """Fail now rather than after minutes of work. `regular`: no pipe or device will do."""
+def check_target(path: Path, *, regular: bool = False, inputs: Iterable[Path] = ()) -> None:
+    """Fail now rather than after minutes of work. `regular`: no pipe or device will do; `inputs`: what
+    is read, and must not be replaced by what is made from it."""
     try:
         _check_target(path, regular)
     except PermissionError as error:  # not even to look
         if isinstance(error, ArtifactError):
             raise
         raise ArtifactError(f"cannot write {path}: {error.strerror}") from None
+    for source in inputs:
+        if _same_file(source, path):
+            raise ArtifactError(f"cannot write {path}: it is the file to read; name another one")
+
+
+def _same_file(source: Path, target: Path) -> bool:
+    if "-" in (str(source), str(target)) or not target.is_file():  # /dev/null may be both
+        return False
+    try:
+        return source.samefile(target)
+    except OSError:  # one of them is not there, or not to be looked at
+        return False
 
 
 def _check_target(path: Path, regular: bool) -> None:

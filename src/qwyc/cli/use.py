@@ -72,9 +72,7 @@ def predict(
             f"--keep {taken[0]}: the output has a column of that name already; rename it in the data"
         )
     kind = _kind_to_write(output, to)
-    check_target(output)
-    if str(data) != "-" and _same_file(data, output):
-        raise OptionError(f"{output} is the file to read; write to another one")
+    check_target(output, inputs=[classifier, data])
     fast = qwyc.load(classifier)
     started = time.perf_counter()
     rows_are_shown = str(output) == "-" and sys.stdout.isatty()  # then they are the progress
@@ -102,13 +100,6 @@ def predict(
             f"models per row.",
             file=sys.stderr,
         )
-
-
-def _same_file(data: Path, output: Path) -> bool:
-    try:
-        return data.samefile(output)
-    except OSError:  # one of them is not there, or not to be looked at
-        return False
 
 
 @dataclass
