@@ -308,12 +308,55 @@ def load(path):
 qwyc.load = load
 cli.main()
 """
+INTERRUPT_MADE_INTO_ANOTHER_ERROR = """
+import os, signal
+import qwyc, qwyc.cli as cli
+def load(path):
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:  # inside an import inside an import
+        pass
+    raise AttributeError("partially initialized module 'pandas' has no attribute 'DataFrame'")
+qwyc.load = load
+cli.main()
+"""
+INTERRUPTS = {
+    "import": INTERRUPTED_IMPORT,
+    "lost": LOST_INTERRUPT,
+    "another": INTERRUPT_MADE_INTO_ANOTHER_ERROR,
+}
 
 
-@pytest.mark.parametrize("program", [INTERRUPTED_IMPORT, LOST_INTERRUPT], ids=["import", "lost"])
-def test_ctrl_c_before_all_is_imported_and_where_it_gets_lost(made, program):
-    started = [sys.executable, "-c", program, "inspect", "m.qwyc"]
-    assert one_line(subprocess.run(started, cwd=made, capture_output=True), 130)
+@pytest.mark.parametrize("name", INTERRUPTS)
+def test_ctrl_c_before_all_is_imported_and_where_it_gets_lost(made, name):
+    started = [sys.executable, "-c", INTERRUPTS[name], "inspect", "m.qwyc"]
+    done = subprocess.run(started, cwd=made, capture_output=True)
+    assert one_line(done, 130) == "qwyc: interrupted\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "said"),
+    [
+        ("inspect m.qwyc >&-", 2, "qwyc: cannot write standard output: it is closed\n"),
+        ("predict m.qwyc rows.csv >&-", 2, "qwyc: cannot write standard output: it is closed\n"),
+        ("--help >&-", 2, "qwyc: cannot write standard output: it is closed\n"),
+        ("predict m.qwyc rows.csv -o OUT >&-", 0, ""),
+        ("predict m.qwyc rows.csv -o OUT <&- >&- 2>&-", 0, ""),
+        ("inspect missing.qwyc 2>&-", 2, ""),
+        ("predict m.qwyc - -o OUT <&-", 2, "qwyc: cannot read standard input as csv: it is empty"),
+    ],
+)
+def test_streams_that_are_closed(made, tmp_path, command, code, said):
+    """As the shell starts it: nothing of one stream comes out of another, or ends up in a file."""
+    out = tmp_path / "out.csv"
+    script = f"{Path(sys.executable).parent / 'qwyc'} {command.replace('OUT', str(out))}"
+    done = subprocess.run(["bash", "-c", script], cwd=made, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (code, ""), done.stderr
+    assert done.stderr.startswith(said)
+    assert done.stderr.count("\n") == bool(said)
+    if code == 0:
+        assert out.read_text().startswith("label,steps,score,complete\n")
+    assert out.exists() == (code == 0)
 
 
 def test_a_polite_kill_cleans_up_too(made, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import os
 import secrets
@@ -97,7 +98,12 @@ def _writing(name: str) -> Iterator[None]:
     except OSError as error:
         if isinstance(error, (ArtifactError, BrokenPipeError)):
             raise
-        raise ArtifactError(f"cannot write {name}: {error.strerror or error}") from None
+        raise ArtifactError(f"cannot write {name}: {reason(error)}") from None
+
+
+def reason(error: OSError) -> str:
+    """Why something could not be written."""
+    return "it is closed" if error.errno == errno.EBADF else error.strerror or str(error)
 
 
 class TableWriter:
