@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import lightgbm
 import numpy as np
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 
 import qwyc
+from qwyc import demo as demonstration
 
 
 def run(*arguments, cwd=None):
@@ -103,6 +105,21 @@ def test_wrong_input_is_one_message_and_exit_code_2(arguments, message, tmp_path
     assert message in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_the_demo_names_the_packages_that_are_missing(tmp_path, monkeypatch):
+    monkeypatch.setattr(demonstration, "find_spec", lambda name: None)
+    with pytest.raises(
+        qwyc.MissingDependencyError, match=r"xgboost, sklearn, matplotlib: pip install "
+    ):
+        demonstration.run(None, 0.005, 0.95, tmp_path / "a.qwyc", tmp_path / "a.png")
+
+
+def test_nothing_is_said_to_be_on_a_package_index_that_is_not():
+    """qwyc is installed from a clone; an index may have another's package of that name."""
+    for path in Path(qwyc.__file__).parent.rglob("*.py"):
+        assert "install qwyc" not in path.read_text(), path
+        assert "install 'qwyc" not in path.read_text(), path
 
 
 @pytest.fixture(scope="module")

@@ -35,6 +35,9 @@ def made(tmp_path_factory):
     late = X[1000:].astype(object)
     late.loc[4999, "c"] = "text"
     late.to_csv(folder / "late.csv", index=False)
+    groups = pd.Series(np.arange(4000) // 2).astype("Int64")
+    groups[7] = pd.NA
+    X[1000:].assign(who=groups.to_numpy()).to_csv(folder / "groups.csv", index=False)
     (folder / "junk.csv").write_bytes(b'"a,b\n\xff\xfe')
     (folder / "junk.parquet").write_bytes(b"junk")
     (folder / "junk.arrow").write_bytes(b"junk")
@@ -102,7 +105,23 @@ def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, da
         (["optimize", "model.json"], "a sample is needed"),
         (["optimize", "model.json", "rows.csv", "--alpha", "much"], "alpha must be a number"),
         (["optimize", "model.json", "rows.csv", "--alpha", "0.0001"], "needs at least 30,156 rows"),
-        (["optimize", "model.json", "rows.csv", "--groups", "who"], "no column 'who'"),
+        (
+            ["optimize", "model.json", "rows.csv", "--groups", "who"],
+            "rows.csv has no column 'who', which --groups names (it has: 'a', 'b', 'c', 'd')",
+        ),
+        (["optimize", "model.json", "--alpha", "0", "--groups", "a"], "give DATA too"),
+        (
+            ["optimize", "model.json", "rows.csv", "--groups", "a", "--method", "joint"],
+            "--groups goes with --method auto only, and not with --max-rows",
+        ),
+        (
+            ["optimize", "model.json", "rows.csv", "--groups", "a", "--max-rows", "2000"],
+            "--groups goes with --method auto only, and not with --max-rows",
+        ),
+        (
+            ["optimize", "model.json", "groups.csv", "--groups", "who"],
+            "groups must be known for every row; row 7 has none",
+        ),
         (["optimize", "model.json", "rows.csv", "--costs", "none.txt"], "cannot read none.txt"),
         (["optimize", "model.json", "rows.csv", "--costs", "rows.csv"], "must hold numbers only"),
         (["optimize", "model.json", "rows.csv", "--threshold", "p=2"], "a probability is above 0"),
@@ -122,8 +141,12 @@ def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, da
         ),
         (["predict", "missing.qwyc", "rows.csv"], "missing.qwyc: No such file"),
         (["predict", "model.json", "rows.csv"], "model.json: not a qwyc file"),
-        (["predict", "m.qwyc", "rows.csv", "--keep", "who"], "has no column 'who' to keep"),
-        (["predict", "m.qwyc", "rows.csv", "--keep", "label"], "rename it in the data"),
+        (["predict", "m.qwyc", "rows.csv", "--keep", "who"], "'who', which --keep names"),
+        (["predict", "m.qwyc", "rows.csv", "--keep", "label"], "give others with --prefix"),
+        (
+            ["predict", "m.qwyc", "rows.csv", "--keep", "qlabel", "--prefix", "q"],
+            "--keep qlabel: the output has a column of that name already; give others with --prefix",
+        ),
         (["predict", "m.qwyc", "rows.csv", "-o", "none/out.csv"], "there is no folder none"),
         (["predict", "m.qwyc", "rows.csv", "-o", "out.xlsx"], "say which it is with --to"),
         (["predict", "m.qwyc", "rows.csv", "-o", "out.tsv"], "say which it is with --to"),

@@ -115,6 +115,17 @@ def test_files_to_files(folder, tmp_path, name, out):
     assert list(tmp_path.iterdir()) == [target]
 
 
+def test_a_prefix_makes_room_for_columns_of_the_same_name(folder, tmp_path):
+    rows = pd.read_csv(folder / "new.csv").rename(columns={"id": "label"})
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    command = ["predict", folder / "m.qwyc", tmp_path / "rows.csv", "--keep", "label"]
+    done = run(*command, "--prefix", "q_")
+    table = csv.read_csv(io.BytesIO(done.stdout))
+    assert table.column_names == ["label", "q_label", "q_steps", "q_score", "q_complete"]
+    assert table["label"].to_pylist() == rows["label"].tolist()
+    assert table["q_label"].to_pylist() == in_memory(folder).label.tolist()
+
+
 def test_pipes(folder):
     decisions = in_memory(folder)
     done = run("predict", "m.qwyc", "-", cwd=folder, stdin=(folder / "new.csv").read_bytes())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from qwyc.batch import Batch, Columns, Match, Read
 from qwyc.csvfiles import read_csv
 from qwyc.errors import InputError, MissingDependencyError
-from qwyc.tables import match_columns
+from qwyc.tables import listed, match_columns
 
 if TYPE_CHECKING:
     from qwyc.ensemble import Inputs
@@ -61,18 +61,20 @@ def read_batches(
     inputs: Inputs,
     *,
     keep: Sequence[str] = (),
+    option: str = "--keep",
     kind: str | None = None,
     report: Report = _silent,
 ) -> Generator[Batch]:
     """The rows of a file, or of standard input where the path is "-", batch by batch; at least one
-    batch, which may be empty. Columns are matched with the model's before the first."""
+    batch, which may be empty. Columns are matched with the model's before the first. `option` is what
+    names those to keep."""
     need_pyarrow()
     kind = kind_of(path, kind)
     with _opened(path) as file, _readable(path, kind):
         _check_magic(file, path, kind)
 
         def match(labels: Sequence[str]) -> Columns:
-            return _wanted(labels, path, inputs, list(keep))
+            return _wanted(labels, path, inputs, list(keep), option)
 
         if kind == "csv":
             reading = read_csv(file, shown(path), inputs, match)
@@ -122,12 +124,14 @@ def read_table(
     inputs: Inputs,
     *,
     keep: Sequence[str] = (),
+    option: str = "--keep",
     kind: str | None = None,
     report: Report = _silent,
 ) -> tuple[Any, Any]:
     """All rows: a table of what the model takes, and one of the columns to keep."""
     pyarrow = need_pyarrow()
-    batches = list(read_batches(path, inputs, keep=keep, kind=kind, report=report))
+    reading = read_batches(path, inputs, keep=keep, option=option, kind=kind, report=report)
+    batches = list(reading)
     return (
         pyarrow.Table.from_batches([batch.features for batch in batches]),
         pyarrow.Table.from_batches([batch.kept for batch in batches]),
@@ -139,9 +143,7 @@ def need_pyarrow() -> Any:
     try:
         import pyarrow
     except ImportError:
-        raise MissingDependencyError(
-            "reading tables needs pyarrow; install it with: pip install 'qwyc[cli]'"
-        ) from None
+        raise MissingDependencyError("reading tables needs pyarrow: pip install pyarrow") from None
     return pyarrow
 
 
@@ -209,11 +211,13 @@ def in_file(path: Path, error: InputError) -> InputError:
 # ---- which columns ---------------------------------------------------------------------------
 
 
-def _wanted(labels: Sequence[str], path: Path, inputs: Inputs, keep: list[str]) -> Columns:
+def _wanted(
+    labels: Sequence[str], path: Path, inputs: Inputs, keep: list[str], option: str
+) -> Columns:
     absent = [name for name in keep if name not in labels]
     if absent:
         raise InputError(
-            f"{shown(path)} has no column {absent[0]!r} to keep; it has {', '.join(map(repr, labels))}"
+            f"{shown(path)} has no column {absent[0]!r}, which {option} names (it has: {listed(labels)})"
         )
     kept = list(dict.fromkeys(keep))
     offered = list(labels)

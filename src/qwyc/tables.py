@@ -151,7 +151,7 @@ def _objects_to_numbers(column: Array, dtype: str, where: str) -> Array:
 
 def _check_count(n_columns: int, inputs: Inputs) -> None:
     if n_columns != inputs.n_features:
-        names = f" ({_listed(inputs.names)})" if inputs.names else ""
+        names = f" ({listed(inputs.names)})" if inputs.names else ""
         raise InputError(
             f"X has {n_columns} columns; the model was trained on {inputs.n_features}{names}"
         )
@@ -220,10 +220,10 @@ def match_columns(labels: Sequence[str], inputs: Inputs) -> Sequence[int]:
         near = {c for name in absent for c in difflib.get_close_matches(name, labels, n=1)}
         folded = {name.casefold() for name in absent}
         near |= {label for label in labels if label.casefold() in folded}
-        hint = f"; did you mean {_listed(sorted(near))}?" if near else ""
+        hint = f"; did you mean {listed(sorted(near))}?" if near else ""
         raise InputError(
-            f"X has no column{'s' * (len(absent) > 1)} {_listed(absent)}, which the model was "
-            f"trained on (X has: {_listed(labels)}){hint}"
+            f"X has no column{'s' * (len(absent) > 1)} {listed(absent)}, which the model was "
+            f"trained on (X has: {listed(labels)}){hint}"
         )
     return [i for i in found if i is not None]
 
@@ -231,7 +231,7 @@ def match_columns(labels: Sequence[str], inputs: Inputs) -> Sequence[int]:
 def _refuse_twice(labels: Sequence[str]) -> None:
     twice = [label for label, count in Counter(labels).items() if count > 1]
     if twice:
-        raise InputError(f"X has more than one column named {_listed(twice)}; rename or drop them")
+        raise InputError(f"X has more than one column named {listed(twice)}; rename or drop them")
 
 
 def _fill_numbers(out: Array, column: Series[Any], where: str) -> None:
@@ -272,7 +272,8 @@ def _column_name(j: int, inputs: Inputs) -> str:
     return f"column {inputs.names[j]!r}" if inputs.names else f"column {j}"
 
 
-def _listed(names: Iterable[str]) -> str:
+def listed(names: Iterable[str]) -> str:
+    """Names as a message has them: not all, where there are many."""
     quoted = [repr(name) for name in names]
     more = ", ..." if len(quoted) > _NAMED_AT_MOST else ""
     return ", ".join(quoted[:_NAMED_AT_MOST]) + more

@@ -131,6 +131,7 @@ def optimize(
             f"{model} is a qwyc classifier, not a model; give the model that it was made from, or use "
             "qwyc recertify"
         )
+    _check_groups(groups, data, method, max_rows)
     target = output or _default_target(model)
     check_target(target, regular=True, inputs=_files(model, data, costs))
     options: dict[str, Any] = {
@@ -150,7 +151,9 @@ def optimize(
         if data is not None:
             keep = [] if groups is None else [groups]
             kind = format and format.value
-            rows, kept = read_table(data, ensemble.inputs, keep=keep, kind=kind, report=screen)
+            rows, kept = read_table(
+                data, ensemble.inputs, keep=keep, option="--groups", kind=kind, report=screen
+            )
             if groups is not None:
                 options["groups"] = _labels(kept.column(groups))
         with about(data or model):
@@ -255,11 +258,21 @@ def _costs(text: str | None) -> Any:
         raise InputError(f"{text} must hold numbers only, one for each base model") from None
 
 
+def _check_groups(
+    groups: str | None, data: Path | None, method: Method, max_rows: int | None
+) -> None:
+    if groups is None:
+        return
+    if data is None:
+        raise OptionError("--groups names a column of DATA, which is missing; give DATA too")
+    if method is not Method.auto or max_rows is not None:
+        raise OptionError("--groups goes with --method auto only, and not with --max-rows")
+
+
 def _labels(column: Any) -> Any:
     import pyarrow
 
-    text = column.cast(pyarrow.string()).fill_null("")
-    return np.asarray(text.to_pylist(), dtype=str)
+    return np.array(column.cast(pyarrow.string()).to_pylist(), dtype=object)  # None where missing
 
 
 def demo(
@@ -275,7 +288,7 @@ def demo(
 ) -> None:
     """Train XGBoost on UCI Adult, make it quit early, and compare the two on the test rows.
 
-    Needs no data of yours, and about a minute: [dim]pip install 'qwyc\\[demo]'[/]
+    Needs no data of yours, but the libraries: [dim]pip install xgboost-cpu scikit-learn matplotlib[/]
     """
     from qwyc import demo as demonstration
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -48,6 +49,9 @@ def predict(
             metavar="COLUMN",
         ),
     ] = None,
+    prefix: Annotated[
+        str, option("Goes before the names of the output's own columns.", metavar="TEXT")
+    ] = "",
     format: DataFormat = None,
     to: Annotated[
         Format | None, option("What to write \\[default: by the output's name; - is csv]", "--to")
@@ -66,10 +70,12 @@ def predict(
     [dim]zcat today.csv.gz | qwyc predict fraud.qwyc - | head[/]
     """
     kept = keep or []
-    taken = [name for name in kept if name in COLUMNS]
+    names = [prefix + column for column in COLUMNS]
+    taken = [name for name in kept if name in names]
     if taken:
         raise OptionError(
-            f"--keep {taken[0]}: the output has a column of that name already; rename it in the data"
+            f"--keep {taken[0]}: the output has a column of that name already; give others with --prefix, "
+            f"such as --prefix {prefix}qwyc_"
         )
     kind = _kind_to_write(output, to)
     check_target(output, inputs=[classifier, data])
@@ -77,7 +83,10 @@ def predict(
     started = time.perf_counter()
     rows_are_shown = str(output) == "-" and sys.stdout.isatty()  # then they are the progress
     with Screen(f"Reading {shown(data)}", quiet=rows_are_shown) as screen:
-        done = _run(fast, data, output, kept, format, kind, threads, screen)
+        reading = read_batches(
+            data, inputs_of(fast), keep=kept, kind=format and format.value, report=screen
+        )
+        done = _run(fast, data, reading, output, kind, names, threads)
     done_in = time.perf_counter() - started
     if as_json:
         stream = sys.stderr if str(output) == "-" else sys.stdout
@@ -113,29 +122,31 @@ class _Count:
 def _run(
     fast: qwyc.Classifier,
     data: Path,
+    reading: Generator[Batch],
     output: Path,
-    kept: list[str],
-    format: Format | None,
     kind: str,
+    names: list[str],
     threads: int | None,
-    screen: Screen,
 ) -> _Count:
     count = _Count()
-    kind_to_read = format and format.value
-    reading = read_batches(data, inputs_of(fast), keep=kept, kind=kind_to_read, report=screen)
     with contextlib.closing(reading) as batches:
-        first = _decided(fast, next(batches), data, count, threads)  # before anything is opened
+        first = _decided(fast, next(batches), data, names, count, threads)  # before all is opened
         with open_output(output) as file:
             writer = TableWriter(file, kind, first.schema, pipe=str(output) == "-")
             writer.write(first)
             for batch in batches:
-                writer.write(_decided(fast, batch, data, count, threads))
+                writer.write(_decided(fast, batch, data, names, count, threads))
             writer.close()
     return count
 
 
 def _decided(
-    fast: qwyc.Classifier, batch: Batch, data: Path, count: _Count, threads: int | None
+    fast: qwyc.Classifier,
+    batch: Batch,
+    data: Path,
+    names: list[str],
+    count: _Count,
+    threads: int | None,
 ) -> Any:
     """A batch of the output."""
     import pyarrow
@@ -153,7 +164,7 @@ def _decided(
     answer = arrow_columns(decisions, fast.ensemble.classes)
     kept = batch.kept
     return pyarrow.RecordBatch.from_arrays(
-        [*kept.columns, *answer], names=[*kept.schema.names, *COLUMNS]
+        [*kept.columns, *answer], names=[*kept.schema.names, *names]
     )
 
 
