@@ -288,7 +288,9 @@ def demo(
 ) -> None:
     """Train XGBoost on UCI Adult, make it quit early, and compare the two on the test rows.
 
-    Needs no data of yours, but the libraries: [dim]pip install xgboost-cpu scikit-learn matplotlib[/]
+    Needs no data of yours, and ten or twenty seconds; but XGBoost, scikit-learn and matplotlib.
+
+    [dim]pip install xgboost-cpu scikit-learn matplotlib[/]
     """
     from qwyc import demo as demonstration
 
