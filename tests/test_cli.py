@@ -33,12 +33,33 @@ def test_help_and_version():
     assert run("--version").stdout == f"qwyc {qwyc.__version__}\n"
 
 
+def test_python_runs_it_as_a_module():
+    done = subprocess.run(
+        [sys.executable, "-m", "qwyc", "--version"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (0, f"qwyc {qwyc.__version__}\n")
+    wrong = subprocess.run([sys.executable, "-m", "qwyc", "no"], capture_output=True, text=True)
+    assert (wrong.returncode, wrong.stderr.count("\n")) == (2, 1)
+
+
 def test_every_page_has_the_exit_codes_and_shells_complete():
-    for command in ("optimize", "predict", "inspect", "verify", "bench", "demo", "reproduce"):
+    for command in (
+        "optimize",
+        "recertify",
+        "predict",
+        "inspect",
+        "verify",
+        "bench",
+        "demo",
+        "reproduce",
+    ):
         page = run(command, "--help").stdout
         assert "Exit codes" in page
         assert "--json" in page
-    assert "--install-completion" in run("--help").stdout
+        assert "bool" not in page  # a flag takes no value
+    page = run("--help").stdout
+    assert "--install-completion" in page
+    assert "bool" not in page
 
 
 def test_the_shell_completes_it():

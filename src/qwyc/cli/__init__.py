@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 import qwyc
 from qwyc.cli import look, make, use
@@ -30,8 +31,29 @@ _pressed = threading.Event()  # Ctrl-C, in this run
 AGAIN = 2.0  # seconds after which an interrupt that has got lost is raised again
 UsageError: Any = typer.BadParameter.__bases__[0]  # click's own, wherever Typer keeps it
 
+
+class _PlainFlags:
+    """A command on whose page a flag takes no value: `--help`, not `--help <bool>`."""
+
+    def get_params(self, context: Any) -> Any:
+        params = super().get_params(context)  # type: ignore[misc]
+        for param in params:
+            if getattr(param, "is_flag", False):
+                param.metavar = ""
+        return params
+
+
+class _Command(_PlainFlags, TyperCommand):
+    pass
+
+
+class _Commands(_PlainFlags, TyperGroup):
+    pass
+
+
 app = typer.Typer(
     name="qwyc",
+    cls=_Commands,
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -70,7 +92,7 @@ def _add(command: Callable[..., None], panel: str) -> None:
     """Add a command, its docstring as running text: a line in the source is no line on the screen."""
     pages = inspect.cleandoc(command.__doc__ or "").split("\n\n")
     text = "\n\n".join(" ".join(page.split()) for page in pages)
-    app.command(rich_help_panel=panel, help=text, epilog=EXIT_CODES)(command)
+    app.command(cls=_Command, rich_help_panel=panel, help=text, epilog=EXIT_CODES)(command)
 
 
 _add(make.optimize, "Make a classifier")
