@@ -217,15 +217,24 @@ def match_columns(labels: Sequence[str], inputs: Inputs) -> Sequence[int]:
     found = [exact.get(name, underscored.get(name)) for name in inputs.names]
     absent = [name for name, i in zip(inputs.names, found, strict=True) if i is None]
     if absent:
-        near = {c for name in absent for c in difflib.get_close_matches(name, labels, n=1)}
-        folded = {name.casefold() for name in absent}
-        near |= {label for label in labels if label.casefold() in folded}
-        hint = f"; did you mean {listed(sorted(near))}?" if near else ""
+        near = _near(absent, [label for i, label in enumerate(labels) if i not in found])
+        hint = f"; did you mean {listed(near)}?" if near else ""
         raise InputError(
             f"X has no column{'s' * (len(absent) > 1)} {listed(absent)}, which the model was "
             f"trained on (X has: {listed(labels)}){hint}"
         )
     return [i for i in found if i is not None]
+
+
+def _near(absent: Sequence[str], spare: Sequence[str]) -> list[str]:
+    """Labels that no feature has, and that are spelt much like one that is absent."""
+    folded = {_folded(label): label for label in spare}
+    hits = (difflib.get_close_matches(_folded(name), folded, n=1) for name in absent)
+    return sorted({folded[hit] for found in hits for hit in found})
+
+
+def _folded(name: str) -> str:
+    return name.casefold().replace("_", "").replace(" ", "")
 
 
 def _refuse_twice(labels: Sequence[str]) -> None:
