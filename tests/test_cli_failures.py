@@ -85,8 +85,8 @@ def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, da
         "missing.csv": "no such file",
         "folder.csv": "Is a directory",
         "wrong.csv": "'c', which the model was trained on",
-        "text.csv": "column 'c' must hold numbers, as the model does; it has 'text'",
-        "late.csv": "column 'c' must hold numbers, as the model does; it has 'text'",
+        "text.csv": "row 0 of column 'c' holds 'text', and the model takes numbers there",
+        "late.csv": "row 3,999 of column 'c' holds 'text', and the model takes numbers there",
     }
     assert expected.get(data, f"cannot read {data} as {data.split('.')[1]}") in message
     assert not list(tmp_path.iterdir())

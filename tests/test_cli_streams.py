@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -294,6 +295,7 @@ def test_progress_is_shown_on_terminals_only(folder):
     assert b"Reading new.csv" in shown
     assert b"left" in shown
     assert b"3,000 rows in" in shown
+    assert re.search(rb"% are 1; [0-9.]+ of 60 base models per row. Wrote /dev/null.\r\n$", shown)
 
 
 @pytest.mark.parametrize(

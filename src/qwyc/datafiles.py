@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from qwyc.batch import Batch, Columns, Match, Read
-from qwyc.csvfiles import read_csv
+from qwyc.categories import RowError
+from qwyc.csvfiles import WrongRowError, read_csv
 from qwyc.errors import InputError, MissingDependencyError
 from qwyc.tables import listed, match_columns
 
@@ -77,7 +78,7 @@ def read_batches(
             return _wanted(labels, path, inputs, list(keep), option)
 
         if kind == "csv":
-            reading = read_csv(file, shown(path), inputs, match)
+            reading = _csv(file, path, inputs, match)
         else:
             reading = (_parquet if kind == "parquet" else _arrow)(file, path, match)
         for batch, done, total in _ahead(reading):
@@ -200,9 +201,10 @@ def _peek(file: BinaryIO) -> bytes:
     return file.peek(8)[:8] if hasattr(file, "peek") else b""
 
 
-def in_file(path: Path, error: InputError) -> InputError:
-    """What is said about rows X, said about a file."""
-    text = str(error).replace("(X has: ", "(it has: ")
+def in_file(path: Path, error: InputError, *, before: int = 0) -> InputError:
+    """What is said about rows X, said about a file that has so many rows before them."""
+    text = str(error.moved(before) if isinstance(error, RowError) else error)
+    text = text.replace("(X has: ", "(it has: ")
     if text.startswith("X has "):
         return InputError(f"{shown(path)} {text.removeprefix('X ')}")
     return InputError(f"{shown(path)}: {text}")
@@ -230,7 +232,19 @@ def _wanted(
     return Columns([offered[i] for i in positions], kept)
 
 
-# ---- Parquet and Arrow -----------------------------------------------------------------------
+# ---- CSV, Parquet and Arrow -----------------------------------------------------------------------
+
+
+def _csv(file: BinaryIO, path: Path, inputs: Inputs, match: Match) -> Read:
+    try:
+        yield from read_csv(file, shown(path), inputs, match)
+    except WrongRowError as error:
+        if error.known or str(path) == "-" or not path.is_file():
+            raise
+        with path.open("rb") as again:  # to the same error, which then knows the row
+            for _ in read_csv(again, shown(path), inputs, match, numbered=True):
+                pass
+        raise
 
 
 def _parquet(file: BinaryIO, path: Path, match: Match) -> Read:

@@ -142,9 +142,11 @@ def _objects_to_numbers(column: Array, dtype: str, where: str) -> Array:
         try:
             numbers[i] = np.nan if categories.is_null(value) else value
         except (TypeError, ValueError, OverflowError):
-            raise InputError(
-                f"X must hold numbers; row {i} of {where} is {value!r} ({type(value).__name__}). Text goes "
-                "in a data frame, or as the codes of its categories"
+            raise categories.RowError(
+                "X must hold numbers; ",
+                i,
+                f"{where} is {value!r} ({type(value).__name__}). Text goes in a data frame, or as the "
+                "codes of its categories",
             ) from None
     return numbers
 
@@ -271,9 +273,11 @@ def _refuse_special(rows: Array, inputs: Inputs) -> None:
 def _refuse(bad: npt.NDArray[np.bool_], what: str, kind: str, inputs: Inputs) -> None:
     if bad.any():
         i, j = np.unravel_index(int(np.argmax(bad)), bad.shape)
-        raise InputError(
-            f"X has {what} in row {i} of {_column_name(int(j), inputs)}; the source library "
-            f"refuses {kind} with this model: fill them in or drop the rows"
+        raise categories.RowError(
+            f"X has {what} in ",
+            int(i),
+            f"{_column_name(int(j), inputs)}; the source library refuses {kind} with this model: fill "
+            "them in or drop the rows",
         )
 
 

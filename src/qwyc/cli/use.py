@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -86,7 +86,9 @@ def predict(
         reading = read_batches(
             data, inputs_of(fast), keep=kept, kind=format and format.value, report=screen
         )
-        done = _run(fast, data, reading, output, kind, names, threads)
+        done = _Answers(fast, data, names, threads)
+        with contextlib.closing(reading) as batches:
+            done.write(batches, output, kind)
     done_in = time.perf_counter() - started
     if as_json:
         stream = sys.stderr if str(output) == "-" else sys.stdout
@@ -102,70 +104,59 @@ def predict(
             },
             stream,
         )
-    elif sys.stderr.isatty() and done.rows:
-        print(
-            f"{done.rows:,} rows in {done_in:.1f} s: {done.positive / done.rows:.1%} "
-            f"{fast.ensemble.classes[1]}; {done.steps / done.rows:.1f} of {fast.policy.n_models} base "
-            f"models per row.",
-            file=sys.stderr,
-        )
+    elif sys.stderr.isatty():
+        told = f": {done}" if done.rows else "."
+        wrote = "" if str(output) == "-" else f" Wrote {output}."
+        print(f"{done.rows:,} rows in {done_in:.1f} s{told}{wrote}", file=sys.stderr)
 
 
 @dataclass
-class _Count:
+class _Answers:
+    """What comes out for batches of rows, and counts of it."""
+
+    fast: qwyc.Classifier
+    data: Path
+    names: list[str]  # of the columns of the answer
+    threads: int | None
     rows: int = 0
     positive: int = 0
     steps: int = 0
     complete: int = 0
 
-
-def _run(
-    fast: qwyc.Classifier,
-    data: Path,
-    reading: Generator[Batch],
-    output: Path,
-    kind: str,
-    names: list[str],
-    threads: int | None,
-) -> _Count:
-    count = _Count()
-    with contextlib.closing(reading) as batches:
-        first = _decided(fast, next(batches), data, names, count, threads)  # before all is opened
+    def write(self, batches: Iterator[Batch], output: Path, kind: str) -> None:
+        """Decide all rows, and write what comes out."""
+        first = self.of(next(batches))  # before anything is opened
         with open_output(output) as file:
             writer = TableWriter(file, kind, first.schema, pipe=str(output) == "-")
             writer.write(first)
             for batch in batches:
-                writer.write(_decided(fast, batch, data, names, count, threads))
+                writer.write(self.of(batch))
             writer.close()
-    return count
 
+    def of(self, batch: Batch) -> Any:
+        """A batch of the output, a pyarrow.RecordBatch."""
+        import pyarrow
 
-def _decided(
-    fast: qwyc.Classifier,
-    batch: Batch,
-    data: Path,
-    names: list[str],
-    count: _Count,
-    threads: int | None,
-) -> Any:
-    """A batch of the output."""
-    import pyarrow
+        try:
+            decisions = self.fast.decide(batch.features, threads=self.threads)
+        except InputError as error:
+            raise in_file(self.data, error, before=self.rows) from None
+        classes, kept = self.fast.ensemble.classes, batch.kept
+        self.rows += len(decisions)
+        self.positive += int(np.count_nonzero(decisions.label == classes[1]))
+        self.steps += int(decisions.steps.sum())
+        self.complete += int(np.count_nonzero(decisions.complete))
+        return pyarrow.RecordBatch.from_arrays(
+            [*kept.columns, *arrow_columns(decisions, classes)],
+            names=[*kept.schema.names, *self.names],
+        )
 
-    try:
-        decisions = fast.decide(batch.features, threads=threads)
-    except InputError as error:
-        if not count.rows:
-            raise in_file(data, error) from None
-        raise InputError(f"{shown(data)}, in the rows from {count.rows:,} on: {error}") from None
-    count.rows += len(decisions)
-    count.positive += int(np.count_nonzero(decisions.label == fast.ensemble.classes[1]))
-    count.steps += int(decisions.steps.sum())
-    count.complete += int(np.count_nonzero(decisions.complete))
-    answer = arrow_columns(decisions, fast.ensemble.classes)
-    kept = batch.kept
-    return pyarrow.RecordBatch.from_arrays(
-        [*kept.columns, *answer], names=[*kept.schema.names, *names]
-    )
+    def __str__(self) -> str:
+        n_models, positive = self.fast.policy.n_models, self.fast.ensemble.classes[1]
+        return (
+            f"{self.positive / self.rows:.1%} are {positive}; {self.steps / self.rows:.1f} of {n_models} "
+            "base models per row."
+        )
 
 
 def _kind_to_write(output: Path, to: Format | None) -> str:
