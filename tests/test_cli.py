@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import lightgbm
 import numpy as np
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 
 import qwyc
+from qwyc import demo as demonstration
 
 
 def run(*arguments, cwd=None):
@@ -31,12 +33,33 @@ def test_help_and_version():
     assert run("--version").stdout == f"qwyc {qwyc.__version__}\n"
 
 
+def test_python_runs_it_as_a_module():
+    done = subprocess.run(
+        [sys.executable, "-m", "qwyc", "--version"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (0, f"qwyc {qwyc.__version__}\n")
+    wrong = subprocess.run([sys.executable, "-m", "qwyc", "no"], capture_output=True, text=True)
+    assert (wrong.returncode, wrong.stderr.count("\n")) == (2, 1)
+
+
 def test_every_page_has_the_exit_codes_and_shells_complete():
-    for command in ("optimize", "predict", "inspect", "verify", "bench", "demo", "reproduce"):
+    for command in (
+        "optimize",
+        "recertify",
+        "predict",
+        "inspect",
+        "verify",
+        "bench",
+        "demo",
+        "reproduce",
+    ):
         page = run(command, "--help").stdout
         assert "Exit codes" in page
         assert "--json" in page
-    assert "--install-completion" in run("--help").stdout
+        assert "bool" not in page  # a flag takes no value
+    page = run("--help").stdout
+    assert "--install-completion" in page
+    assert "bool" not in page
 
 
 def test_the_shell_completes_it():
@@ -103,6 +126,21 @@ def test_wrong_input_is_one_message_and_exit_code_2(arguments, message, tmp_path
     assert message in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_the_demo_names_the_packages_that_are_missing(tmp_path, monkeypatch):
+    monkeypatch.setattr(demonstration, "find_spec", lambda name: None)
+    with pytest.raises(
+        qwyc.MissingDependencyError, match=r"xgboost, sklearn, matplotlib: pip install "
+    ):
+        demonstration.run(None, 0.005, 0.95, tmp_path / "a.qwyc", tmp_path / "a.png")
+
+
+def test_nothing_is_said_to_be_on_a_package_index_that_is_not():
+    """qwyc is installed from a clone; an index may have another's package of that name."""
+    for path in Path(qwyc.__file__).parent.rglob("*.py"):
+        assert "install qwyc" not in path.read_text(), path
+        assert "install 'qwyc" not in path.read_text(), path
 
 
 @pytest.fixture(scope="module")
@@ -194,6 +232,14 @@ def test_recertify_writes_a_classifier_for_other_rows(saved, tmp_path):
     np.testing.assert_array_equal(again.predict(rows), here.predict(rows))
     told = run("recertify", "m.qwyc", "new.csv", "-o", target, "--json", cwd=saved)
     assert json.loads(told.stdout)["certificate"]["alpha"] == 0.02  # what the file promises
+
+
+def test_recertify_may_write_to_the_file_it_reads(saved, tmp_path):
+    target = tmp_path / "m.qwyc"
+    target.write_bytes((saved / "m.qwyc").read_bytes())
+    done = run("recertify", target, saved / "new.csv", "-o", target)
+    assert done.returncode == 0, done.stderr
+    assert qwyc.load(target).certificate.rows == 3000
 
 
 def test_recertify_leaves_the_file_where_it_cannot(saved, tmp_path):

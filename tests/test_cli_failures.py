@@ -29,6 +29,9 @@ def made(tmp_path_factory):
     late = X[1000:].astype(object)
     late.loc[4999, "c"] = "text"
     late.to_csv(folder / "late.csv", index=False)
+    groups = pd.Series(np.arange(4000) // 2).astype("Int64")
+    groups[7] = pd.NA
+    X[1000:].assign(who=groups.to_numpy()).to_csv(folder / "groups.csv", index=False)
     (folder / "junk.csv").write_bytes(b'"a,b\n\xff\xfe')
     (folder / "junk.parquet").write_bytes(b"junk")
     (folder / "junk.arrow").write_bytes(b"junk")
@@ -36,6 +39,10 @@ def made(tmp_path_factory):
     (folder / "folder.csv").mkdir()
     (folder / "junk.qwyc").write_bytes(b"junk")
     (folder / "model.pkl").write_bytes(b"\x80\x04")
+    (folder / "sub").mkdir()
+    (folder / "sub" / "own.json").write_bytes((folder / "model.json").read_bytes())
+    (folder / "own.qwyc").write_text("notes")
+    (folder / "costs.txt").write_text("1 " * 40)
     qwyc.optimize(model, X[1000:], alpha=0.01, progress=False).save(folder / "m.qwyc")
     return folder
 
@@ -73,8 +80,8 @@ def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, da
         "missing.csv": "no such file",
         "folder.csv": "Is a directory",
         "wrong.csv": "'c', which the model was trained on",
-        "text.csv": "column 'c' must hold numbers, as the model does; it has 'text'",
-        "late.csv": "column 'c' must hold numbers, as the model does; it has 'text'",
+        "text.csv": "row 0 of column 'c' holds 'text', and the model takes numbers there",
+        "late.csv": "row 3,999 of column 'c' holds 'text', and the model takes numbers there",
     }
     assert expected.get(data, f"cannot read {data} as {data.split('.')[1]}") in message
     assert not list(tmp_path.iterdir())
@@ -87,13 +94,30 @@ def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, da
         (["optimize", "missing.json", "rows.csv"], "missing.json: No such file"),
         (["optimize", "folder.csv", "rows.csv"], "folder.csv: Is a directory"),
         (["optimize", "rows.csv", "rows.csv"], "not a model file that qwyc knows"),
-        (["optimize", "m.qwyc", "rows.csv"], "is a qwyc classifier, not a model"),
+        (["optimize", "m.qwyc", "rows.csv"], "not a model; give the model that it was"),
+        (["optimize", "sub/own.json", "rows.csv"], "own.qwyc is there and is not a qwyc file; say"),
         (["optimize", "model.pkl", "rows.csv"], "looks like a pickle"),
         (["optimize", "model.json"], "a sample is needed"),
         (["optimize", "model.json", "rows.csv", "--alpha", "much"], "alpha must be a number"),
         (["optimize", "model.json", "rows.csv", "--alpha", "0.0001"], "needs at least 30,156 rows"),
         (["optimize", "junk.json", "rows.csv"], "damaged: 'gradient_booster' is missing"),
-        (["optimize", "model.json", "rows.csv", "--groups", "who"], "no column 'who'"),
+        (
+            ["optimize", "model.json", "rows.csv", "--groups", "who"],
+            "rows.csv has no column 'who', which --groups names (it has: 'a', 'b', 'c', 'd')",
+        ),
+        (["optimize", "model.json", "--alpha", "0", "--groups", "a"], "give DATA too"),
+        (
+            ["optimize", "model.json", "rows.csv", "--groups", "a", "--method", "joint"],
+            "--groups goes with --method auto only, and not with --max-rows",
+        ),
+        (
+            ["optimize", "model.json", "rows.csv", "--groups", "a", "--max-rows", "2000"],
+            "--groups goes with --method auto only, and not with --max-rows",
+        ),
+        (
+            ["optimize", "model.json", "groups.csv", "--groups", "who"],
+            "groups must be known for every row; row 7 has none",
+        ),
         (["optimize", "model.json", "rows.csv", "--costs", "none.txt"], "cannot read none.txt"),
         (["optimize", "model.json", "rows.csv", "--costs", "rows.csv"], "must hold numbers only"),
         (["optimize", "model.json", "rows.csv", "--threshold", "p=2"], "a probability is above 0"),
@@ -113,13 +137,29 @@ def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, da
         ),
         (["predict", "missing.qwyc", "rows.csv"], "missing.qwyc: No such file"),
         (["predict", "model.json", "rows.csv"], "model.json: not a qwyc file"),
-        (["predict", "m.qwyc", "rows.csv", "--keep", "who"], "has no column 'who' to keep"),
-        (["predict", "m.qwyc", "rows.csv", "--keep", "label"], "rename it in the data"),
+        (["predict", "m.qwyc", "rows.csv", "--keep", "who"], "'who', which --keep names"),
+        (["predict", "m.qwyc", "rows.csv", "--keep", "label"], "give others with --prefix"),
+        (
+            ["predict", "m.qwyc", "rows.csv", "--keep", "qlabel", "--prefix", "q"],
+            "--keep qlabel: the output has a column of that name already; give others with --prefix",
+        ),
         (["predict", "m.qwyc", "rows.csv", "-o", "none/out.csv"], "there is no folder none"),
         (["predict", "m.qwyc", "rows.csv", "-o", "out.xlsx"], "say which it is with --to"),
         (["predict", "m.qwyc", "rows.csv", "-o", "out.tsv"], "say which it is with --to"),
         (["predict", "m.qwyc", "rows.csv", "-o", "folder.csv"], "it is a folder"),
         (["predict", "m.qwyc", "rows.csv", "-o", "/dev/full"], "cannot write /dev/full: No space"),
+        (["predict", "m.qwyc", "rows.csv", "-o", "rows.csv"], "rows.csv: it is the file to read"),
+        (
+            ["predict", "m.qwyc", "rows.csv", "-o", "m.qwyc", "--to", "csv"],
+            "cannot write m.qwyc: it is the file to read; name another one",
+        ),
+        (["optimize", "model.json", "rows.csv", "-o", "rows.csv"], "it is the file to read"),
+        (["optimize", "model.json", "rows.csv", "-o", "./model.json"], "it is the file to read"),
+        (
+            ["optimize", "model.json", "rows.csv", "--costs", "costs.txt", "-o", "costs.txt"],
+            "it is the file to read",
+        ),
+        (["recertify", "m.qwyc", "rows.csv", "-o", "rows.csv"], "it is the file to read"),
         (["verify", "junk.qwyc", "rows.csv"], "not a qwyc file"),
         (["verify", "m.qwyc", "rows.csv", "--alpha", "2"], "alpha is a share"),
         (["inspect", "missing.qwyc"], "missing.qwyc: No such file"),
@@ -136,9 +176,13 @@ def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, da
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
 def test_everything_else_that_can_be_wrong(made, arguments, message):
-    before = sorted(made.iterdir())
+    before = contents(made)
     assert message in one_line(run(*arguments, cwd=made))
-    assert sorted(made.iterdir()) == before
+    assert contents(made) == before
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 @contextlib.contextmanager
@@ -283,12 +327,55 @@ def load(path):
 qwyc.load = load
 cli.main()
 """
+INTERRUPT_MADE_INTO_ANOTHER_ERROR = """
+import os, signal
+import qwyc, qwyc.cli as cli
+def load(path):
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:  # inside an import inside an import
+        pass
+    raise AttributeError("partially initialized module 'pandas' has no attribute 'DataFrame'")
+qwyc.load = load
+cli.main()
+"""
+INTERRUPTS = {
+    "import": INTERRUPTED_IMPORT,
+    "lost": LOST_INTERRUPT,
+    "another": INTERRUPT_MADE_INTO_ANOTHER_ERROR,
+}
 
 
-@pytest.mark.parametrize("program", [INTERRUPTED_IMPORT, LOST_INTERRUPT], ids=["import", "lost"])
-def test_ctrl_c_before_all_is_imported_and_where_it_gets_lost(made, program):
-    started = [sys.executable, "-c", program, "inspect", "m.qwyc"]
-    assert one_line(subprocess.run(started, cwd=made, capture_output=True), 130)
+@pytest.mark.parametrize("name", INTERRUPTS)
+def test_ctrl_c_before_all_is_imported_and_where_it_gets_lost(made, name):
+    started = [sys.executable, "-c", INTERRUPTS[name], "inspect", "m.qwyc"]
+    done = subprocess.run(started, cwd=made, capture_output=True)
+    assert one_line(done, 130) == "qwyc: interrupted\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "said"),
+    [
+        ("inspect m.qwyc >&-", 2, "qwyc: cannot write standard output: it is closed\n"),
+        ("predict m.qwyc rows.csv >&-", 2, "qwyc: cannot write standard output: it is closed\n"),
+        ("--help >&-", 2, "qwyc: cannot write standard output: it is closed\n"),
+        ("predict m.qwyc rows.csv -o OUT >&-", 0, ""),
+        ("predict m.qwyc rows.csv -o OUT <&- >&- 2>&-", 0, ""),
+        ("inspect missing.qwyc 2>&-", 2, ""),
+        ("predict m.qwyc - -o OUT <&-", 2, "qwyc: cannot read standard input as csv: it is empty"),
+    ],
+)
+def test_streams_that_are_closed(made, tmp_path, command, code, said):
+    """As the shell starts it: nothing of one stream comes out of another, or ends up in a file."""
+    out = tmp_path / "out.csv"
+    script = f"{Path(sys.executable).parent / 'qwyc'} {command.replace('OUT', str(out))}"
+    done = subprocess.run(["bash", "-c", script], cwd=made, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (code, ""), done.stderr
+    assert done.stderr.startswith(said)
+    assert done.stderr.count("\n") == bool(said)
+    if code == 0:
+        assert out.read_text().startswith("label,steps,score,complete\n")
+    assert out.exists() == (code == 0)
 
 
 def test_a_polite_kill_cleans_up_too(made, tmp_path):

@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -113,6 +114,17 @@ def test_files_to_files(folder, tmp_path, name, out):
     assert facts["rows"] == 3000
     assert facts["mean_models"] == decisions.steps.mean()
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_prefix_makes_room_for_columns_of_the_same_name(folder, tmp_path):
+    rows = pd.read_csv(folder / "new.csv").rename(columns={"id": "label"})
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    command = ["predict", folder / "m.qwyc", tmp_path / "rows.csv", "--keep", "label"]
+    done = run(*command, "--prefix", "q_")
+    table = csv.read_csv(io.BytesIO(done.stdout))
+    assert table.column_names == ["label", "q_label", "q_steps", "q_score", "q_complete"]
+    assert table["label"].to_pylist() == rows["label"].tolist()
+    assert table["q_label"].to_pylist() == in_memory(folder).label.tolist()
 
 
 def test_pipes(folder):
@@ -283,6 +295,7 @@ def test_progress_is_shown_on_terminals_only(folder):
     assert b"Reading new.csv" in shown
     assert b"left" in shown
     assert b"3,000 rows in" in shown
+    assert re.search(rb"% are 1; [0-9.]+ of 60 base models per row. Wrote /dev/null.\r\n$", shown)
 
 
 @pytest.mark.parametrize(

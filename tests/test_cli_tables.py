@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import os
+import re
 import subprocess
 import sys
 
@@ -17,6 +18,7 @@ from pyarrow import ipc, parquet
 
 import qwyc
 from commands import one_line, run
+from qwyc import csvfiles, datafiles
 from trained import named_model
 
 
@@ -78,15 +80,18 @@ def test_names_that_say_what_a_file_is(made, tmp_path, name):
         (b"a,b,c,d,\xe9\n1,2,3,4,5\n", "it is not UTF-8 text"),
         (b"1,2,3,4\n5,6,7,8\n", "has no columns 'a', 'b', 'c', 'd'"),
         (b"a,b,c,c\n1,2,3,4\n", "more than one column named 'c'"),
-        (b"a,b,c,d\n1,2,3\n", "Expected 4 columns, got 3"),
-        (b"a,b,c,d\n1,2,3,4,5\n", "Expected 4 columns, got 5"),
+        (b"a,b,c,d\n1,2,3\n", "row 0 has 3 values, and the header 4"),
+        (b"a,b,c,d\n1,2,3,4\n\n1,2,3,4,5\n", "row 1 has 5 values, and the header 4"),
         (
             b'a,b,c,d\n"1,234",2,3,4\n',
-            "column 'a' must hold numbers, as the model does; it has '1,234'",
+            "row 0 of column 'a' holds '1,234', and the model takes numbers",
         ),
-        (b"a;b;c;d\n1,5;2;3;4\n", "column 'a' must hold numbers, as the model does; it has '1,5'"),
-        (b"a,b,c,d\n?,2,3,4\n", "it has '?'"),
-        (b"a,b,c,d\n1,2,3,4\0\0\0", "column 'd' must hold numbers"),
+        (
+            b"a;b;c;d\n1;2;3;4\n\n1,5;2;3;4\n",
+            "row 1 of column 'a' holds '1,5', and the model takes",
+        ),
+        (b"a,b,c,d\n?,2,3,4\n", "row 0 of column 'a' holds '?'"),
+        (b"a,b,c,d\n1,2,3,4\0\0\0", "row 0 of column 'd' holds"),
         (gzip.compress(b"a,b,c,d\n1,2,3,4\n", mtime=0)[:-9], "cannot read"),
         (b"PAR1....PAR1", "it is Parquet; say so with --format parquet"),
         (b"ARROW1\0\0....", "it is Arrow; say so with --format arrow"),
@@ -96,6 +101,60 @@ def test_names_that_say_what_a_file_is(made, tmp_path, name):
 def test_what_is_no_csv_of_the_model(made, tmp_path, content, message):
     (tmp_path / "rows.csv").write_bytes(content)
     assert message in one_line(run("predict", made[0] / "m.qwyc", tmp_path / "rows.csv"))
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet", "-"])
+@pytest.mark.parametrize("command", ["predict", "verify"])
+def test_rows_are_counted_in_the_whole_input(tmp_path, monkeypatch, command, name):
+    """Whatever the batches: those of predict come one by one, and verify reads all."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {"k": pd.Categorical(rng.choice(["u", "v"], 3000)), "x": rng.normal(size=3000)}
+    )
+    model = xgboost.XGBClassifier(n_estimators=3, enable_categorical=True).fit(X, X["k"] == "u")
+    qwyc.optimize(model, alpha=0).save(tmp_path / "m.qwyc")
+    odd = X.assign(k=X["k"].astype(str))
+    odd.loc[[2345, 2900], "k"] = ["strange", "stranger"]
+    monkeypatch.setattr(csvfiles, "BLOCK", 2000)
+    monkeypatch.setattr(datafiles, "BATCH", 7)
+    if name.endswith("parquet"):
+        odd.to_parquet(tmp_path / name)
+    elif name != "-":
+        odd.to_csv(tmp_path / name, index=False)
+    given = [command, "m.qwyc", name, *(["-o", "out.csv"] if command == "predict" else [])]
+    message = one_line(run(*given, cwd=tmp_path, stdin=odd.to_csv(index=False).encode()))
+    assert "row 2,345 of column 'k' holds 'strange', a category that the model was not" in message
+
+
+@pytest.fixture
+def _threads_of_arrow():
+    """Where it has one only, it knows every row."""
+    before = pyarrow.cpu_count()
+    pyarrow.set_cpu_count(2)
+    yield
+    pyarrow.set_cpu_count(before)
+
+
+@pytest.mark.usefixtures("_threads_of_arrow")
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("1,2,bad,4", "of column 'c' holds 'bad', and the model takes numbers there"),
+        ("1,2,3", "has 3 values, and the header 4"),
+    ],
+)
+def test_a_row_past_the_first_block_is_named(made, tmp_path, monkeypatch, row, message):
+    monkeypatch.setattr(csvfiles, "HEAD", 1000)
+    monkeypatch.setattr(csvfiles, "BLOCK", 1000)
+    lines = ["a,b,c,d", *["1.5,2.5,3.5,4.5"] * 700, row, *["1,2,3,4"] * 90]
+    text = "\n".join(lines).encode()
+    (tmp_path / "rows.csv").write_bytes(text)
+    command = ["predict", made[0] / "m.qwyc", "rows.csv", "-o", "out.csv"]
+    assert f"rows.csv: row 700 {message}" in one_line(run(*command, cwd=tmp_path))
+    command[2] = "-"  # is read once only
+    piped = one_line(run(*command, cwd=tmp_path, stdin=text))
+    assert int(re.search(r"standard input: row (\d+) or later", piped)[1]) in range(600, 701)
+    assert message in piped
 
 
 def test_a_header_is_a_table_without_rows(made):

@@ -266,7 +266,7 @@ def test_what_is_measured_to_be_faster_is_used(pays, method, monkeypatch):
     assert (decisions.steps.mean() < 40) == pays
     assert (fast.policy.quit == "both") == pays
     if pays:
-        assert "5.0 times as fast as all of them" in repr(fast)
+        assert "5.0 times as fast as qwyc in full (one thread, 2,000 rows" in repr(fast)
     else:
         assert decisions.complete.all()
         np.testing.assert_array_equal(decisions.label, model.predict(X))

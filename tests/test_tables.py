@@ -209,6 +209,21 @@ def test_a_missing_column_is_named(frame):
         to_matrix(frame({"c": [1]}), inputs)
 
 
+@pytest.mark.parametrize(
+    ("label", "hint"),
+    [
+        ("Feat3", r"; did you mean 'Feat3'\?$"),
+        ("FEAT 3", r"; did you mean 'FEAT 3'\?$"),
+        ("feat_33", r"; did you mean 'feat_33'\?$"),
+        ("zone", r"\)$"),  # not 'feat_23', which is another feature
+    ],
+)
+def test_a_column_that_is_in_use_is_not_what_was_meant(label, hint):
+    inputs = replace(NAMED, names=("feat_3", "feat_23", "c"))
+    with pytest.raises(InputError, match=rf"no column 'feat_3', which .*{hint}"):
+        to_matrix(pd.DataFrame({label: [1], "feat_23": [1], "c": [1]}), inputs)
+
+
 def test_duplicate_columns_are_refused():
     twice = pd.DataFrame([[1, 2, 3]], columns=["a", "b", "b"])
     table = pa.table([[1], [2], [3]], names=["a", "b", "b"])

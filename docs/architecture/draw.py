@@ -17,7 +17,7 @@ PICTURE = ROOT / "docs" / "images" / "architecture.svg"
 
 # From what users touch down to what everything stands on: name, what it does, modules.
 LAYERS = [
-    ("doors", "how people come in", "cli estimator demo bench inspection plot"),
+    ("doors", "how people come in", "cli __main__ estimator demo bench inspection plot"),
     ("making", "from a model and rows to a classifier", "optimize verify"),
     ("spreading", "Spark, Ray, Dask", "distributed"),
     ("proving", "against the model itself, against the full ensemble", "parity compare"),

@@ -25,6 +25,19 @@ _NAMED_AT_MOST = 20  # categories in one message
 _FEW_ROWS = 200  # up to here, looking every row up is quicker than finding distinct values
 
 
+class RowError(InputError):
+    """One row is wrong: RowError(before, row, after), the row counted from 0 in what was passed."""
+
+    def __str__(self) -> str:
+        before, row, after = self.args
+        return f"{before}row {row:,} of {after}"
+
+    def moved(self, rows: int) -> RowError:
+        """The same about a row of something that has so many rows before."""
+        before, row, after = self.args
+        return RowError(before, row + rows, after)
+
+
 def is_null(value: object) -> bool:
     """None, NaN, and pandas' NA and NaT."""
     return value is None or type(value).__name__ in ("NAType", "NaTType") or _is_nan(value)
@@ -81,7 +94,8 @@ def of_numbers(
                 f"categories {_shown(known)}; pass those values, not their codes"
             )
         if unseen == "error":
-            _refuse(values[int(np.argmax(strange))].item(), known, where)
+            row = int(np.argmax(strange))
+            raise _not_trained_on(values[row].item(), row, known, where)
     return np.where(hit, codes[at], np.where(nan, np.nan, _unseen_code(unseen)))
 
 
@@ -94,8 +108,8 @@ def of_objects(values: Array, known: Sequence[Any], unseen: str, where: str) -> 
         try:
             taken[i] = position.setdefault(key, len(position))
         except TypeError:
-            raise InputError(
-                f"row {i} of {where} is a {type(value).__name__}, which is not a category"
+            raise RowError(
+                "", i, f"{where} is a {type(value).__name__}, which is not a category"
             ) from None
     distinct = [_MISSING if key is None else key[0] for key in position]
     return _take(taken, distinct, known, unseen, where, none_is_value=True)
@@ -116,9 +130,11 @@ def of_hashed_column(column: Series[Any], known: Sequence[Any], where: str) -> C
 
 
 def _no_category(value: object, row: int, where: str) -> InputError:
-    return InputError(
-        f"row {row} of {where} is {value!r}; CatBoost takes integers and text for categories, and "
-        "refuses missing values: convert them to text, as in training"
+    return RowError(
+        "",
+        row,
+        f"{where} is {value!r}; CatBoost takes integers and text for categories, and refuses missing "
+        "values: convert them to text, as in training",
     )
 
 
@@ -187,7 +203,8 @@ def _take(
     if unseen == "error" and strange.any():
         hit = strange[taken]  # (N,)
         if hit.any():
-            _refuse(distinct[taken[int(np.argmax(hit))]], known, where)
+            row = int(np.argmax(hit))
+            raise _not_trained_on(distinct[taken[row]], row, known, where)
     return table[taken]
 
 
@@ -203,10 +220,11 @@ def _null_code(column: Series[Any], known: Sequence[Any]) -> float:
     return np.nan
 
 
-def _refuse(value: object, known: Sequence[Any], where: str) -> None:
-    raise InputError(
-        f"{where} holds {value!r}, a category that the model was not trained on; it knows "
-        f"{_shown(known)}"
+def _not_trained_on(value: object, row: int, known: Sequence[Any], where: str) -> InputError:
+    return RowError(
+        "",
+        row,
+        f"{where} holds {value!r}, a category that the model was not trained on; it knows {_shown(known)}",
     )
 
 

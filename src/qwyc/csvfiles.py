@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import os
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from qwyc import categories
@@ -42,8 +43,11 @@ class _Replayed(io.RawIOBase):
         return part
 
 
-def read_csv(file: BinaryIO, name: str, inputs: Inputs, match: Match) -> Read:
-    """The rows of a stream. `name` is for messages; `match` finds the columns among the header's."""
+def read_csv(
+    file: BinaryIO, name: str, inputs: Inputs, match: Match, *, numbered: bool = False
+) -> Read:
+    """The rows of a stream. `name` is for messages; `match` finds the columns among the header's.
+    `numbered`: more slowly, but an error knows the row. Not for pipes: Arrow then waits for them."""
     import pyarrow
     from pyarrow import csv
 
@@ -62,13 +66,16 @@ def read_csv(file: BinaryIO, name: str, inputs: Inputs, match: Match) -> Read:
         head += b"\n"  # a header by itself is a table without rows
     shape = {"delimiter": _delimiter(head), "newlines_in_values": True}
     converting = {"strings_can_be_null": True, "null_values": _missing(inputs)}
-    schema = _schema(head, cut, shape, converting)
+    try:
+        schema = _schema(head, cut, shape, converting)
+    except pyarrow.ArrowInvalid as error:
+        raise _wrong_row(error, name, (), 0) from None
     columns = match(schema.names)
-    replayed, total, empty = _Replayed(head, stream), _size(file), True
+    replayed, total, done = _Replayed(head, stream), _size(file), 0
     try:
         reader = csv.open_csv(
             replayed,
-            read_options=csv.ReadOptions(block_size=BLOCK),
+            read_options=csv.ReadOptions(block_size=BLOCK, use_threads=not numbered),
             parse_options=csv.ParseOptions(**shape),
             convert_options=csv.ConvertOptions(
                 include_columns=columns.names,
@@ -78,17 +85,35 @@ def read_csv(file: BinaryIO, name: str, inputs: Inputs, match: Match) -> Read:
         )
         for rows in reader:
             yield columns.of(rows), min(raw.done, total), total
-            empty = False
+            done += rows.num_rows
     except pyarrow.ArrowInvalid as error:
-        found = re.search(r"CSV column #(\d+): .*invalid value '(.*)'", str(error))
-        if found is None:
-            raise
-        column, value = schema.names[int(found[1])], found[2]
-        raise InputError(
-            f"{name}: column {column!r} must hold numbers, as the model does; it has {value!r}"
-        ) from None
-    if empty:
+        raise _wrong_row(error, name, schema.names, done) from None
+    if not done:
         yield columns.of(pyarrow.RecordBatch.from_pylist([], schema=reader.schema)), total, total
+
+
+class WrongRowError(InputError):
+    """A row that Arrow could not take; `known` says whether it is the very one."""
+
+    known = True
+
+
+def _wrong_row(error: Exception, name: str, columns: Sequence[str], rows: int) -> Exception:
+    """What Arrow says about a row, in our words. It counts from 1, and the header too; where it has
+    several threads it does not say which, but only that so many rows were fine."""
+    text = str(error)
+    numbered = re.search(r"Row #(\d+):", text)
+    row = f"row {int(numbered[1]) - 2:,}" if numbered else f"row {rows:,} or later"
+    if found := re.search(r"CSV column #(\d+): .*invalid value '(.*)'", text, re.DOTALL):
+        column = columns[int(found[1])]
+        said = f"{row} of column {column!r} holds {found[2]!r}, and the model takes numbers there"
+    elif found := re.search(r"Expected (\d+) columns, got (\d+)", text):
+        said = f"{row} has {found[2]} values, and the header {found[1]}"
+    else:
+        return error
+    wrong = WrongRowError(f"{name}: {said}")
+    wrong.known = numbered is not None
+    return wrong
 
 
 def _check_text(head: bytes, name: str) -> None:
@@ -125,6 +150,7 @@ def _schema(head: bytes, cut: bool, shape: dict[str, Any], converting: dict[str,
             parsing["invalid_row_handler"] = lambda row: "skip"  # a row cut in two
     return csv.read_csv(
         io.BytesIO(head),
+        read_options=csv.ReadOptions(use_threads=False),
         parse_options=csv.ParseOptions(**parsing),
         convert_options=csv.ConvertOptions(**converting),
     ).schema

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from qwyc.batch import Batch, Columns, Match, Read
-from qwyc.csvfiles import read_csv
+from qwyc.categories import RowError
+from qwyc.csvfiles import WrongRowError, read_csv
 from qwyc.errors import InputError, MissingDependencyError
-from qwyc.tables import match_columns
+from qwyc.tables import listed, match_columns
 
 if TYPE_CHECKING:
     from qwyc.ensemble import Inputs
@@ -61,21 +62,23 @@ def read_batches(
     inputs: Inputs,
     *,
     keep: Sequence[str] = (),
+    option: str = "--keep",
     kind: str | None = None,
     report: Report = _silent,
 ) -> Generator[Batch]:
     """The rows of a file, or of standard input where the path is "-", batch by batch; at least one
-    batch, which may be empty. Columns are matched with the model's before the first."""
+    batch, which may be empty. Columns are matched with the model's before the first. `option` is what
+    names those to keep."""
     need_pyarrow()
     kind = kind_of(path, kind)
     with _opened(path) as file, _readable(path, kind):
         _check_magic(file, path, kind)
 
         def match(labels: Sequence[str]) -> Columns:
-            return _wanted(labels, path, inputs, list(keep))
+            return _wanted(labels, path, inputs, list(keep), option)
 
         if kind == "csv":
-            reading = read_csv(file, shown(path), inputs, match)
+            reading = _csv(file, path, inputs, match)
         else:
             reading = (_parquet if kind == "parquet" else _arrow)(file, path, match)
         for batch, done, total in _ahead(reading):
@@ -122,12 +125,14 @@ def read_table(
     inputs: Inputs,
     *,
     keep: Sequence[str] = (),
+    option: str = "--keep",
     kind: str | None = None,
     report: Report = _silent,
 ) -> tuple[Any, Any]:
     """All rows: a table of what the model takes, and one of the columns to keep."""
     pyarrow = need_pyarrow()
-    batches = list(read_batches(path, inputs, keep=keep, kind=kind, report=report))
+    reading = read_batches(path, inputs, keep=keep, option=option, kind=kind, report=report)
+    batches = list(reading)
     return (
         pyarrow.Table.from_batches([batch.features for batch in batches]),
         pyarrow.Table.from_batches([batch.kept for batch in batches]),
@@ -139,9 +144,7 @@ def need_pyarrow() -> Any:
     try:
         import pyarrow
     except ImportError:
-        raise MissingDependencyError(
-            "reading tables needs pyarrow; install it with: pip install 'qwyc[cli]'"
-        ) from None
+        raise MissingDependencyError("reading tables needs pyarrow: pip install pyarrow") from None
     return pyarrow
 
 
@@ -198,9 +201,10 @@ def _peek(file: BinaryIO) -> bytes:
     return file.peek(8)[:8] if hasattr(file, "peek") else b""
 
 
-def in_file(path: Path, error: InputError) -> InputError:
-    """What is said about rows X, said about a file."""
-    text = str(error).replace("(X has: ", "(it has: ")
+def in_file(path: Path, error: InputError, *, before: int = 0) -> InputError:
+    """What is said about rows X, said about a file that has so many rows before them."""
+    text = str(error.moved(before) if isinstance(error, RowError) else error)
+    text = text.replace("(X has: ", "(it has: ")
     if text.startswith("X has "):
         return InputError(f"{shown(path)} {text.removeprefix('X ')}")
     return InputError(f"{shown(path)}: {text}")
@@ -209,11 +213,13 @@ def in_file(path: Path, error: InputError) -> InputError:
 # ---- which columns ---------------------------------------------------------------------------
 
 
-def _wanted(labels: Sequence[str], path: Path, inputs: Inputs, keep: list[str]) -> Columns:
+def _wanted(
+    labels: Sequence[str], path: Path, inputs: Inputs, keep: list[str], option: str
+) -> Columns:
     absent = [name for name in keep if name not in labels]
     if absent:
         raise InputError(
-            f"{shown(path)} has no column {absent[0]!r} to keep; it has {', '.join(map(repr, labels))}"
+            f"{shown(path)} has no column {absent[0]!r}, which {option} names (it has: {listed(labels)})"
         )
     kept = list(dict.fromkeys(keep))
     offered = list(labels)
@@ -226,7 +232,19 @@ def _wanted(labels: Sequence[str], path: Path, inputs: Inputs, keep: list[str]) 
     return Columns([offered[i] for i in positions], kept)
 
 
-# ---- Parquet and Arrow -----------------------------------------------------------------------
+# ---- CSV, Parquet and Arrow -----------------------------------------------------------------------
+
+
+def _csv(file: BinaryIO, path: Path, inputs: Inputs, match: Match) -> Read:
+    try:
+        yield from read_csv(file, shown(path), inputs, match)
+    except WrongRowError as error:
+        if error.known or str(path) == "-" or not path.is_file():
+            raise
+        with path.open("rb") as again:  # to the same error, which then knows the row
+            for _ in read_csv(again, shown(path), inputs, match, numbered=True):
+                pass
+        raise
 
 
 def _parquet(file: BinaryIO, path: Path, match: Match) -> Read:

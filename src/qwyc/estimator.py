@@ -42,7 +42,7 @@ try:
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError:
     raise MissingDependencyError(
-        "EarlyExitClassifier needs scikit-learn 1.6 or later; install it with: pip install 'qwyc[sklearn]'"
+        "EarlyExitClassifier needs scikit-learn 1.6 or later: pip install 'scikit-learn>=1.6'"
     ) from None
 
 

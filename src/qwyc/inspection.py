@@ -44,12 +44,10 @@ def inspect(fast: Classifier) -> dict[str, Any]:
 
 def why(fast: Classifier) -> str:
     """Whether rows quit early or are evaluated in full, and why."""
-    seen = fast.certificate
     if fast.policy.quit != "never":
-        timed = f" ({fast.speed})" if fast.speed is not None else ""
-        share = seen.mean_models / fast.policy.n_models
-        rows = f"{share:.0%} of the base models are evaluated for a row on average"
-        return f"rows quit early: {rows if seen.rows else 'nothing was measured'}{timed}"
+        if not fast.certificate.rows:
+            return "rows quit early; nothing was measured"
+        return "rows quit early" if fast.speed is None else f"rows quit early: {fast.speed}"
     if _could_quit(fast):
         timed = f": {fast.speed}" if fast.speed is not None else ""
         return (

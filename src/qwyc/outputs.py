@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import os
 import secrets
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -15,14 +16,27 @@ from typing import Any, BinaryIO
 from qwyc.errors import ArtifactError, OptionError
 
 
-def check_target(path: Path, *, regular: bool = False) -> None:
-    """Fail now rather than after minutes of work. `regular`: no pipe or device will do."""
+def check_target(path: Path, *, regular: bool = False, inputs: Iterable[Path] = ()) -> None:
+    """Fail now rather than after minutes of work. `regular`: no pipe or device will do; `inputs`: what
+    is read, and must not be replaced by what is made from it."""
     try:
         _check_target(path, regular)
     except PermissionError as error:  # not even to look
         if isinstance(error, ArtifactError):
             raise
         raise ArtifactError(f"cannot write {path}: {error.strerror}") from None
+    for source in inputs:
+        if _same_file(source, path):
+            raise ArtifactError(f"cannot write {path}: it is the file to read; name another one")
+
+
+def _same_file(source: Path, target: Path) -> bool:
+    if "-" in (str(source), str(target)) or not target.is_file():  # /dev/null may be both
+        return False
+    try:
+        return source.samefile(target)
+    except OSError:  # one of them is not there, or not to be looked at
+        return False
 
 
 def _check_target(path: Path, regular: bool) -> None:
@@ -84,7 +98,12 @@ def _writing(name: str) -> Iterator[None]:
     except OSError as error:
         if isinstance(error, (ArtifactError, BrokenPipeError)):
             raise
-        raise ArtifactError(f"cannot write {name}: {error.strerror or error}") from None
+        raise ArtifactError(f"cannot write {name}: {reason(error)}") from None
+
+
+def reason(error: OSError) -> str:
+    """Why something could not be written."""
+    return "it is closed" if error.errno == errno.EBADF else error.strerror or str(error)
 
 
 class TableWriter:

@@ -174,7 +174,7 @@ def _axes(ax: Axes | None) -> Axes:
             from matplotlib import pyplot
         except ImportError:
             raise MissingDependencyError(
-                "pictures need matplotlib; install it with: pip install 'qwyc[plot]'"
+                "pictures need matplotlib: pip install matplotlib"
             ) from None
         _, ax = pyplot.subplots(figsize=SIZE, layout="constrained")
     ax.spines[["top", "right"]].set_visible(False)

@@ -34,7 +34,8 @@ class Speed:
 
     def __str__(self) -> str:
         if self.quitting_pays:
-            return f"{self.full / self.quit:.1f} times as fast as all of them"
+            where = f"one thread, {self.rows:,} rows, this machine"
+            return f"{self.full / self.quit:.1f} times as fast as qwyc in full ({where})"
         return f"quitting early would be slower here ({self.quit:.2f} µs a row against {self.full:.2f})"
 
 

@@ -142,16 +142,18 @@ def _objects_to_numbers(column: Array, dtype: str, where: str) -> Array:
         try:
             numbers[i] = np.nan if categories.is_null(value) else value
         except (TypeError, ValueError, OverflowError):
-            raise InputError(
-                f"X must hold numbers; row {i} of {where} is {value!r} ({type(value).__name__}). Text goes "
-                "in a data frame, or as the codes of its categories"
+            raise categories.RowError(
+                "X must hold numbers; ",
+                i,
+                f"{where} is {value!r} ({type(value).__name__}). Text goes in a data frame, or as the "
+                "codes of its categories",
             ) from None
     return numbers
 
 
 def _check_count(n_columns: int, inputs: Inputs) -> None:
     if n_columns != inputs.n_features:
-        names = f" ({_listed(inputs.names)})" if inputs.names else ""
+        names = f" ({listed(inputs.names)})" if inputs.names else ""
         raise InputError(
             f"X has {n_columns} columns; the model was trained on {inputs.n_features}{names}"
         )
@@ -236,21 +238,30 @@ def match_columns(labels: Sequence[str], inputs: Inputs) -> Sequence[int]:
     found = [exact.get(name, underscored.get(name)) for name in inputs.names]
     absent = [name for name, i in zip(inputs.names, found, strict=True) if i is None]
     if absent:
-        near = {c for name in absent for c in difflib.get_close_matches(name, labels, n=1)}
-        folded = {name.casefold() for name in absent}
-        near |= {label for label in labels if label.casefold() in folded}
-        hint = f"; did you mean {_listed(sorted(near))}?" if near else ""
+        near = _near(absent, [label for i, label in enumerate(labels) if i not in found])
+        hint = f"; did you mean {listed(near)}?" if near else ""
         raise InputError(
-            f"X has no column{'s' * (len(absent) > 1)} {_listed(absent)}, which the model was "
-            f"trained on (X has: {_listed(labels)}){hint}"
+            f"X has no column{'s' * (len(absent) > 1)} {listed(absent)}, which the model was "
+            f"trained on (X has: {listed(labels)}){hint}"
         )
     return [i for i in found if i is not None]
+
+
+def _near(absent: Sequence[str], spare: Sequence[str]) -> list[str]:
+    """Labels that no feature has, and that are spelt much like one that is absent."""
+    folded = {_folded(label): label for label in spare}
+    hits = (difflib.get_close_matches(_folded(name), folded, n=1) for name in absent)
+    return sorted({folded[hit] for found in hits for hit in found})
+
+
+def _folded(name: str) -> str:
+    return name.casefold().replace("_", "").replace(" ", "")
 
 
 def _refuse_twice(labels: Sequence[str]) -> None:
     twice = [label for label, count in Counter(labels).items() if count > 1]
     if twice:
-        raise InputError(f"X has more than one column named {_listed(twice)}; rename or drop them")
+        raise InputError(f"X has more than one column named {listed(twice)}; rename or drop them")
 
 
 def _fill_numbers(out: Array, column: Series[Any], where: str) -> None:
@@ -281,9 +292,11 @@ def _refuse_special(rows: Array, inputs: Inputs) -> None:
 def _refuse(bad: npt.NDArray[np.bool_], what: str, kind: str, inputs: Inputs) -> None:
     if bad.any():
         i, j = np.unravel_index(int(np.argmax(bad)), bad.shape)
-        raise InputError(
-            f"X has {what} in row {i} of {_column_name(int(j), inputs)}; the source library "
-            f"refuses {kind} with this model: fill them in or drop the rows"
+        raise categories.RowError(
+            f"X has {what} in ",
+            int(i),
+            f"{_column_name(int(j), inputs)}; the source library refuses {kind} with this model: fill "
+            "them in or drop the rows",
         )
 
 
@@ -291,7 +304,8 @@ def _column_name(j: int, inputs: Inputs) -> str:
     return f"column {inputs.names[j]!r}" if inputs.names else f"column {j}"
 
 
-def _listed(names: Iterable[str]) -> str:
+def listed(names: Iterable[str]) -> str:
+    """Names as a message has them: not all, where there are many."""
     quoted = [repr(name) for name in names]
     more = ", ..." if len(quoted) > _NAMED_AT_MOST else ""
     return ", ".join(quoted[:_NAMED_AT_MOST]) + more

@@ -8,27 +8,52 @@ import io
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from types import FrameType
 from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 import qwyc
 from qwyc.cli import look, make, use
 from qwyc.cli.shared import flag
 from qwyc.errors import QwycError
+from qwyc.outputs import reason
 
 EXIT_CODES = (
     "[bold]Exit codes[/]  0 done · 1 a check failed (verify) · 2 wrong input, or a file that cannot be "
     "read or written · 130 Ctrl-C. Whatever the code, no file is left half-written."
 )
 TRAINERS = ("xgboost", "lightgbm")
+_pressed = threading.Event()  # Ctrl-C, in this run
 AGAIN = 2.0  # seconds after which an interrupt that has got lost is raised again
 UsageError: Any = typer.BadParameter.__bases__[0]  # click's own, wherever Typer keeps it
 
+
+class _PlainFlags:
+    """A command on whose page a flag takes no value: `--help`, not `--help <bool>`."""
+
+    def get_params(self, context: Any) -> Any:
+        params = super().get_params(context)  # type: ignore[misc]
+        for param in params:
+            if getattr(param, "is_flag", False):
+                param.metavar = ""
+        return params
+
+
+class _Command(_PlainFlags, TyperCommand):
+    pass
+
+
+class _Commands(_PlainFlags, TyperGroup):
+    pass
+
+
 app = typer.Typer(
     name="qwyc",
+    cls=_Commands,
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -67,7 +92,7 @@ def _add(command: Callable[..., None], panel: str) -> None:
     """Add a command, its docstring as running text: a line in the source is no line on the screen."""
     pages = inspect.cleandoc(command.__doc__ or "").split("\n\n")
     text = "\n\n".join(" ".join(page.split()) for page in pages)
-    app.command(rich_help_panel=panel, help=text, epilog=EXIT_CODES)(command)
+    app.command(cls=_Command, rich_help_panel=panel, help=text, epilog=EXIT_CODES)(command)
 
 
 _add(make.optimize, "Make a classifier")
@@ -87,23 +112,37 @@ def main() -> None:
     signal.signal(signal.SIGINT, _interrupted)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # LANG=C: a µ that cannot be written is no error
+    _pressed.clear()
+    try:
+        code, message = _run()
+    except BaseException:
+        if not _pressed.is_set():
+            raise
+        code = 130  # what a library makes of Ctrl-C, as where it is importing another
+    if _pressed.is_set() and code:
+        signal.setitimer(signal.ITIMER_REAL, 0)  # it has arrived
+        code, message = 130, "interrupted"
+    if message:
+        print(f"qwyc: {message}", file=sys.stderr)
+    _leave(code)
+
+
+def _run() -> tuple[int, str]:
+    """The exit code, and what is to be said."""
     try:
         code = app(prog_name="qwyc", standalone_mode=False) or 0
         sys.stdout.flush()
     except (QwycError, UsageError) as error:
-        _fail(_sentence(error), 2)
+        return 2, _sentence(error)
     except (KeyboardInterrupt, typer.Abort):
-        signal.setitimer(signal.ITIMER_REAL, 0)  # it has arrived
         code = 130
     except (BrokenPipeError, SystemExit) as error:
         code = error.code if isinstance(error, SystemExit) else 0
         if BrokenPipeError in (type(error), type(error.__context__)):
             code = 0  # the reader has had enough: `| head`
     except OSError as error:  # files have errors of their own, so this is standard output
-        _fail(f"cannot write standard output: {error.strerror or error}", 2)
-    if code == 130:
-        _fail("interrupted", 130)
-    _leave(code)
+        return 2, f"cannot write standard output: {reason(error)}"
+    return code, "interrupted" if code == 130 else ""
 
 
 def _sentence(error: Any) -> str:
@@ -114,11 +153,6 @@ def _sentence(error: Any) -> str:
         said = " ".join(error.format_message().split()).replace(" Value error,", "")
         return f"{said} See: {command} --help"
     return " ".join(str(error).split())
-
-
-def _fail(message: str, code: int) -> NoReturn:
-    print(f"qwyc: {message}", file=sys.stderr)
-    _leave(code)
 
 
 def _leave(code: int) -> NoReturn:
@@ -144,6 +178,7 @@ def _interrupted(signum: int, frame: FrameType | None) -> None:
             os.write(2, f"{cursor}qwyc: interrupted\n".encode())
             os._exit(130)
         at = at.f_back
+    _pressed.set()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # pressed twice, it must not stop the cleaning up
     signal.setitimer(signal.ITIMER_REAL, AGAIN)  # some library may have caught what is raised here
     raise KeyboardInterrupt

@@ -32,9 +32,11 @@ from qwyc.cli.shared import (
     print_json,
 )
 from qwyc.datafiles import read_table
-from qwyc.errors import InputError, OptionError
+from qwyc.errors import InputError, ModelError, OptionError
 from qwyc.importers import SUPPORTED_FILES
 from qwyc.outputs import check_target
+
+COSTS = ("size", "measured")  # or a file
 
 
 class Quit(str, Enum):
@@ -67,7 +69,10 @@ def optimize(
         ),
     ] = None,
     output: Annotated[
-        Path | None, option("Where to write \\[default: MODEL's name with .qwyc]", "--output", "-o")
+        Path | None,
+        option(
+            "Where to write \\[default: MODEL's name with .qwyc, in this folder]", "--output", "-o"
+        ),
     ] = None,
     alpha: Alpha = "0.005",
     confidence: Confidence = 0.95,
@@ -118,8 +123,14 @@ def optimize(
 
     [dim]qwyc optimize fraud.json sample.parquet -o fraud.qwyc --alpha 0.001 --quit negative[/]
     """
-    target = output or Path(model.with_suffix(".qwyc").name)
-    check_target(target, regular=True)
+    if _is_classifier(model):
+        raise ModelError(
+            f"{model} is a qwyc classifier, not a model; give the model that it was made from, or use "
+            "qwyc recertify"
+        )
+    _check_groups(groups, data, method, max_rows)
+    target = output or _default_target(model)
+    check_target(target, regular=True, inputs=_files(model, data, costs))
     options: dict[str, Any] = {
         "alpha": parse_alpha(alpha),
         "confidence": confidence,
@@ -137,7 +148,9 @@ def optimize(
         if data is not None:
             keep = [] if groups is None else [groups]
             kind = format and format.value
-            rows, kept = read_table(data, ensemble.inputs, keep=keep, kind=kind, report=screen)
+            rows, kept = read_table(
+                data, ensemble.inputs, keep=keep, option="--groups", kind=kind, report=screen
+            )
             if groups is not None:
                 options["groups"] = _labels(kept.column(groups))
         with about(data or model):
@@ -169,7 +182,7 @@ def recertify(
 
     [dim]qwyc recertify fraud.qwyc october.parquet -o fraud-october.qwyc[/]
     """
-    check_target(output, regular=True)
+    check_target(output, regular=True, inputs=[data])  # FILE may be made anew
     fast = qwyc.load(classifier)
     budget = None if alpha is None else parse_alpha(alpha)
     with Screen(f"Reading {data}") as screen:
@@ -179,6 +192,32 @@ def recertify(
                 fast, rows, alpha=budget, confidence=confidence, threads=threads, progress=screen
             )
     _write(again, output, as_json)
+
+
+def _is_classifier(path: Path) -> bool:
+    """Whether a file is made as .qwyc files are: the length of a header, and the header."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(512)
+    except OSError:  # to be said where it is read
+        return False
+    return head[7:9] == b"\0{" and b'"qwyc"' in head
+
+
+def _default_target(model: Path) -> Path:
+    """In this folder, and nothing is replaced there that qwyc has not made."""
+    target = Path(model.with_suffix(".qwyc").name)
+    if target.is_file() and not _is_classifier(target):
+        raise OptionError(
+            f"{target} is there and is not a qwyc file; say where to write with -o, or remove it"
+        )
+    return target
+
+
+def _files(model: Path, data: Path | None, costs: str | None) -> list[Path]:
+    """What `optimize` reads."""
+    named = data, Path(costs) if costs is not None and costs not in COSTS else None
+    return [model, *(path for path in named if path is not None)]
 
 
 def _write(fast: qwyc.Classifier, target: Path, as_json: bool) -> None:
@@ -204,7 +243,7 @@ def _threshold(text: str | None) -> float | qwyc.Probability | None:
 
 
 def _costs(text: str | None) -> Any:
-    if text is None or text in ("size", "measured"):
+    if text is None or text in COSTS:
         return text
     try:
         return np.array(Path(text).read_text().replace(",", " ").split(), dtype=np.float64)
@@ -216,11 +255,21 @@ def _costs(text: str | None) -> Any:
         raise InputError(f"{text} must hold numbers only, one for each base model") from None
 
 
+def _check_groups(
+    groups: str | None, data: Path | None, method: Method, max_rows: int | None
+) -> None:
+    if groups is None:
+        return
+    if data is None:
+        raise OptionError("--groups names a column of DATA, which is missing; give DATA too")
+    if method is not Method.auto or max_rows is not None:
+        raise OptionError("--groups goes with --method auto only, and not with --max-rows")
+
+
 def _labels(column: Any) -> Any:
     import pyarrow
 
-    text = column.cast(pyarrow.string()).fill_null("")
-    return np.asarray(text.to_pylist(), dtype=str)
+    return np.array(column.cast(pyarrow.string()).to_pylist(), dtype=object)  # None where missing
 
 
 def demo(
@@ -236,7 +285,9 @@ def demo(
 ) -> None:
     """Train XGBoost on UCI Adult, make it quit early, and compare the two on the test rows.
 
-    Needs no data of yours, and about a minute: [dim]pip install 'qwyc\\[demo]'[/]
+    Needs no data of yours, and ten or twenty seconds; but XGBoost, scikit-learn and matplotlib.
+
+    [dim]pip install xgboost-cpu scikit-learn matplotlib[/]
     """
     from qwyc import demo as demonstration
 

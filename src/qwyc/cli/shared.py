@@ -33,7 +33,7 @@ def option(help: str, *names: str, metavar: str | None = None) -> Any:
 
 def flag(help: str, name: str, **more: Any) -> Any:
     """An option without a value."""
-    return typer.Option(name, metavar="", help=help, **more)
+    return typer.Option(name, help=help, **more)
 
 
 ClassifierFile = Annotated[Path, argument("FILE", "A .qwyc file.")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -48,6 +49,9 @@ def predict(
             metavar="COLUMN",
         ),
     ] = None,
+    prefix: Annotated[
+        str, option("Goes before the names of the output's own columns.", metavar="TEXT")
+    ] = "",
     format: DataFormat = None,
     to: Annotated[
         Format | None, option("What to write \\[default: by the output's name; - is csv]", "--to")
@@ -66,20 +70,25 @@ def predict(
     [dim]zcat today.csv.gz | qwyc predict fraud.qwyc - | head[/]
     """
     kept = keep or []
-    taken = [name for name in kept if name in COLUMNS]
+    names = [prefix + column for column in COLUMNS]
+    taken = [name for name in kept if name in names]
     if taken:
         raise OptionError(
-            f"--keep {taken[0]}: the output has a column of that name already; rename it in the data"
+            f"--keep {taken[0]}: the output has a column of that name already; give others with --prefix, "
+            f"such as --prefix {prefix}qwyc_"
         )
     kind = _kind_to_write(output, to)
-    check_target(output)
-    if str(data) != "-" and _same_file(data, output):
-        raise OptionError(f"{output} is the file to read; write to another one")
+    check_target(output, inputs=[classifier, data])
     fast = qwyc.load(classifier)
     started = time.perf_counter()
     rows_are_shown = str(output) == "-" and sys.stdout.isatty()  # then they are the progress
     with Screen(f"Reading {shown(data)}", quiet=rows_are_shown) as screen:
-        done = _run(fast, data, output, kept, format, kind, threads, screen)
+        reading = read_batches(
+            data, inputs_of(fast), keep=kept, kind=format and format.value, report=screen
+        )
+        done = _Answers(fast, data, names, threads)
+        with contextlib.closing(reading) as batches:
+            done.write(batches, output, kind)
     done_in = time.perf_counter() - started
     if as_json:
         stream = sys.stderr if str(output) == "-" else sys.stdout
@@ -95,75 +104,59 @@ def predict(
             },
             stream,
         )
-    elif sys.stderr.isatty() and done.rows:
-        print(
-            f"{done.rows:,} rows in {done_in:.1f} s: {done.positive / done.rows:.1%} "
-            f"{fast.ensemble.classes[1]}; {done.steps / done.rows:.1f} of {fast.policy.n_models} base "
-            f"models per row.",
-            file=sys.stderr,
-        )
-
-
-def _same_file(data: Path, output: Path) -> bool:
-    try:
-        return data.samefile(output)
-    except OSError:  # one of them is not there, or not to be looked at
-        return False
+    elif sys.stderr.isatty():
+        told = f": {done}" if done.rows else "."
+        wrote = "" if str(output) == "-" else f" Wrote {output}."
+        print(f"{done.rows:,} rows in {done_in:.1f} s{told}{wrote}", file=sys.stderr)
 
 
 @dataclass
-class _Count:
+class _Answers:
+    """What comes out for batches of rows, and counts of it."""
+
+    fast: qwyc.Classifier
+    data: Path
+    names: list[str]  # of the columns of the answer
+    threads: int | None
     rows: int = 0
     positive: int = 0
     steps: int = 0
     complete: int = 0
 
-
-def _run(
-    fast: qwyc.Classifier,
-    data: Path,
-    output: Path,
-    kept: list[str],
-    format: Format | None,
-    kind: str,
-    threads: int | None,
-    screen: Screen,
-) -> _Count:
-    count = _Count()
-    kind_to_read = format and format.value
-    reading = read_batches(data, inputs_of(fast), keep=kept, kind=kind_to_read, report=screen)
-    with contextlib.closing(reading) as batches:
-        first = _decided(fast, next(batches), data, count, threads)  # before anything is opened
+    def write(self, batches: Iterator[Batch], output: Path, kind: str) -> None:
+        """Decide all rows, and write what comes out."""
+        first = self.of(next(batches))  # before anything is opened
         with open_output(output) as file:
             writer = TableWriter(file, kind, first.schema, pipe=str(output) == "-")
             writer.write(first)
             for batch in batches:
-                writer.write(_decided(fast, batch, data, count, threads))
+                writer.write(self.of(batch))
             writer.close()
-    return count
 
+    def of(self, batch: Batch) -> Any:
+        """A batch of the output, a pyarrow.RecordBatch."""
+        import pyarrow
 
-def _decided(
-    fast: qwyc.Classifier, batch: Batch, data: Path, count: _Count, threads: int | None
-) -> Any:
-    """A batch of the output."""
-    import pyarrow
+        try:
+            decisions = self.fast.decide(batch.features, threads=self.threads)
+        except InputError as error:
+            raise in_file(self.data, error, before=self.rows) from None
+        classes, kept = self.fast.ensemble.classes, batch.kept
+        self.rows += len(decisions)
+        self.positive += int(np.count_nonzero(decisions.label == classes[1]))
+        self.steps += int(decisions.steps.sum())
+        self.complete += int(np.count_nonzero(decisions.complete))
+        return pyarrow.RecordBatch.from_arrays(
+            [*kept.columns, *arrow_columns(decisions, classes)],
+            names=[*kept.schema.names, *self.names],
+        )
 
-    try:
-        decisions = fast.decide(batch.features, threads=threads)
-    except InputError as error:
-        if not count.rows:
-            raise in_file(data, error) from None
-        raise InputError(f"{shown(data)}, in the rows from {count.rows:,} on: {error}") from None
-    count.rows += len(decisions)
-    count.positive += int(np.count_nonzero(decisions.label == fast.ensemble.classes[1]))
-    count.steps += int(decisions.steps.sum())
-    count.complete += int(np.count_nonzero(decisions.complete))
-    answer = arrow_columns(decisions, fast.ensemble.classes)
-    kept = batch.kept
-    return pyarrow.RecordBatch.from_arrays(
-        [*kept.columns, *answer], names=[*kept.schema.names, *COLUMNS]
-    )
+    def __str__(self) -> str:
+        n_models, positive = self.fast.policy.n_models, self.fast.ensemble.classes[1]
+        return (
+            f"{self.positive / self.rows:.1%} are {positive}; {self.steps / self.rows:.1f} of {n_models} "
+            "base models per row."
+        )
 
 
 def _kind_to_write(output: Path, to: Format | None) -> str:

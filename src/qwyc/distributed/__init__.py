@@ -99,7 +99,9 @@ def column(
     try:
         from qwyc.distributed import spark
     except ImportError as error:
-        raise MissingDependencyError(f"Spark needs {error.name}; install qwyc[spark]") from None
+        raise MissingDependencyError(
+            f"Spark needs {error.name}: pip install {error.name}"
+        ) from None
 
     names = columns
     if checked(classifier) and names is None and isinstance(classifier.ensemble, Ensemble):
@@ -175,7 +177,7 @@ def engine_of(data: Any) -> Engine:
             return dask
     except ImportError as error:
         raise MissingDependencyError(
-            f"{library} data sets need {error.name}; install qwyc[{library.removeprefix('py')}]"
+            f"{library} data sets need {error.name}: pip install {error.name}"
         ) from None
     raise InputError(
         "a Spark DataFrame, a Ray Dataset or a Dask DataFrame was expected; got "
