@@ -250,3 +250,16 @@ def test_recertify_leaves_the_file_where_it_cannot(saved, tmp_path):
     assert len(done.stderr.strip().splitlines()) == 1
     assert "needs at least 29,956 certifying rows; there are 3,000" in done.stderr
     assert target.read_bytes() == b"before"
+
+
+def test_a_rare_class_is_noted_in_one_line(tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(6000, 3)), columns=list("abc"))
+    model = lightgbm.LGBMClassifier(n_estimators=20, verbose=-1).fit(X[:3000], X["a"][:3000] > 2.6)
+    model.booster_.save_model(tmp_path / "m.txt")
+    X[3000:].to_csv(tmp_path / "rows.csv", index=False)
+    done = run("optimize", "m.txt", "rows.csv", "--alpha", "0.02", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("qwyc: note: alpha = 2% is much here: the full ensemble calls ")
+    assert "Wrote m.qwyc." in done.stdout

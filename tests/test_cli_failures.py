@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from qwyc.experiments import reproduce
 
@@ -35,7 +37,7 @@ def made(tmp_path_factory):
     (folder / "junk.csv").write_bytes(b'"a,b\n\xff\xfe')
     (folder / "junk.parquet").write_bytes(b"junk")
     (folder / "junk.arrow").write_bytes(b"junk")
-    (folder / "junk.json").write_bytes(b'{"learner": {}}')
+    (folder / "broken.json").write_bytes(b'{"learner": {}}')
     (folder / "folder.csv").mkdir()
     (folder / "junk.qwyc").write_bytes(b"junk")
     (folder / "model.pkl").write_bytes(b"\x80\x04")
@@ -100,7 +102,7 @@ def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, da
         (["optimize", "model.json"], "a sample is needed"),
         (["optimize", "model.json", "rows.csv", "--alpha", "much"], "alpha must be a number"),
         (["optimize", "model.json", "rows.csv", "--alpha", "0.0001"], "needs at least 30,156 rows"),
-        (["optimize", "junk.json", "rows.csv"], "damaged: 'gradient_booster' is missing"),
+        (["optimize", "broken.json", "rows.csv"], "damaged: 'gradient_booster' is missing"),
         (
             ["optimize", "model.json", "rows.csv", "--groups", "who"],
             "rows.csv has no column 'who', which --groups names (it has: 'a', 'b', 'c', 'd')",

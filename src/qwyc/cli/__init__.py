@@ -9,7 +9,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Annotated, Any, NoReturn
 
@@ -19,7 +20,7 @@ from typer.core import TyperCommand, TyperGroup
 import qwyc
 from qwyc.cli import look, make, use
 from qwyc.cli.shared import flag
-from qwyc.errors import QwycError
+from qwyc.errors import QwycError, QwycWarning
 from qwyc.outputs import reason
 
 EXIT_CODES = (
@@ -130,7 +131,8 @@ def main() -> None:
 def _run() -> tuple[int, str]:
     """The exit code, and what is to be said."""
     try:
-        code = app(prog_name="qwyc", standalone_mode=False) or 0
+        with _notes():
+            code = app(prog_name="qwyc", standalone_mode=False) or 0
         sys.stdout.flush()
     except (QwycError, UsageError) as error:
         return 2, _sentence(error)
@@ -143,6 +145,23 @@ def _run() -> tuple[int, str]:
     except OSError as error:  # files have errors of their own, so this is standard output
         return 2, f"cannot write standard output: {reason(error)}"
     return code, "interrupted" if code == 130 else ""
+
+
+@contextlib.contextmanager
+def _notes() -> Iterator[None]:
+    """Warnings of ours as one line each, like errors."""
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def note(message: Warning | str, category: type[Warning], *place: Any) -> None:
+            if issubclass(category, QwycWarning):
+                print(f"qwyc: note: {message}", file=sys.stderr)
+            else:
+                show(message, category, *place)
+
+        warnings.simplefilter("always", QwycWarning)
+        warnings.showwarning = note
+        yield
 
 
 def _sentence(error: Any) -> str:
