@@ -213,7 +213,7 @@ def test_a_full_disk_for_classifiers_and_pictures(made, tmp_path, monkeypatch):
             "optimize", made / "model.json", made / "rows.csv", "--alpha", "0.01", cwd=tmp_path
         )
     assert "model.qwyc: File too large" in one_line(done)
-    monkeypatch.setattr(demo, "TREES", 8)
+    monkeypatch.setattr(demo, "TREES", 60)
     monkeypatch.setattr(demo, "SECONDS", 0.01)
     with full_disk():
         assert "File too large" in one_line(run("demo", "--json", cwd=tmp_path))

@@ -153,11 +153,11 @@ def _notes() -> Iterator[None]:
     with warnings.catch_warnings():
         show = warnings.showwarning
 
-        def note(message: Warning | str, category: type[Warning], *place: Any) -> None:
+        def note(message: Any, category: Any, *place: Any, **more: Any) -> None:
             if issubclass(category, QwycWarning):
                 print(f"qwyc: note: {message}", file=sys.stderr)
             else:
-                show(message, category, *place)
+                show(message, category, *place, **more)
 
         warnings.simplefilter("always", QwycWarning)
         warnings.showwarning = note
