@@ -85,9 +85,9 @@ def fit_step(
 ) -> tuple[float, float, Array, int]:
     """Thresholds of one step, which rows stay undecided, and how much of the budget is spent."""
     lower, upper = place_thresholds(*optimize_thresholds(s, y, budget, quit, split), s)
-    negative_exit, positive_exit = s < lower, s > upper
-    spent = int(np.sum(negative_exit & y) + np.sum(positive_exit & ~y))
-    return lower, upper, ~(negative_exit | positive_exit), spent
+    quits_negative, quits_positive = s < lower, s > upper
+    spent = int(np.sum(quits_negative & y) + np.sum(quits_positive & ~y))
+    return lower, upper, ~(quits_negative | quits_positive), spent
 
 
 def place_thresholds(low: float, high: float, s: Array) -> tuple[float, float]:
