@@ -165,11 +165,18 @@ class Classifier:
             )
         return (
             f"qwyc.Classifier: {self.ensemble.description}\n"
-            f"  decision   {positive} where score >= {policy.threshold:g}, otherwise {negative}; "
+            f"  decision   {positive} where score >= {self._threshold_in_words()}, otherwise {negative}; "
             f"{quits}\n"
             f"  work       {work}\n"
             f"  agreement  {self.certificate}"
         )
+
+    def _threshold_in_words(self) -> str:
+        """The threshold, and as a probability where that says more."""
+        threshold = self.policy.threshold
+        if not isinstance(self.ensemble, Ensemble) or self.ensemble.link.kind != "logistic":
+            return f"{threshold:g}"
+        return f"{threshold:.4g} (probability {self.ensemble.link.probability(threshold):.4g})"
 
     def _repr_html_(self) -> str:
         """A compact card, which notebooks show instead of the four lines."""

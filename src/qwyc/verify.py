@@ -280,7 +280,7 @@ def diagnose(
         fit_share = float(evidence.fit_flips[k].sum() / evidence.fit_rows)
         held_out_share = float(evidence.flips[k].sum() / evidence.rows)
     negative, positive = classifier.ensemble.classes
-    groups = [(f"full {negative}", ~against.full), (f"full {positive}", against.full)]
+    groups = [(str(negative), ~against.full), (str(positive), against.full)]
     return Diagnosis(
         confidence=level,
         overall=share("all rows", every),
