@@ -296,8 +296,23 @@ def test_the_path_and_its_evidence_survive(with_path):
         set_in("certificate", "how", to="trust me"),
         set_in("certificate", "confidence", to=None),
         set_in("certificate", "alpha", to=2),
+        set_in("certificate", "negative", to=10**9),
+        set_in("certificate", "full_positive", to=10**9),
+        set_in("evidence", "full_positive", to=10**9),
+        set_in("evidence", "fit_rows", to=0),
+        set_tensor("path.flips", lambda a: np.full_like(a, 2**62)),
+        set_tensor("policy.lower", lambda a: np.full_like(a, -50.0)),  # not of the path
     ],
 )
 def test_hostile_paths_are_refused(change, with_path):
     with pytest.raises(qwyc.ArtifactError):
         from_bytes(resealed(change, to_bytes(with_path[0])))
+
+
+def test_a_policy_from_elsewhere_is_refused_before_it_is_saved(with_path):
+    fast, _ = with_path
+    other = replace(fast.policy, lower=np.full(8, -50.0))
+    with pytest.raises(qwyc.OptionError, match="not on this path"):
+        replace(fast, policy=other)
+    with pytest.raises(ValueError, match="read-only"):
+        fast.choices.path.lower[1] = -99.0

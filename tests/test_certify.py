@@ -1,5 +1,7 @@
 """alpha on new rows: exact bounds, the split, the choice along the path, and the promise itself."""
 
+import sys
+
 import lightgbm
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ from qwyc import certify
 from qwyc.binomial import lower_bound, rows_needed, tail, upper_bound
 from qwyc.certify import Evidence, split_sample
 from qwyc.ensemble import Summation
+from qwyc.speed import Speed
 
 COUNTS = [(0, 10), (3, 100), (37, 5000), (400, 80_000), (9, 10), (10, 10), (2_000_000, 10**8)]
 
@@ -268,3 +271,25 @@ def test_other_alphas_are_not(recwarn):
     few, X = rare(0.002)
     qwyc.optimize(few, X, alpha=0.02, quit="positive", progress=False)  # no positive can be lost
     assert not [w for w in recwarn if issubclass(w.category, qwyc.QwycWarning)]
+
+
+def test_a_classifier_that_never_quits_loses_no_class(monkeypatch, recwarn):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 3)).astype(np.float32)
+    forest = random_ensemble(0, n_trees=20, n_features=3)
+    low = np.quantile(forest.scores(X).full, 0.998)
+    slow = Speed(quit=1.0, full=0.1, rows=4096)
+    monkeypatch.setattr(sys.modules["qwyc.optimize"], "measure", lambda *_: slow)
+    fast = qwyc.optimize(forest, X, alpha=0.02, threshold=low, progress=False)
+    assert fast.policy.quit == "never"
+    assert not [w for w in recwarn if issubclass(w.category, qwyc.QwycWarning)]
+    monkeypatch.undo()
+    with pytest.warns(qwyc.QwycWarning) as told:
+        qwyc.optimize(forest, X, alpha=0.02, threshold=low, costs=np.ones(20), progress=False)
+    assert told[0].filename == __file__  # it points at who asked
+
+
+def test_confidence_next_to_certain():
+    both = {"negative": 0.01, "positive": 0.01}
+    needed = certify.rows_to_certify(both, float(np.nextafter(1, 0)))
+    assert needed > certify.rows_to_certify(both, 0.999)

@@ -263,3 +263,19 @@ def test_a_rare_class_is_noted_in_one_line(tmp_path):
     (line,) = done.stderr.splitlines()
     assert line.startswith("qwyc: note: alpha = 2% is much here: the full ensemble calls ")
     assert "Wrote m.qwyc." in done.stdout
+
+
+def test_what_comes_on_standard_input_is_not_replaced(saved, tmp_path):
+    mine = tmp_path / "rows.csv"
+    mine.write_bytes((saved / "new.csv").read_bytes())
+    before = mine.read_bytes()
+    with mine.open("rb") as stream:
+        done = subprocess.run(
+            [sys.executable, "-m", "qwyc", "predict", saved / "m.qwyc", "-", "-o", mine],
+            stdin=stream,
+            capture_output=True,
+            text=True,
+        )
+    assert done.returncode == 2
+    assert "it is the file to read" in done.stderr
+    assert mine.read_bytes() == before

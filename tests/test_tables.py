@@ -355,3 +355,9 @@ def test_infinities_are_refused_where_the_source_refuses_them(value):
     check(X, F32, expected)
     if np.isfinite(value):
         assert to_matrix(X, replace(F64, accepts_infinity=False)) is X
+
+
+def test_of_a_wide_frame_only_the_features_are_read():
+    wide = pd.DataFrame({f"x{i}": np.full(3, float(i)) for i in range(50)}).assign(text="t")
+    inputs = replace(NAMED, names=("x7", "x3", "x40"))
+    np.testing.assert_array_equal(to_matrix(wide, inputs), [[7.0, 3.0, 40.0]] * 3)

@@ -295,8 +295,13 @@ def _choices(
         sample=text(facts["sample"]),
         groups=count(facts["groups"]),
     )
-    if (t["flips"] < 0).any() or t["flips"].sum(axis=1).max() > evidence.rows:
-        raise ArtifactError("the path has more disagreements than rows")
+    rows, fit_rows = evidence.rows, evidence.fit_rows
+    for flips, n in ((t["flips"], rows), (t["fit_flips"], fit_rows)):
+        # Each by itself first: sums may overflow.
+        if flips.min() < 0 or flips.max() > n or flips.sum(axis=1).max() > n or n == 0:
+            raise ArtifactError("the path has more disagreements than rows")
+    if evidence.full_positive > rows:
+        raise ArtifactError("the path has more positives than rows")
     return Choices(path, evidence)
 
 

@@ -52,9 +52,11 @@ def _share_around(count: int, rows: int, probability: float) -> tuple[float, flo
     return low, high
 
 
-def rows_needed(alpha: float, confidence: float) -> int:
-    """How many rows without a single disagreement show at most a share `alpha`."""
-    n = max(1, math.ceil(math.log(1 - confidence) / math.log1p(-alpha)) - 1)
-    while tail(0, n, alpha) > 1 - confidence:
+def rows_needed(alpha: float, confidence: float, *, statements: int = 1) -> int:
+    """How many rows without a single disagreement show at most a share `alpha`, as one of so many
+    statements that hold together with the confidence."""
+    risk = (1 - confidence) / statements
+    n = max(1, math.ceil(math.log(risk) / math.log1p(-alpha)) - 1)
+    while tail(0, n, alpha) > risk:
         n += 1
     return n

@@ -119,8 +119,8 @@ class Evidence:
         if not passed[0]:
             raise InfeasibleError(
                 f"alpha = {asked(alpha)} at confidence {confidence:g} needs at least "
-                f"{rows_to_certify(alpha, confidence):,} certifying rows; there are {self.rows:,}. Pass "
-                "more rows (qwyc.recertify takes them without fitting again), or ask for a larger alpha."
+                f"{rows_to_certify(alpha, confidence):,} certifying rows; there are {self.rows:,}. Certify "
+                "on more rows, which recertify does without fitting again, or ask for a larger alpha."
             )
         return passed.index(False) - 1 if False in passed else len(passed) - 1
 
@@ -144,11 +144,7 @@ class Choices:
         self, alpha: float | dict[str, float], confidence: float
     ) -> tuple[Policy, Certificate]:
         """The boldest policy that passes, and its certificate."""
-        policy, certificate = self.member(
-            self.evidence.boldest(alpha, confidence), alpha, confidence
-        )
-        _warn_of_rare_classes(certificate, policy.quit)
-        return policy, certificate
+        return self.member(self.evidence.boldest(alpha, confidence), alpha, confidence)
 
     def member(
         self, k: int, alpha: float | dict[str, float], confidence: float
@@ -299,8 +295,8 @@ def observed_certificate(
     )
 
 
-def _warn_of_rare_classes(certificate: Certificate, quit: str) -> None:
-    """A share of all rows may be all rows of a rare class."""
+def warn_of_rare_classes(certificate: Certificate, quit: str) -> None:
+    """A share of all rows may be all rows of a rare class. Points at who called our caller."""
     alpha, rows, positives = certificate.alpha, certificate.rows, certificate.full_positive
     for kind, rest, n in (
         ("negative", "positive", positives),
@@ -315,7 +311,7 @@ def _warn_of_rare_classes(certificate: Certificate, quit: str) -> None:
                 f"alpha = {100 * allowed:.4g}% is much here: the full ensemble calls "
                 f"{few if n else none}{less}",
                 QwycWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
 
 
@@ -333,7 +329,7 @@ def rows_to_certify(alpha: Alpha, confidence: float) -> int:
     """The fewest rows, without a single flip, that certify alpha."""
     if not isinstance(alpha, Mapping):
         return rows_needed(alpha, confidence)
-    return max(rows_needed(share, (1 + confidence) / 2) for share in alpha.values())
+    return max(rows_needed(share, confidence, statements=2) for share in alpha.values())
 
 
 def shown(alpha: Alpha) -> str:

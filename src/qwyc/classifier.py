@@ -13,7 +13,13 @@ import numpy.typing as npt
 
 from qwyc import _native, artifact
 from qwyc.cascade import BaseModels
-from qwyc.certify import Certificate, Choices, check_budget, check_confidence
+from qwyc.certify import (
+    Certificate,
+    Choices,
+    check_budget,
+    check_confidence,
+    warn_of_rare_classes,
+)
 from qwyc.ensemble import Ensemble
 from qwyc.errors import ArtifactError, InputError, OptionError
 from qwyc.policy import Decisions, Policy
@@ -40,6 +46,8 @@ class Classifier:
                 f"the policy is for {self.policy.n_models} base models; "
                 f"the ensemble has {self.ensemble.n_models}"
             )
+        if self.choices is not None:
+            self.choices.path.index_of(self.policy)  # or it was not chosen from it
 
     def __getstate__(self) -> dict[str, Any]:
         # What is cached can be made again, and native objects cannot be pickled.
@@ -106,17 +114,18 @@ class Classifier:
         again: it is a policy that quits early wherever one is certified."""
         budget, choices = check_budget(alpha), self.needed_choices()
         if budget == 0:
-            raise OptionError("alpha=0 is proven, not sampled: use optimize(model, alpha=0)")
+            raise OptionError("alpha=0 is proven, not sampled: optimise the model for it")
         level = check_confidence(self.certificate.confidence if confidence is None else confidence)
         policy, certificate = choices.choose(budget, level)
+        warn_of_rare_classes(certificate, policy.quit)
         return replace(self, policy=policy, certificate=certificate, speed=None)
 
     def needed_choices(self) -> Choices:
         """The path that the policy was chosen from and what is known of it, or an error without one."""
         if self.choices is None:
             raise OptionError(
-                "this classifier has one policy only; optimise with method='auto' and alpha above 0 "
-                "to have others to choose from"
+                "this classifier has one policy only, being proven or made by the paper's method; there is "
+                "no other to choose"
             )
         return self.choices
 

@@ -66,7 +66,7 @@ def tally_path(
 def _blocks(X: Any, n: int, progress: ProgressOption) -> Iterator[tuple[slice, Any]]:
     """Rows X, some at a time, and where they stand."""
     if not n:
-        raise InputError("X has no rows; verifying needs rows like those to come")
+        raise InputError("X has no rows; rows like those to come are needed")
     with progress_reporter(progress, "Comparing with the full ensemble", n) as report:
         for i in range(0, n, BLOCK):
             part = slice(i, min(i + BLOCK, n))

@@ -20,6 +20,7 @@ from qwyc.certify import (
     group_numbers,
     observed_certificate,
     split_sample,
+    warn_of_rare_classes,
 )
 from qwyc.classifier import Classifier
 from qwyc.ensemble import Ensemble
@@ -130,7 +131,10 @@ def optimize(
             fast = _certified(ensemble, problem, budget, confidence, groups, seed, progress)
         else:
             fast = _published(ensemble, problem, budget, method, seed, progress)
-    return _the_faster_way(fast, X, scores, costs, threads, progress)
+    fast = _the_faster_way(fast, X, scores, costs, threads, progress)
+    if fast.certificate.how == "held-out":
+        warn_of_rare_classes(fast.certificate, fast.policy.quit)
+    return fast
 
 
 def _the_faster_way(

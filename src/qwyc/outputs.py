@@ -31,10 +31,11 @@ def check_target(path: Path, *, regular: bool = False, inputs: Iterable[Path] = 
 
 
 def _same_file(source: Path, target: Path) -> bool:
-    if "-" in (str(source), str(target)) or not target.is_file():  # /dev/null may be both
+    if str(target) == "-" or not target.is_file():  # /dev/null may be both
         return False
     try:
-        return source.samefile(target)
+        read = os.fstat(0) if str(source) == "-" else source.stat()
+        return os.path.samestat(read, target.stat())
     except OSError:  # one of them is not there, or not to be looked at
         return False
 

@@ -58,6 +58,10 @@ class Path:
     threshold: float
     costs: npt.NDArray[np.float64]  # (T,)
 
+    def __post_init__(self) -> None:
+        for array in (self.lower, self.upper, self.price):
+            array.setflags(write=False)  # like its members', which are copies
+
     def __len__(self) -> int:
         return len(self.price)
 

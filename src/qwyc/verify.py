@@ -19,6 +19,7 @@ from qwyc.certify import (
     percent,
     rows_to_certify,
     shown,
+    warn_of_rare_classes,
 )
 from qwyc.classifier import Classifier, checked
 from qwyc.compare import compare, tally_path
@@ -165,7 +166,7 @@ def recertify(
     before = classifier.needed_choices()
     budget = check_budget(classifier.certificate.alpha if alpha is None else alpha)
     if budget == 0:
-        raise OptionError("alpha=0 is proven, not sampled: use optimize(model, alpha=0)")
+        raise OptionError("alpha=0 is proven, not sampled: optimise the model for it")
     level = classifier.certificate.confidence if confidence is None else confidence
     level = check_confidence(DEFAULT_CONFIDENCE if level is None else level)
     if distributed.is_distributed(X):
@@ -190,6 +191,7 @@ def recertify(
     )
     choices = Choices(before.path, evidence)
     policy, certificate = choices.choose(budget, level)
+    warn_of_rare_classes(certificate, policy.quit)
     return replace(classifier, policy=policy, certificate=certificate, choices=choices, speed=None)
 
 
