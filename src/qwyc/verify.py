@@ -86,7 +86,7 @@ def verify(
     threads: int | None = None,
     progress: ProgressOption = False,
 ) -> Verification:
-    """Certify a classifier again, on fresh rows like those to come.
+    """Test what a classifier promises, on fresh rows like those to come.
 
     It passes where the exact binomial bound on the share that differs is within alpha, by default
     what the certificate promises; a proven classifier passes where no decision differs at all.

@@ -56,7 +56,7 @@ def verify(
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
-    """Certify a classifier again, on rows that it has never seen.
+    """Test what a classifier promises, on rows that it has never seen.
 
     Prints PASS or FAIL, and where decisions differ. Exit code 0: pass; 1: fail; 2: wrong input.
     """
