@@ -118,7 +118,7 @@ def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, da
         ),
         (
             ["optimize", "model.json", "groups.csv", "--groups", "who"],
-            "groups must be known for every row; row 7 has none",
+            "groups.csv: groups must be known for every row; row 7 has none",
         ),
         (["optimize", "model.json", "rows.csv", "--costs", "none.txt"], "cannot read none.txt"),
         (["optimize", "model.json", "rows.csv", "--costs", "rows.csv"], "must hold numbers only"),

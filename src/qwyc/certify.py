@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from qwyc.binomial import rows_needed, tail, upper_bound
 from qwyc.categories import is_null
-from qwyc.errors import InfeasibleError, OptionError, QwycWarning
+from qwyc.errors import InfeasibleError, InputError, OptionError, QwycWarning
 from qwyc.options import check_alpha, is_number
 from qwyc.policy import Policy
 from qwyc.scores import ScoreMatrix
@@ -253,7 +253,7 @@ def group_numbers(groups: Any, n_rows: int) -> npt.NDArray[np.intp]:
         raise OptionError(f"groups must be {n_rows} values, one per row; got {len(labels)}")
     for i, label in enumerate(labels):
         if is_null(label):
-            raise OptionError(f"groups must be known for every row; row {i} has none: {label!r}")
+            raise InputError(f"groups must be known for every row; row {i} has none: {label!r}")
     return np.array(numbers, dtype=np.intp)
 
 

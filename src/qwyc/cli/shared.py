@@ -92,15 +92,11 @@ def inputs_of(fast: qwyc.Classifier) -> Inputs:
 
 @contextmanager
 def about(data: Path) -> Iterator[None]:
-    """Name the data in what is said about its rows, or about their groups."""
+    """Name the data in what is said about its rows."""
     try:
         yield
     except InputError as error:
         raise in_file(data, error) from None
-    except OptionError as error:
-        if str(error).startswith("groups must be"):
-            raise OptionError(f"{data}: {error}") from None
-        raise
 
 
 def console() -> Console:
