@@ -177,8 +177,8 @@ def recertify(
         seen, digest = tally_path(classifier, X, threads=threads, progress=progress)
         if digest == before.evidence.sample:
             raise InputError(
-                "these are the rows that the classifier was made from, and half of them or more chose "
-                "its thresholds: certify it on others"
+                "these are the rows that the classifier was made from, and its thresholds were fitted to "
+                "some of them: certify it on others"
             )
     evidence = replace(
         before.evidence,
