@@ -21,17 +21,17 @@ def certificate_from_json(facts: dict[str, Any]) -> Certificate:
         raise ArtifactError(f"confidence must be between 0 and 1, got {confidence!r}")
     if number(facts["full_cost"]) <= 0 or number(facts["mean_models"]) < 0:
         raise ArtifactError("costs and base models per row must be positive")
-    if max(
-        count(facts["negative"]) + count(facts["positive"]), count(facts["full_positive"])
-    ) > count(facts["rows"]):
+    rows, full_positive = count(facts["rows"]), count(facts["full_positive"])
+    negative, positive = count(facts["negative"]), count(facts["positive"])
+    if max(negative + positive, full_positive) > rows:
         raise ArtifactError("the certificate has more disagreements or positives than rows")
     return Certificate(
         alpha=check_budget(facts["alpha"]),
         confidence=None if confidence is None and how != "held-out" else number(confidence),
-        rows=count(facts["rows"]),
-        full_positive=count(facts["full_positive"]),
-        negative=count(facts["negative"]),
-        positive=count(facts["positive"]),
+        rows=rows,
+        full_positive=full_positive,
+        negative=negative,
+        positive=positive,
         upper_bound=None if bound is None and how != "held-out" else number(bound),
         mean_models=number(facts["mean_models"]),
         mean_cost=number(facts["mean_cost"]),
