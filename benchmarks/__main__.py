@@ -9,7 +9,7 @@ import argparse
 import os
 from pathlib import Path
 
-from qwyc.threads import thread_count
+from qwyc.runtime.threads import thread_count
 
 PARTS = (
     "xgboost",

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 import qwyc
-from qwyc.bench import FULL, QUITTING, Line, line
-from qwyc.timing import Contestant, batches, interleave
+from qwyc.check.benchmark import FULL, QUITTING, Line, line
+from qwyc.runtime.timing import Contestant, batches, interleave
 
 from . import peers
 from .cases import Case, Prepare

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from qwyc.bench import FULL, QUITTING
+from qwyc.check.benchmark import FULL, QUITTING
 
 from .contest import ALPHA, Result
 from .sizes import Sizes

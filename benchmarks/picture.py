@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qwyc.bench import FULL, QUITTING, Line
+from qwyc.check.benchmark import FULL, QUITTING, Line
 
 from .contest import Result
 from .growth import Point

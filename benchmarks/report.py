@@ -12,7 +12,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from qwyc.bench import Line
+from qwyc.check.benchmark import Line
 
 from .contest import Result
 from .growth import Point

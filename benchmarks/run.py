@@ -11,8 +11,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from qwyc.bench import machine
-from qwyc.timing import clock_microseconds
+from qwyc.check.benchmark import machine
+from qwyc.runtime.timing import clock_microseconds
 
 from . import report
 from .cases import CASES

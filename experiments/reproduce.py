@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from qwyc import ArtifactError, OptionError
-from qwyc.outputs import replacing
+from qwyc.runtime.output import replacing
 
 from . import figures, report
 from .claims import LEVELS, claims, number

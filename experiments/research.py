@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 import qwyc
-from qwyc import stopping
+from qwyc.policy.fit import stopping
 
 from .frontier import Pair, pairs
 from .levels import LEVELS, at_level

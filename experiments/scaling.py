@@ -21,7 +21,7 @@ import xgboost
 from rich.console import Console
 
 import qwyc
-from qwyc.capacity import memory_needed, memory_to_fit_path
+from qwyc.runtime.memory import memory_needed, memory_to_fit_path
 
 from .frontier import covertype
 

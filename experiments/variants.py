@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 import qwyc
-from qwyc import orders, stopping
-from qwyc.problem import Problem
+from qwyc.policy.fit import orders, stopping
+from qwyc.policy.fit.problem import Problem
 
 from .levels import Points, at_level
 

@@ -15,7 +15,7 @@ import numpy as np
 
 import qwyc
 from qwyc import distributed
-from qwyc.bench import machine
+from qwyc.check.benchmark import machine
 
 from .clusters import ENGINES, WORKERS
 from .contestants import Nothing, Sums, XGBoost

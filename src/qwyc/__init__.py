@@ -3,10 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 from qwyc import distributed
-from qwyc.cascade import BaseModels, Cascade
-from qwyc.certify import Certificate
+from qwyc.build.optimize import optimize
+from qwyc.check.verify import Diagnosis, Verification, diagnose, recertify, verify
 from qwyc.classifier import Classifier, load
-from qwyc.ensemble import Ensemble
 from qwyc.errors import (
     ArtifactError,
     CapacityError,
@@ -19,14 +18,15 @@ from qwyc.errors import (
     QwycError,
     QwycWarning,
 )
-from qwyc.fit import fit_fan_path, fit_path, fit_policy
 from qwyc.importers import read_model
-from qwyc.optimize import optimize
-from qwyc.options import Probability
-from qwyc.policy import Decisions, FanPolicy, Policy
-from qwyc.scores import ScoreMatrix
-from qwyc.stopping import Path
-from qwyc.verify import Diagnosis, Verification, diagnose, recertify, verify
+from qwyc.model.callables import BaseModels, Cascade
+from qwyc.model.ensemble import Ensemble
+from qwyc.policy.fit.api import fit_fan_path, fit_path, fit_policy
+from qwyc.policy.fit.stopping import Path
+from qwyc.policy.policy import Decisions, FanPolicy, Policy
+from qwyc.policy.scores import ScoreMatrix
+from qwyc.promise.certificate import Certificate
+from qwyc.runtime.arguments import Probability
 
 if TYPE_CHECKING:
     from qwyc import plot

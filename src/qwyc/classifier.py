@@ -11,20 +11,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qwyc import _native, artifact
-from qwyc.cascade import BaseModels
-from qwyc.certify import (
+from qwyc import _native
+from qwyc.build.speed import Speed
+from qwyc.errors import ArtifactError, InputError, OptionError
+from qwyc.files import classifier_file as artifact
+from qwyc.model.callables import BaseModels
+from qwyc.model.ensemble import Ensemble
+from qwyc.policy.policy import Decisions, Policy
+from qwyc.promise.certificate import (
     Certificate,
     Choices,
     check_budget,
     check_confidence,
     warn_of_rare_classes,
 )
-from qwyc.ensemble import Ensemble
-from qwyc.errors import ArtifactError, InputError, OptionError
-from qwyc.policy import Decisions, Policy
-from qwyc.speed import Speed
-from qwyc.threads import thread_count
+from qwyc.runtime.threads import thread_count
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -189,7 +190,7 @@ class Classifier:
 
     def _repr_html_(self) -> str:
         """A compact card, which notebooks show instead of the four lines."""
-        from qwyc.card import card
+        from qwyc.report.card import card
 
         return card(self)
 

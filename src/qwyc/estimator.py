@@ -9,7 +9,11 @@ import narwhals.stable.v1 as nw
 import numpy as np
 import numpy.typing as npt
 
-from qwyc.certify import (
+from qwyc.build.optimize import optimize
+from qwyc.classifier import Classifier
+from qwyc.errors import InfeasibleError, MissingDependencyError, ModelError, OptionError
+from qwyc.policy.policy import Decisions
+from qwyc.promise.certificate import (
     FEWEST_TO_FIT,
     Certificate,
     asked,
@@ -17,11 +21,7 @@ from qwyc.certify import (
     check_confidence,
     rows_to_certify,
 )
-from qwyc.classifier import Classifier
-from qwyc.errors import InfeasibleError, MissingDependencyError, ModelError, OptionError
-from qwyc.optimize import optimize
-from qwyc.policy import Decisions
-from qwyc.rows import row_count, take
+from qwyc.rows.selection import row_count, take
 
 try:
     from joblib import effective_n_jobs

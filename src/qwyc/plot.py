@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qwyc.certify import percent
 from qwyc.classifier import Classifier
 from qwyc.errors import InputError, MissingDependencyError, OptionError
+from qwyc.promise.certificate import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -21,7 +21,7 @@ import qwyc
 from qwyc.cli import look, make, use
 from qwyc.cli.shared import flag
 from qwyc.errors import QwycError, QwycWarning
-from qwyc.outputs import reason
+from qwyc.runtime.output import reason
 
 EXIT_CODES = (
     "[bold]Exit codes[/]  0 done · 1 a check failed (verify) · 2 wrong input, or a file that cannot be "

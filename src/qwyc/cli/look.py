@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 import qwyc
-from qwyc import inspection
 from qwyc.cli.shared import (
     ClassifierFile,
     DataFormat,
@@ -25,7 +24,8 @@ from qwyc.cli.shared import (
     parse_alpha,
     print_json,
 )
-from qwyc.datafiles import read_table
+from qwyc.report import inspection
+from qwyc.rows.files.reader import read_table
 
 
 def inspect(classifier: ClassifierFile, as_json: Json = False) -> None:
@@ -102,7 +102,7 @@ def bench(
     as_json: Json = False,
 ) -> None:
     """Time a classifier: quitting, in full, and the library that trained it."""
-    from qwyc import bench as benchmark
+    from qwyc.check import benchmark
 
     fast = qwyc.load(classifier)
     with Screen(f"Reading {data}") as screen:

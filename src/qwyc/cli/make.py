@@ -11,7 +11,6 @@ import typer
 from rich.console import Console
 
 import qwyc
-from qwyc import inspection
 from qwyc.cli.shared import (
     Alpha,
     ClassifierFile,
@@ -31,10 +30,11 @@ from qwyc.cli.shared import (
     parse_alpha,
     print_json,
 )
-from qwyc.datafiles import read_table
 from qwyc.errors import InputError, ModelError, OptionError
 from qwyc.importers import SUPPORTED_FILES
-from qwyc.outputs import check_target
+from qwyc.report import inspection
+from qwyc.rows.files.reader import read_table
+from qwyc.runtime.output import check_target
 
 COSTS = ("size", "measured")  # or a file
 
@@ -289,7 +289,7 @@ def demo(
 
     [dim]pip install xgboost-cpu scikit-learn matplotlib[/]
     """
-    from qwyc import demo as demonstration
+    from qwyc.cli import demonstration
 
     shown = Console(quiet=True) if as_json else console()
     with Screen("Loading UCI Adult") as screen:

@@ -15,10 +15,10 @@ import typer
 from rich.console import Console
 
 import qwyc
-from qwyc.datafiles import in_file
-from qwyc.ensemble import Inputs
 from qwyc.errors import InputError, OptionError
-from qwyc.progress import make_bar
+from qwyc.model.ensemble import Inputs
+from qwyc.rows.files.reader import in_file
+from qwyc.runtime.progress import make_bar
 
 
 def argument(metavar: str, help: str) -> Any:

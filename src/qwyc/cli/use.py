@@ -14,8 +14,6 @@ import numpy as np
 import typer
 
 import qwyc
-from qwyc.answers import COLUMNS, arrow_columns
-from qwyc.batch import Batch
 from qwyc.cli.shared import (
     ClassifierFile,
     DataFormat,
@@ -28,10 +26,12 @@ from qwyc.cli.shared import (
     option,
     print_json,
 )
-from qwyc.datafiles import KINDS, in_file, read_batches, shown
 from qwyc.errors import InputError, OptionError
-from qwyc.outputs import TableWriter, check_target
-from qwyc.outputs import output as open_output
+from qwyc.policy.columns import COLUMNS, arrow_columns
+from qwyc.rows.files.batch import Batch
+from qwyc.rows.files.reader import KINDS, in_file, read_batches, shown
+from qwyc.runtime.output import TableWriter, check_target
+from qwyc.runtime.output import output as open_output
 
 
 def predict(

@@ -17,15 +17,15 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from qwyc.cascade import BaseModels
 from qwyc.classifier import Classifier, checked
 from qwyc.distributed.shipping import Parcel, pack
 from qwyc.distributed.work import Counting, Deciding, output_names
-from qwyc.ensemble import Ensemble
 from qwyc.errors import InputError, MissingDependencyError, OptionError
-from qwyc.options import check_count
-from qwyc.tables import match_columns
-from qwyc.tally import PathTally, Tally
+from qwyc.model.callables import BaseModels
+from qwyc.model.ensemble import Ensemble
+from qwyc.policy.counts import PathTally, Tally
+from qwyc.rows.matrix import match_columns
+from qwyc.runtime.arguments import check_count
 
 __all__ = ["column", "decide", "is_distributed", "sample", "tally", "tally_members"]
 

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from dask import compute, delayed
 
-from qwyc.answers import COLUMNS
 from qwyc.classifier import Classifier
 from qwyc.distributed.shipping import Parcel, once, unpack
 from qwyc.distributed.work import Counting, Deciding
+from qwyc.policy.columns import COLUMNS
 
 
 def _deliver(parcel: Parcel) -> Any:

@@ -14,10 +14,10 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from qwyc import artifact
 from qwyc.classifier import Classifier
-from qwyc.ensemble import Ensemble
 from qwyc.errors import OptionError
+from qwyc.files import classifier_file as artifact
+from qwyc.model.ensemble import Ensemble
 
 KEPT = 8  # classifiers that a worker process keeps; the oldest goes first
 

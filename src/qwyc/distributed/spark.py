@@ -20,11 +20,11 @@ from pyspark import SparkFiles
 from pyspark.sql import SparkSession, functions, types
 from pyspark.sql.pandas.types import from_arrow_type
 
-from qwyc.answers import COLUMNS, arrow_type
 from qwyc.classifier import Classifier, load
 from qwyc.distributed.shipping import Parcel, once, unpack
 from qwyc.distributed.work import Counting, Deciding
 from qwyc.errors import ArtifactError, InputError, OptionError
+from qwyc.policy.columns import COLUMNS, arrow_type
 
 # ---- shipping -------------------------------------------------------------------------------
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qwyc.answers import COLUMNS, arrow_columns
 from qwyc.classifier import Classifier
-from qwyc.compare import compare, tally_path
 from qwyc.distributed.shipping import has_code
 from qwyc.errors import InputError
-from qwyc.policy import Decisions
-from qwyc.tally import PathTally, Tally
+from qwyc.policy.columns import COLUMNS, arrow_columns
+from qwyc.policy.counts import PathTally, Tally
+from qwyc.policy.policy import Decisions
+from qwyc.promise.compare import compare, tally_path
 
 Floats = npt.NDArray[np.float64]
 

@@ -13,11 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from qwyc.cascade import BaseModels
-from qwyc.ensemble import Ensemble
 from qwyc.errors import InputError, MissingDependencyError, ModelError, QwycError
 from qwyc.importers import (
-    callables,
     catboost,
     files,
     lightgbm,
@@ -28,13 +25,16 @@ from qwyc.importers import (
     ydf,
 )
 from qwyc.importers.live import as_pandas, unwrapped
-from qwyc.importers.pipelines import (
+from qwyc.importers.sklearn import callables
+from qwyc.importers.sklearn.pipelines import (
     is_pipeline,
     last_step,
     transform_of,
     with_preparation,
     with_transform,
 )
+from qwyc.model.callables import BaseModels
+from qwyc.model.ensemble import Ensemble
 
 __all__ = ["SUPPORTED_FILES", "Answer", "base_models", "live_answer", "load_live", "read_model"]
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from qwyc.ensemble import NodeFlag
 from qwyc.errors import ModelError
 from qwyc.importers.flatten import NodeTable
+from qwyc.model.ensemble import NodeFlag
 
 LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = "<", "<=", ">", ">="
 

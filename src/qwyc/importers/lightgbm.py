@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qwyc.border import smallest_positive
-from qwyc.ensemble import Category, Ensemble, Inputs, Link, NodeFlag, Source, Summation, Trees
 from qwyc.errors import ModelError
 from qwyc.importers import files, live
 from qwyc.importers.flatten import MAX_CATEGORY, MAX_WORDS, offsets, to_int32
+from qwyc.model.ensemble import Category, Ensemble, Inputs, Link, NodeFlag, Source, Summation, Trees
+from qwyc.target.boundary import smallest_positive
 
 LIVE_KINDS = "LightGBM (Booster, LGBMClassifier)"
 FILE_KINDS = "LightGBM (.txt)"

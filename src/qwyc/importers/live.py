@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from qwyc.ensemble import Ensemble
+from qwyc.model.ensemble import Ensemble
 
 
 def made_by(model: object, library: str) -> bool:

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qwyc.border import smallest_positive
-from qwyc.ensemble import Ensemble, Inputs, Link, NodeFlag, Source, Summation
 from qwyc.errors import ModelError
 from qwyc.importers import files, live
 from qwyc.importers.comparisons import with_one_rule
 from qwyc.importers.flatten import NodeTable, flatten, offsets
+from qwyc.model.ensemble import Ensemble, Inputs, Link, NodeFlag, Source, Summation
+from qwyc.target.boundary import smallest_positive
 
 LIVE_KINDS = "Treelite (Model)"
 FILE_KINDS = "Treelite (checkpoints)"

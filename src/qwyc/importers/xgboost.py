@@ -17,11 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc import _native
-from qwyc.border import smallest_positive
-from qwyc.ensemble import Category, Ensemble, Inputs, Link, NodeFlag, Source, Summation
 from qwyc.errors import ModelError
-from qwyc.importers import files, live, ubjson
+from qwyc.importers import files, live
 from qwyc.importers.flatten import NodeTable, flatten, offsets
+from qwyc.importers.wire import ubjson
+from qwyc.model.ensemble import Category, Ensemble, Inputs, Link, NodeFlag, Source, Summation
+from qwyc.target.boundary import smallest_positive
 
 LIVE_KINDS = "XGBoost (Booster, XGBClassifier, XGBRFClassifier)"
 FILE_KINDS = "XGBoost (.json, .ubj)"

@@ -1,0 +1,262 @@
+"""How fast a classifier is on this machine: quitting, in full, and the library that trained it."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy.typing as npt
+
+from qwyc import importers
+from qwyc.check.parity import compare_with_model
+from qwyc.classifier import Classifier
+from qwyc.errors import InputError, ModelError, OptionError
+from qwyc.model.ensemble import Ensemble
+from qwyc.runtime.arguments import check_count, check_number
+from qwyc.runtime.progress import ProgressOption, Report, progress_reporter
+from qwyc.runtime.threads import thread_count
+from qwyc.runtime.timing import Contestant, Timing, batches, clock_microseconds, interleave
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+BATCHES = (1, 16, 256, 100_000)
+QUITTING, FULL = "qwyc, quitting", "qwyc, full"
+SOURCES = {"xgboost": "XGBoost", "lightgbm": "LightGBM"}  # whose fastest call is known
+
+
+@dataclass(frozen=True)
+class Line:
+    """One contestant at one batch size."""
+
+    contestant: str
+    batch: int  # rows in a call
+    microseconds: float  # per row, at the median
+    rows_per_second: float
+    p50: float  # microseconds of a call
+    p95: float | None
+    p99: float | None
+    calls: int
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What was measured, on what and how."""
+
+    model: str
+    machine: dict[str, str]
+    threads: int
+    rows: int
+    base_models: int
+    mean_models: float  # base models per row when quitting
+    disagreements: int  # rows on which quitting decides unlike the full ensemble
+    source: str | None  # the library compared with; its decisions are those of `full`
+    conversion: float  # microseconds per row to make a matrix of the data as given
+    clock: float  # microseconds that timing itself adds to a call
+    lines: list[Line]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, for JSON."""
+        return asdict(self)
+
+    def summary(self) -> str:
+        """The figures that are not times."""
+        share = self.disagreements / self.rows
+        words = [
+            f"Quitting: {self.mean_models:.1f} of {self.base_models} base models per row; "
+            f"{self.disagreements:,} of {self.rows:,} decisions ({share:.3%}) differ from the full "
+            "ensemble's.",
+            f"All rows were converted beforehand, which took {self.conversion:.2f} µs per row. "
+            f"The clock adds {self.clock:.2f} µs to a call.",
+        ]
+        if self.source:
+            words.insert(1, f"{self.source} decides all of them as the full ensemble does.")
+        return "\n".join(words)
+
+    def table(self) -> Table:
+        """Contestants by batch size, and how many times as fast as the source library each is (or as
+        the full ensemble, without a source)."""
+        from rich import box
+        from rich.table import Table
+
+        baseline = self.source or FULL
+        table = Table(box=box.SIMPLE_HEAD)
+        table.add_column("batch", justify="right", no_wrap=True)
+        table.add_column("", no_wrap=True)
+        for name in ("µs per row", "rows per s", f"times\n{baseline}", "p95, µs", "p99, µs"):
+            table.add_column(name, justify="right", no_wrap=True)
+        base = {line.batch: line for line in self.lines if line.contestant == baseline}
+        seen = 0
+        for line in self.lines:
+            table.add_row(
+                f"{line.batch:,}" if line.batch != seen else "",
+                line.contestant,
+                f"{line.microseconds:.3g}",
+                f"{line.rows_per_second:,.0f}",
+                f"{base[line.batch].microseconds / line.microseconds:.1f}",
+                *[f"{p:.3g}" if p and line.batch == 1 else "" for p in (line.p95, line.p99)],
+            )
+            seen = line.batch
+        return table
+
+
+def bench(
+    classifier: Classifier,
+    X: Any,
+    *,
+    source: str | os.PathLike[str] | None = None,
+    threads: int | None = 1,
+    seconds: float = 1.0,
+    sizes: Sequence[int] = BATCHES,
+    progress: ProgressOption = False,
+) -> Bench:
+    """Time a classifier on rows X in batches of several sizes, each contestant for `seconds`.
+
+    `source` is the file of the model that the classifier was made from: the library that trained it
+    is timed too, where it is installed. Its decisions must be those of the full ensemble."""
+    ensemble = classifier.ensemble
+    if not isinstance(ensemble, Ensemble):
+        raise OptionError("only tree ensembles are timed; callables take what they take")
+    seconds = check_number("seconds", seconds, above=0)
+    sizes = sorted({check_count("a batch size", size) for size in sizes})
+    workers = thread_count(threads)
+    rows = ensemble.matrix(X)
+    if not len(rows):
+        raise InputError("the data has no rows")
+    contestants: dict[str, Callable[[Any], object]] = {}
+    library = None
+    with progress_reporter(progress, "Comparing decisions", 0):
+        full = classifier.score_full(X, threads=workers)
+        decisions = classifier.decide(X, threads=workers)
+        if source is not None:
+            library, model = open_source(Path(source), ensemble)
+            compare_with_model(Path(source), X, ensemble)
+            contestants[library] = source_call(library, model, workers)
+    coded = _taking_codes(classifier, ensemble)
+    contestants[FULL] = lambda part: coded.score_full(part, threads=workers)
+    contestants[QUITTING] = lambda part: coded.predict(part, threads=workers)
+    lines: list[Line] = []
+    sizes = sorted({min(size, len(rows)) for size in sizes})
+    with progress_reporter(progress, "Timing", 100 * len(sizes)) as report:
+        for done, size in enumerate(sizes):
+            calls = dict(contestants)
+            if size == 1:
+                calls[QUITTING] = coded.predict_one
+            timings = interleave(
+                {
+                    name: Contestant(call, _inputs(rows, size, name), size)
+                    for name, call in calls.items()
+                },
+                seconds=seconds,
+                pause=0.005 if workers > 1 else 0,
+                report=partial(_part_of, report, done),
+            )
+            lines += [line(name, size, timing) for name, timing in timings.items()]
+    conversion = interleave(
+        {"": Contestant(ensemble.matrix, [X], len(rows))}, seconds=min(0.2, seconds)
+    )
+    positive = decisions.label == ensemble.classes[1]
+    return Bench(
+        model=ensemble.description,
+        machine=machine(),
+        threads=workers,
+        rows=len(rows),
+        base_models=ensemble.n_models,
+        mean_models=float(decisions.steps.mean()),
+        disagreements=int((positive != (full >= classifier.policy.threshold)).sum()),
+        source=library,
+        conversion=conversion[""].microseconds,
+        clock=clock_microseconds(),
+        lines=lines,
+    )
+
+
+def _part_of(report: Report, before: int, share: float) -> None:
+    """Report a share of one batch size as percent of all of them."""
+    report(round(100 * (before + share)))
+
+
+def line(contestant: str, batch: int, timing: Timing) -> Line:
+    """A timing as a line of a table."""
+    return Line(
+        contestant=contestant,
+        batch=batch,
+        microseconds=timing.microseconds,
+        rows_per_second=timing.rows_per_second,
+        p50=timing.median * 1e6,
+        p95=timing.percentile(95),
+        p99=timing.percentile(99),
+        calls=timing.calls,
+    )
+
+
+def open_source(path: Path, ensemble: Ensemble) -> tuple[str, Any]:
+    """The library's name and its live model from a file; the file must be one that qwyc reads."""
+    library = importers.read_model(path).source.library
+    if library != ensemble.source.library:
+        raise ModelError(
+            f"{path} is a model of {library}; the classifier was made from one of "
+            f"{ensemble.source.library}"
+        )
+    if library not in SOURCES:
+        raise ModelError(f"{path}: models of {library} cannot be compared with from a file")
+    model, _ = importers.load_live(path)
+    return SOURCES[library], getattr(model, "get_booster", lambda: model)()
+
+
+def source_call(library: str, model: Any, threads: int) -> Callable[[Any], object]:
+    """The library's own evaluation of a matrix, by its fastest way."""
+    if library == "XGBoost":
+        model.set_param({"nthread": threads})
+        return lambda rows: model.inplace_predict(rows, validate_features=False)
+    return lambda rows: model.predict(rows, num_threads=threads, validate_features=False)
+
+
+def machine() -> dict[str, str]:
+    """What a time depends on besides the code: processor, cores, system, load, versions."""
+    found = {
+        "processor": _processor(),
+        "cores": str(thread_count(None)),
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "python": platform.python_version(),
+        "numpy": metadata.version("numpy"),
+        "qwyc": metadata.version("qwyc"),
+    }
+    if hasattr(os, "getloadavg"):
+        found["load"] = f"{os.getloadavg()[0]:.2f}"
+    return found
+
+
+def _processor() -> str:
+    try:
+        for words in Path("/proc/cpuinfo").read_text().splitlines():
+            if words.startswith("model name"):
+                return words.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def _inputs(rows: npt.NDArray[Any], size: int, name: str) -> Sequence[npt.NDArray[Any]]:
+    """What calls take in turn: parts of the rows, and for one row by itself its vector."""
+    if size == 1 and name == QUITTING:
+        return list(rows[:1000])
+    return batches(rows, size)
+
+
+def _taking_codes(classifier: Classifier, ensemble: Ensemble) -> Classifier:
+    """The same classifier for rows that are converted already: converting is timed apart."""
+    inputs = replace(
+        ensemble.inputs,
+        categories={},
+        arrays_hold_values=False,
+        hashed=False,
+        missing=float("nan"),
+    )
+    return replace(classifier, ensemble=replace(ensemble, inputs=inputs, transform=None))

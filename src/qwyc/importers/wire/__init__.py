@@ -1,0 +1,1 @@
+"""Readers of the wire formats that model files use: UBJSON, Protocol Buffers and FlatBuffers."""

@@ -1,0 +1,1 @@
+"""Fitting: orders and thresholds from the scores of a sample."""

@@ -1,0 +1,129 @@
+"""fit_policy: from a score matrix to a policy, by any order and rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from qwyc.errors import OptionError
+from qwyc.policy.fit import fan, stopping
+from qwyc.policy.fit.orders import FIXED, Order, fixed_order
+from qwyc.policy.fit.paper import fit_thresholds
+from qwyc.policy.fit.problem import Problem
+from qwyc.policy.policy import FanPolicy, Policy
+from qwyc.runtime.arguments import allowed_disagreements, check_alpha, check_choice, check_count
+from qwyc.runtime.progress import ProgressOption
+
+ORDERS = ("joint", *FIXED)
+RULES = ("threshold", "fan", "stopping")
+BUDGETS = ("paper", "split")
+
+
+def fit_policy(
+    scores: Any,
+    *,
+    alpha: float | None = None,
+    order: Order = "joint",
+    rule: str = "threshold",
+    quit: str = "both",
+    threshold: float | None = None,
+    costs: Any = None,
+    labels: Any = None,
+    seed: int = 0,
+    budget: str = "paper",
+    gamma: float | None = None,
+    bin_width: float | None = None,
+    threads: int | None = None,
+    progress: ProgressOption = None,
+) -> Policy | FanPolicy:
+    """Fit an order and thresholds on the scores of a sample.
+
+    At most a share `alpha` of the rows *in this sample* is decided differently from the full
+    ensemble; on new rows it will be more, since order and thresholds are fitted to these very rows.
+
+    Parameters
+    ----------
+    scores : a ScoreMatrix, or any array (N, T) of per-model scores; the full score is their sum.
+    alpha : share of the sample that may be decided differently, from 0 to below 1.
+    order : "joint" (the paper's Algorithm 1), "correlation" (with the full score; the best where
+        rows are new), "natural", "random" (by `seed`), "individual-mse" and "greedy-mse" (both need
+        `labels`), or a permutation.
+    rule : "threshold" (Algorithm 2), "stopping" (optimal stopping, all steps together; the best where
+        rows are new) or "fan" (Fan et al. 2002), which gives a FanPolicy.
+    quit : "both", "negative" (a filter: what is not rejected gets its full score) or "positive".
+    threshold : the full decision is score >= threshold; None is the matrix's own, 0 for an array.
+    costs : cost of each base model, (T,); None is 1 for all.
+    labels : the truth, 0 or 1 for every row; only the two MSE orders look at it.
+    budget : of disagreements at a step: "paper" lets negative quits spend all that is left and
+        positive quits the rest; "split" lets negative quits spend half of what is left.
+    gamma, bin_width : of rule "fan". Without gamma, the smallest that keeps `alpha` in the sample;
+        without bin_width, 1% of the full score's deviation.
+    """
+    check_choice("rule", rule, RULES)
+    check_choice("budget", budget, BUDGETS)
+    seed = check_count("seed", seed, least=0)
+    problem = Problem.of(scores, threshold, costs, quit, threads)
+    joint = isinstance(order, str) and order == "joint"
+    if alpha is not None:
+        check_alpha(alpha)
+    elif rule != "fan" or joint or gamma is None:
+        raise OptionError("alpha is needed: the share of decisions that may differ, such as 0.005")
+    if rule != "fan" and (gamma is not None or bin_width is not None):
+        raise OptionError('gamma and bin_width belong to rule="fan"')
+
+    allowed = allowed_disagreements(alpha or 0.0, problem.n_rows)
+    fixed = None if joint else fixed_order(problem, order, labels=labels, seed=seed, names=ORDERS)
+    if rule == "threshold" or fixed is None:
+        split = budget == "split"
+        policy = fit_thresholds(problem, fixed, allowed, split_budget=split, progress=progress)
+        if rule == "threshold":
+            return policy
+        fixed = policy.order  # Algorithm 1's order, with the thresholds of another rule
+    if rule == "stopping":
+        path = stopping.fit_path(problem, fixed, progress=progress)
+        return stopping.at_alpha(path, problem.matrix, allowed, threads=threads)
+    fitted = fan.fit_fan(problem, fixed, bin_width)
+    if gamma is not None:
+        return fan.at_gamma(fitted, gamma)
+    return fan.at_alpha(fitted, problem.matrix, allowed, threads=threads)
+
+
+def fit_fan_path(
+    scores: Any,
+    gammas: Iterable[float],
+    *,
+    order: Order = "individual-mse",
+    quit: str = "both",
+    threshold: float | None = None,
+    costs: Any = None,
+    labels: Any = None,
+    seed: int = 0,
+    bin_width: float | None = None,
+    threads: int | None = None,
+) -> list[FanPolicy]:
+    """Fan's rule at every gamma, cautious where gamma is large; options as for `fit_policy`.
+
+    The order may be any but "joint", which needs an alpha."""
+    problem = Problem.of(scores, threshold, costs, quit, threads)
+    fitted = fan.fit_fan(problem, fixed_order(problem, order, labels=labels, seed=seed), bin_width)
+    return [fan.at_gamma(fitted, gamma) for gamma in gammas]
+
+
+def fit_path(
+    scores: Any,
+    *,
+    order: Order = "correlation",
+    quit: str = "both",
+    threshold: float | None = None,
+    costs: Any = None,
+    labels: Any = None,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: ProgressOption = None,
+) -> stopping.Path:
+    """Policies by optimal stopping from "never quit" to "quit at once"; options as for `fit_policy`.
+
+    The order may be any but "joint", which needs an alpha."""
+    problem = Problem.of(scores, threshold, costs, quit, threads)
+    fixed = fixed_order(problem, order, labels=labels, seed=seed)
+    return stopping.fit_path(problem, fixed, progress=progress)

@@ -1,0 +1,1 @@
+"""What is promised about new rows, and what the promise rests on."""

@@ -1,0 +1,1 @@
+"""Descriptions of a classifier, for terminals and notebooks."""

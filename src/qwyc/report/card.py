@@ -1,0 +1,129 @@
+"""A classifier as a compact card, for notebooks."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from qwyc.promise.certificate import percent
+
+if TYPE_CHECKING:
+    from qwyc.classifier import Classifier
+
+# Colours that hold on light and on dark pages: the text's own, a blue and an orange.
+STYLE = (
+    "border:1px solid rgba(128,128,128,.35);border-radius:8px;padding:12px 16px;max-width:620px;"
+    "font-family:system-ui,sans-serif;font-size:13px;line-height:1.45"
+)
+LABEL = "opacity:.65;padding:1px 14px 1px 0;width:1%;white-space:nowrap;vertical-align:top;text-align:left"
+VALUE = "padding:1px 0;text-align:left;overflow-wrap:anywhere"
+BLUE, ORANGE = "#3d7fc9", "#d0713f"
+POINTS = 60  # of the picture
+
+
+def card(fast: Classifier) -> str:
+    """HTML without scripts: what it is, what it takes, what it promises, and the thresholds."""
+    seen, policy = fast.certificate, fast.policy
+    negative, positive = (escape(str(c)) for c in fast.ensemble.classes)
+    share = seen.mean_models / policy.n_models
+    if seen.rows:
+        work = f"<b>{seen.mean_models:.1f}</b> of {policy.n_models} base models per row"
+    else:
+        work = f"at most {policy.n_models} base models per row; not measured"
+    bar = (
+        f'<div style="background:rgba(128,128,128,.22);height:6px;border-radius:3px;margin:4px 0 3px">'
+        f'<div style="background:{BLUE};width:{100 * min(share, 1):.1f}%;height:6px;'
+        f'border-radius:3px"></div></div>'
+    )
+    speed = escape(str(fast.speed)) if fast.speed is not None else ""
+    quits = {
+        "both": f"early for {negative} and {positive}",
+        "negative": f"early for {negative} only; {positive} always has its full score",
+        "positive": f"early for {positive} only; {negative} always has its full score",
+        "never": "never early: every row is evaluated in full",
+    }[policy.quit]
+    lines = [
+        ("decides", f"{positive} where score &ge; {policy.threshold:.4g}, otherwise {negative}"),
+        ("quits", quits),
+        ("takes", work + bar + speed),
+        ("promises", _promise(fast)),
+    ]
+    rows = "".join(
+        f'<tr style="background:none"><td style="{LABEL}">{name}</td>'
+        f'<td style="{VALUE}">{text}</td></tr>'
+        for name, text in lines
+    )
+    return (
+        f'<div style="{STYLE}"><div style="margin-bottom:6px"><b>qwyc.Classifier</b> &middot; '
+        f"{escape(fast.ensemble.description)}</div>"
+        '<table style="border:none;border-collapse:collapse;width:100%;margin:0;font-size:13px">'
+        f"{rows}</table>"
+        f"{_band(fast)}</div>"
+    )
+
+
+def _promise(fast: Classifier) -> str:
+    seen = fast.certificate
+    if seen.how == "proven":
+        return "<b>proven</b>: no input is decided differently from the full ensemble"
+    counted = f"{seen.disagreements:,} of {seen.rows:,}"
+    if seen.how == "in-sample":
+        return f"nothing for new rows; {counted} fitting rows are decided differently"
+    if isinstance(seen.alpha, dict):
+        negative, positive = (escape(str(c)) for c in fast.ensemble.classes)
+        asked = (
+            f"at most <b>{_percent(seen.alpha['negative'])}</b> of new rows are decided {negative} instead "
+            f"of {positive}, and <b>{_percent(seen.alpha['positive'])}</b> the other way round"
+        )
+    else:
+        asked = f"at most <b>{_percent(seen.alpha)}</b> of new rows are decided differently"
+    return f"{asked}, with {percent(seen.confidence)} confidence ({counted} held-out rows were)"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g}%"
+
+
+def _band(fast: Classifier) -> str:
+    """Where rows quit along the order, as a small picture; nothing where no row does."""
+    policy = fast.policy
+    if policy.quit == "never" or policy.n_models < 3:
+        return ""
+    at = np.unique(np.linspace(0, policy.n_models - 2, POINTS).astype(int))  # the last has none
+    lower, upper = policy.lower[at], policy.upper[at]
+    finite = np.concatenate([lower[np.isfinite(lower)], upper[np.isfinite(upper)]])
+    if not len(finite):
+        return ""
+    low, high = float(finite.min()), float(finite.max())
+    room = 0.25 * (high - low) or 1.0  # beyond the outermost threshold, rows quit too
+    low, high = low - room, high + room
+    width, height = 588, 52
+
+    def area(values: np.ndarray, edge: int, colour: str) -> str:
+        """From a threshold to the picture's edge: there, a row quits."""
+        known = np.isfinite(values)
+        x = (width * at / max(int(at[-1]), 1))[known]
+        y = (height * (high - values) / (high - low))[known]
+        if not len(x):
+            return ""
+        line = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
+        return (
+            f'<polygon points="{x[0]:.1f},{edge} {line} {x[-1]:.1f},{edge}" fill="{colour}" '
+            f'fill-opacity=".3"/><polyline points="{line}" fill="none" stroke="{colour}" '
+            'stroke-width="1.5" vector-effect="non-scaling-stroke"/>'
+        )
+
+    negative, positive = (escape(str(c)) for c in fast.ensemble.classes)
+    areas = area(upper, 0, BLUE) + area(lower, height, ORANGE)
+    quits = [(BLUE, positive)] if np.isfinite(upper).any() else []
+    quits += [(ORANGE, negative)] if np.isfinite(lower).any() else []
+    legend = " or ".join(f'<b style="color:{colour}">{label}</b>' for colour, label in quits)
+    return (
+        f'<svg viewBox="0 0 {width} {height}" style="display:block;width:100%;height:{height}px;'
+        'margin-top:8px" role="img" preserveAspectRatio="none" aria-label="thresholds along the order">'
+        f"{areas}</svg>"
+        '<div style="opacity:.8;font-size:11px;overflow-wrap:anywhere">running sum, first to last base '
+        f"model: in a coloured part a row quits as {legend}</div>"
+    )

@@ -1,0 +1,1 @@
+"""Rows in any form, and the matrix that base models take."""

@@ -1,0 +1,1 @@
+"""Tables in files and pipes, read and written batch by batch."""

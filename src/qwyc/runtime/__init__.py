@@ -1,0 +1,1 @@
+"""Shared services: threads, memory, progress, timing, arguments and output files."""

@@ -1,0 +1,1 @@
+"""What "the same answer" means: the decision rule, and the kinds of difference there are."""

@@ -1,0 +1,131 @@
+"""A classifier certified anew, on other rows; and what travels to workers."""
+
+import numpy as np
+import pytest
+import xgboost
+
+import qwyc
+from qwyc import distributed
+from qwyc.distributed import shipping
+from qwyc.distributed.work import Counting, Deciding, output_names
+from qwyc.promise import compare
+
+
+@pytest.fixture(scope="module")
+def fitted(adult_codes):
+    X, y, X_new, _ = adult_codes
+    model = xgboost.XGBClassifier(n_estimators=60, max_depth=4).fit(X[:12000], y[:12000])
+    return qwyc.optimize(model, X[12000:16000], alpha=0.02, progress=False), X_new
+
+
+def test_more_rows_certify_a_smaller_alpha(fitted):
+    fast, X_new = fitted
+    with pytest.raises(qwyc.InfeasibleError):
+        fast.at(alpha=0.001)
+    better = qwyc.recertify(fast, X_new, alpha=0.001)
+    assert better.certificate.rows == len(X_new)
+    assert better.certificate.how == "held-out"
+    assert better.certificate.upper_bound <= 0.001
+    differ = better.predict(X_new) != (fast.score_full(X_new) >= fast.policy.threshold)
+    assert better.certificate.disagreements == np.count_nonzero(differ)
+    assert better.certificate.mean_models == pytest.approx(better.decide(X_new).steps.mean())
+    assert better.certificate.sample == fast.certificate.sample  # the fitting rows are of that one
+    full = fast.score_full(X_new) >= fast.policy.threshold
+    assert better.certificate.full_positive == np.count_nonzero(full)
+    assert f" of {np.count_nonzero(full):,} positives lost" in str(better.certificate)
+    assert better.at(alpha=0.01).certificate.rows == len(X_new)  # and so is all that follows
+
+
+def test_blocks_add_up(fitted, monkeypatch):
+    fast, X_new = fitted
+    whole, digest = compare.tally_path(fast, X_new[:3000])
+    checked = qwyc.verify(fast, X_new[:3000])
+    monkeypatch.setattr(compare, "BLOCK", 700)
+    parts, same_digest = compare.tally_path(fast, X_new[:3000])
+    assert same_digest == digest
+    np.testing.assert_array_equal(parts.flips, whole.flips)
+    np.testing.assert_allclose(parts.cost, whole.cost)
+    assert parts.rows == 3000
+    assert qwyc.verify(fast, X_new[:3000]) == checked
+
+
+def test_a_recertified_classifier_is_saved_and_loaded(fitted, tmp_path):
+    fast, X_new = fitted
+    better = qwyc.recertify(fast, X_new)
+    better.save(tmp_path / "new.qwyc")
+    again = qwyc.load(tmp_path / "new.qwyc")
+    assert str(again.certificate) == str(better.certificate)
+    np.testing.assert_array_equal(again.choices.evidence.flips, better.choices.evidence.flips)
+
+
+def test_the_sample_itself_is_refused(adult_codes, fitted):
+    fast, _ = fitted
+    sample = adult_codes[0][12000:16000]
+    with pytest.raises(qwyc.InputError, match="rows that the classifier was made from"):
+        qwyc.recertify(fast, sample)
+    assert qwyc.recertify(fast, sample[::-1]).certificate.rows == 4000  # it knows that sample only
+
+
+def test_what_cannot_be_recertified(fitted):
+    fast, X_new = fitted
+    with pytest.raises(qwyc.OptionError, match="alpha=0 is proven"):
+        qwyc.recertify(fast, X_new, alpha=0)
+    with pytest.raises(qwyc.InfeasibleError, match="certifying rows; there are 10"):
+        qwyc.recertify(fast, X_new[:10])
+    with pytest.raises(qwyc.InputError, match="no rows"):
+        qwyc.recertify(fast, X_new[:0])
+    single = qwyc.optimize(fast.ensemble, X_new[:500], alpha=0.01, method="natural", progress=False)
+    with pytest.raises(qwyc.OptionError, match="one policy only"):
+        qwyc.recertify(single, X_new)
+
+
+def test_a_parcel_has_the_policy_alone_and_the_same_key_each_time(fitted):
+    fast, X_new = fitted
+    light, whole = shipping.pack(fast), shipping.pack(fast, members=True)
+    assert light.key == shipping.pack(fast).key != whole.key
+    assert len(light.content) < len(whole.content)
+    there = shipping.unpack(light.content)
+    assert there.choices is None
+    np.testing.assert_array_equal(there.decide(X_new).score, fast.decide(X_new).score)
+    assert shipping.unpack(memoryview(whole.content)).choices is not None
+
+
+def test_a_process_loads_a_classifier_once_and_forgets_the_oldest(fitted):
+    loads = []
+
+    def load(key):
+        return shipping.once(key, lambda: loads.append(key) or fitted[0])
+
+    for _ in range(3):
+        load("one")
+    assert loads == ["one"]
+    for i in range(shipping.KEPT):
+        load(f"other {i}")
+    load("one")
+    assert loads.count("one") == 2
+
+
+def test_batches_in_arrow_and_in_pandas(fitted):
+    import pandas as pd
+    import pyarrow as pa
+
+    fast, X_new = fitted
+    frame = pd.DataFrame(X_new[:50]).rename(columns=str).assign(id=np.arange(50))
+    features = tuple(frame.columns[:-1])
+    work = Deciding(features, ("id",), output_names("q_", ["id"], case_matters=True))
+    there = work.on_arrow(fast, pa.Table.from_pandas(frame)).to_pandas()
+    pd.testing.assert_frame_equal(there, work.on_pandas(fast, frame), check_dtype=True)
+    assert there["q_steps"].tolist() == fast.decide(X_new[:50]).steps.tolist()
+    for members in (False, True):
+        count = Counting(features, members)
+        sums = count.on_arrow(fast, pa.Table.from_pandas(frame))
+        np.testing.assert_array_equal(sums, count.on_pandas(fast, frame))
+        assert len(sums) == count.size(fast)
+        assert not count.on_pandas(fast, frame[:0]).any()
+
+
+def test_rows_in_memory_are_not_a_data_set(fitted):
+    fast, X_new = fitted
+    assert not distributed.is_distributed(X_new)
+    with pytest.raises(qwyc.InputError, match="a Ray Dataset or a Dask DataFrame was expected"):
+        distributed.decide(fast, X_new)

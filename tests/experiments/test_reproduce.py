@@ -1,0 +1,277 @@
+"""The paper's experiments: the small version end to end, and the verdicts on made-up results."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+from qwyc.experiments import claims, curves, data, reproduce
+from rich.console import Console
+
+import qwyc
+from qwyc.runtime import output as outputs
+
+FILES = {"points.csv", "accuracy.png", "differences.png", "histograms.png", "report.md"}
+
+
+@pytest.fixture(scope="module")
+def adult_run(tmp_path_factory):
+    """(folder, what was printed) of the reduced run."""
+    folder = tmp_path_factory.mktemp("run") / "not" / "yet"
+    console = Console(record=True, width=120, file=io.StringIO())
+    reproduce.run("adult", folder, reduced=True, console=console)
+    return folder, console.export_text()
+
+
+@pytest.fixture(scope="module")
+def rows(adult_run):
+    with open(adult_run[0] / "points.csv", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_writes_every_file_and_nothing_else(adult_run):
+    folder, printed = adult_run
+    assert {path.name for path in folder.iterdir()} == FILES
+    for name in FILES:
+        assert name in printed
+        assert (folder / name).stat().st_size > 500
+        if name.endswith("png"):
+            assert (folder / name).read_bytes().startswith(b"\x89PNG")
+    assert "learning rate" in printed
+    assert "QWYC*" in printed
+
+
+def test_every_method_is_there(rows):
+    orders = ["natural", "random", "individual-mse", "greedy-mse"]
+    expected = {("qwyc", "joint"), ("smaller", "natural"), ("full", "natural")}
+    expected |= {(rule, order) for rule in ("algorithm-2", "fan") for order in orders}
+    assert {(row["method"], row["order"]) for row in rows} == expected
+    assert {row["seed"] for row in rows if row["order"] == "random"} == {"0", "1"}
+    assert all(row["bin_width"] for row in rows if row["method"] == "fan")
+
+
+def test_numbers_are_consistent(rows):
+    T = 40
+    for row in rows:
+        for part in ("in_sample", "test"):
+            assert 1 <= float(row[f"{part}_mean_base_models"]) <= T
+            assert 0 <= float(row[f"{part}_disagreement"]) <= 1
+            assert 0.5 < float(row[f"{part}_accuracy"]) <= 1
+        if row["knob"] == "alpha":
+            assert float(row["in_sample_disagreement"]) <= float(row["knob_value"])
+        if row["knob"] == "trees":
+            assert row["test_mean_base_models"] == row["knob_value"]
+        if row["method"] == "full":
+            assert float(row["test_disagreement"]) == 0
+
+
+def test_alpha_0_has_no_disagreement_in_sample(rows):
+    zero = [row for row in rows if row["knob"] == "alpha" and float(row["knob_value"]) == 0]
+    assert len(zero) == 6  # joint, three fixed orders, two random
+    assert all(float(row["in_sample_disagreement"]) == 0 for row in zero)
+
+
+def test_report_judges_every_claim_and_shows_both_kinds_of_rows(adult_run):
+    text = (adult_run[0] / "report.md").read_text()
+    for i in range(1, 10):
+        assert f"\n{i}. " in text
+    assert "fitted rows against test rows" in text
+    assert "nan" not in text
+
+
+# --- verdicts ---------------------------------------------------------------------------------
+
+RNG = np.random.default_rng(0)
+N, T = 20_000, 500
+TRUTH = RNG.integers(0, 2, N)
+
+
+def decisions(accuracy):
+    """Labels that are right on the first rows and wrong on the rest."""
+    return np.where(np.arange(N) < accuracy * N, TRUTH, 1 - TRUTH)
+
+
+def point(method, order, knob, models, differ, accuracy=0.87, steps=None):
+    measured = curves.Measured(models, differ, accuracy)
+    if steps is None:
+        steps = np.full(N, round(models), dtype=np.int32)
+    return curves.Point(
+        method, order, knob, None, None, measured, measured, steps, decisions(accuracy)
+    )
+
+
+def results(
+    qwyc_models=40.0,
+    fixed_models=90.0,
+    fan_models=60.0,
+    *,
+    qwyc_accuracy=0.87,
+    small_accuracy=0.86,
+    fan_accuracy=0.86,
+    qwyc_least=0.001,
+    qwyc_steps=None,
+    name="adult",
+):
+    """Every method has `.._models` base models at 0.5% differences, twice as many at a quarter."""
+    points = []
+    shares = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.04)
+
+    def curve(method, order, models, accuracy, least=0.0, steps=None):
+        for share in shares:
+            needed = models * (0.005 / share) ** 0.5
+            knob = share if method != "fan" else 1 / share
+            points.append(point(method, order, knob, needed, max(share, least), accuracy, steps))
+
+    curve("qwyc", "joint", qwyc_models, qwyc_accuracy, qwyc_least, qwyc_steps)
+    for order in curves.ORDERS:
+        curve("algorithm-2", order, fixed_models, 0.86)
+        curve("fan", order, fan_models, fan_accuracy)
+    for size in (5, 10, 20, 40, 80, 160):
+        points.append(point("smaller", "natural", size, size, 0.1 / size**0.5, small_accuracy))
+    full = curves.Measured(T, 0.0, 0.87)
+    return curves.Results(name, T, N, N, full, full, tuple(points))
+
+
+def verdict(function, **options):
+    claim = function(results(**options))
+    assert claim.paper
+    assert claim.evidence
+    return claim.verdict
+
+
+@pytest.mark.parametrize("function", [claims.fewer_than_fixed_orders, claims.fewer_than_fan])
+def test_fewer_base_models(function):
+    assert verdict(function) == claims.HOLDS
+    assert verdict(function, qwyc_models=200.0) == claims.FAILS
+    assert verdict(function, qwyc_least=0.004) == claims.IN_PART  # 0.25% is out of its reach
+    assert "not reached" in function(results(qwyc_least=0.004)).evidence
+
+
+def test_factor_to_fan_star_and_speed_up():
+    claim = claims.factor_to_fan_star(results())
+    assert (claim.verdict, "1.50 times" in claim.evidence) == (claims.HOLDS, True)
+    assert verdict(claims.factor_to_fan_star, fan_models=44.0) == claims.FAILS
+    assert verdict(claims.factor_to_fan_star, qwyc_least=0.03) == claims.OPEN
+    claim = claims.speed_up(results())
+    assert (claim.verdict, "12.5" in claim.evidence) == (claims.HOLDS, True)
+    assert verdict(claims.speed_up, qwyc_models=300.0) == claims.FAILS
+    assert "nearest" in claims.speed_up(results(qwyc_least=0.006)).evidence
+
+
+def test_accuracy_is_judged_beyond_two_standard_errors():
+    same_range = {"qwyc_models": 60.0, "fixed_models": 60.0, "fan_models": 60.0}
+    assert verdict(claims.accuracy_of_fixed_orders, **same_range) == claims.HOLDS
+    worse = {**same_range, "qwyc_accuracy": 0.85}
+    assert verdict(claims.accuracy_of_fixed_orders, **worse) == claims.FAILS
+    assert verdict(claims.accuracy_of_fixed_orders, qwyc_models=5.0) == claims.OPEN
+    assert verdict(claims.pruned_against_trained) == claims.HOLDS
+    assert verdict(claims.pruned_against_trained, small_accuracy=0.88) == claims.FAILS
+    assert verdict(claims.pruned_against_trained, small_accuracy=0.87) == claims.OPEN
+    few = claims.pruned_against_trained(results(qwyc_models=4.0)).evidence
+    assert "8.9 are compared with 40" in few
+
+
+def test_fan_star_against_smaller_ensembles():
+    assert verdict(claims.fan_star_against_smaller, small_accuracy=0.85) == claims.FAILS
+    assert verdict(claims.fan_star_against_smaller, small_accuracy=0.87) == claims.IN_PART
+    assert "Experiment 1 only" in claims.fan_star_against_smaller(results(name="nomao")).paper
+
+
+def test_fan_against_algorithm_2():
+    assert verdict(claims.fan_against_algorithm_2) == claims.HOLDS
+    assert verdict(claims.fan_against_algorithm_2, fan_models=100.0) == claims.FAILS
+
+
+def test_histogram():
+    falling = np.minimum(RNG.geometric(0.02, N), T).astype(np.int32)
+    even = RNG.integers(1, T + 1, N).astype(np.int32)
+    assert verdict(claims.histogram_falls_off, qwyc_steps=falling) != claims.FAILS
+    assert claims.shape(point("qwyc", "joint", 0.1, 50, 0.1, steps=falling), T)[0] > 0.9
+    assert claims.shape(point("qwyc", "joint", 0.1, 50, 0.1, steps=even), T)[0] < 0.3
+    assert verdict(claims.histogram_falls_off, qwyc_steps=even) == claims.FAILS
+
+
+def test_curves_interpolate_in_log_base_models():
+    curve = curves.Curve(
+        [point("qwyc", "joint", 0.0, 100, 0.002), point("qwyc", "joint", 0.1, 25, 0.006)]
+    )
+    assert curve.models_at(0.004) == pytest.approx(50)
+    assert curve.models_at(0.001) is None
+    assert curve.models_at(0.02) == pytest.approx(25)
+    assert curve.at_models("differ", 50) == pytest.approx(0.004)
+    assert curve.at_models("differ", 101) is None
+
+
+# --- what can go wrong ------------------------------------------------------------------------
+
+
+def test_data_that_is_not_there(monkeypatch, tmp_path):
+    monkeypatch.setenv("QWYC_DATA", str(tmp_path))
+    with pytest.raises(qwyc.InputError, match=r"nomao_train\.parquet.*QWYC_DATA"):
+        reproduce.run("nomao", tmp_path / "out", reduced=True, console=Console(quiet=True))
+    assert not (tmp_path / "out").exists()
+
+
+def test_no_file_and_no_network(monkeypatch, tmp_path):
+    import sklearn.datasets
+
+    def fetch(**_):
+        raise OSError("no network")
+
+    monkeypatch.delenv("QWYC_DATA", raising=False)
+    monkeypatch.setattr(data, "BESIDE", tmp_path)
+    monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch)
+    with pytest.raises(qwyc.InputError, match=r"no network.*QWYC_DATA"):
+        data.load("nomao", None)
+
+
+def test_openml_is_split_in_80_and_20(monkeypatch, tmp_path):
+    import sklearn.datasets
+    from sklearn.utils import Bunch
+
+    values = RNG.normal(size=(100, 3))
+    target = np.array(["1", "2"])[(values[:, 0] > 0).astype(int)]
+    bunch = Bunch(data=values, target=target, feature_names=["V1", "V2", "V3"])
+    monkeypatch.delenv("QWYC_DATA", raising=False)
+    monkeypatch.setattr(data, "BESIDE", tmp_path)
+    monkeypatch.setattr(sklearn.datasets, "fetch_openml", lambda **_: bunch)
+    loaded = data.load("nomao", None)
+    assert (loaded.X.shape, loaded.X_test.shape) == ((80, 3), (20, 3))
+    assert np.array_equal(loaded.y, loaded.X[:, 0] > 0)
+    assert loaded.validation.sum() == 16
+
+
+def test_nomao_files(monkeypatch, tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for name, label in (("nomao_train", [0, 1, 1]), ("nomao_test", [1, 0, 1])):
+        table = {"a": [1.0, None, 3.0], "b": ["n", "s", None], "label": pa.array(label, pa.int8())}
+        pq.write_table(pa.table(table), tmp_path / f"{name}.parquet")
+    monkeypatch.setenv("QWYC_DATA", str(tmp_path))
+    loaded = data.load("nomao", None)
+    assert loaded.types == ("q", "c")
+    expected = np.array([[1, 0], [np.nan, 1], [3, np.nan]], dtype=np.float32)
+    np.testing.assert_array_equal(loaded.X, expected)
+    (tmp_path / "nomao_test.parquet").write_text("not parquet")
+    with pytest.raises(qwyc.InputError, match=r"cannot read .*nomao_test"):
+        data.load("nomao", None)
+
+
+def test_wrong_name_and_wrong_folder(tmp_path):
+    console = Console(quiet=True)
+    with pytest.raises(qwyc.OptionError, match="adult, nomao"):
+        reproduce.run("iris", tmp_path, reduced=True, console=console)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(qwyc.ArtifactError, match="cannot write"):
+        reproduce.run("adult", tmp_path / "file", reduced=True, console=console)
+
+
+def test_nothing_is_left_of_a_failed_write(monkeypatch, tmp_path):
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(outputs.os, "replace", fail)
+    with pytest.raises(qwyc.ArtifactError, match="No space"):
+        reproduce.write(tmp_path / "out", {"a": b"1", "b": b"2"})
+    assert not list((tmp_path / "out").iterdir())

@@ -1,0 +1,318 @@
+"""The .qwyc file: round trips, determinism, atomic writes, and files that are damaged or hostile."""
+
+import errno
+import json
+import os
+import stat
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import safetensors.numpy
+from forests import random_ensemble, random_rows, with_inputs
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import qwyc
+from qwyc.files import classifier_file as artifact
+from qwyc.promise.certificate import observed_certificate
+
+
+def make(seed=0, **changes):
+    ensemble = replace(random_ensemble(seed, n_trees=8), **changes)
+    rows = random_rows(seed, ensemble)
+    scores = ensemble.scores(rows)
+    policy = qwyc.fit_policy(scores, alpha=0.05)
+    certificate = observed_certificate("in-sample", 0.05, policy, scores)
+    return qwyc.Classifier(ensemble, policy, certificate), rows
+
+
+def to_bytes(fast):
+    return artifact.to_bytes((fast.ensemble, fast.policy, fast.certificate, fast.choices))
+
+
+def from_bytes(content):
+    return qwyc.Classifier(*artifact.from_bytes(content))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_round_trip(seed, tmp_path):
+    fast, rows = make(seed)
+    path = tmp_path / "model.qwyc"
+    fast.save(path)
+    again = qwyc.load(path)
+    a, b = fast.decide(rows), again.decide(rows)
+    for name in ("label", "steps", "score", "complete"):
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+    np.testing.assert_array_equal(fast.score_full(rows), again.score_full(rows))
+    assert again.certificate == fast.certificate
+    assert again.ensemble.source == fast.ensemble.source
+    assert again.ensemble.digest == fast.ensemble.digest
+    assert repr(again) == repr(fast)
+    again.save(tmp_path / "again.qwyc")
+    assert (tmp_path / "again.qwyc").read_bytes() == path.read_bytes()
+
+
+def test_everything_about_the_inputs_survives():
+    fast, _ = make()
+    ensemble = with_inputs(
+        fast.ensemble,
+        names=("a", "b b", "ç", "d", "e"),
+        categories={1: ("x", "ÿ", ""), 3: (10, 20), 4: (0.5,)},
+        arrays_hold_values=True,
+        unseen="error",
+        missing=-999.0,
+        accepts_missing=False,
+        accepts_infinity=False,
+    )
+    again = from_bytes(to_bytes(replace(fast, ensemble=ensemble)))
+    assert again.ensemble.inputs == ensemble.inputs
+    nan = from_bytes(to_bytes(fast)).ensemble.inputs.missing
+    assert np.isnan(nan)
+
+
+@pytest.mark.parametrize(
+    "classes",
+    [
+        np.array([0, 1]),
+        np.array([False, True]),
+        np.array(["no", "yes"]),
+        np.array(["no", "yes"], dtype=object),
+        np.array([-1.0, 1.0]),
+        np.array([3, 7], dtype=np.int8),
+    ],
+)
+def test_classes_keep_their_type(classes):
+    fast, rows = make(classes=classes)
+    again = from_bytes(to_bytes(fast))
+    assert again.ensemble.classes.dtype == classes.dtype
+    np.testing.assert_array_equal(again.predict(rows), fast.predict(rows))
+
+
+def test_it_is_plain_safetensors(tmp_path):
+    fast, _ = make()
+    fast.save(tmp_path / "m.qwyc")
+    tensors = safetensors.numpy.load_file(tmp_path / "m.qwyc")
+    np.testing.assert_array_equal(tensors["policy.order"], fast.policy.order)
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    fast, _ = make(0)
+    path = tmp_path / "m.qwyc"
+    fast.save(path)
+    before = path.read_bytes()
+
+    def full_disk(fd):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(qwyc.ArtifactError, match="No space left"):
+        make(1)[0].save(path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["m.qwyc"]
+
+
+def test_files_get_ordinary_permissions(tmp_path):
+    fast, _ = make()
+    fast.save(tmp_path / "m.qwyc")
+    (tmp_path / "other").write_bytes(b"")
+    modes = {stat.S_IMODE((tmp_path / n).stat().st_mode) for n in ("m.qwyc", "other")}
+    assert len(modes) == 1
+
+
+def test_paths_that_do_not_work(tmp_path):
+    fast, _ = make()
+    with pytest.raises(qwyc.ArtifactError, match=r"missing/m\.qwyc: No such file"):
+        fast.save(tmp_path / "missing" / "m.qwyc")
+    with pytest.raises(qwyc.ArtifactError, match=r"cannot read .*No such file"):
+        qwyc.load(tmp_path / "none.qwyc")
+    with pytest.raises(OSError, match="directory"):
+        qwyc.load(tmp_path)
+    with pytest.raises(qwyc.ArtifactError, match="directory"):
+        fast.save(tmp_path)
+
+
+CONTENT = to_bytes(make()[0])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, len(CONTENT) - 1))
+def test_truncated_files_are_refused(length):
+    with pytest.raises(qwyc.ArtifactError):
+        from_bytes(CONTENT[:length])
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.integers(0, len(CONTENT) - 1), st.integers(1, 255))
+def test_a_changed_byte_is_noticed(position, change):
+    damaged = bytearray(CONTENT)
+    damaged[position] ^= change
+    try:
+        again = from_bytes(bytes(damaged))
+    except qwyc.ArtifactError:
+        return
+    # Only bytes without meaning, such as padding in the header, may change.
+    assert to_bytes(again) == CONTENT
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=300))
+def test_noise_is_refused(content):
+    with pytest.raises(qwyc.ArtifactError):
+        from_bytes(content)
+
+
+def resealed(change, content=CONTENT):
+    """A file with valid checksums whose contents were changed: a hostile writer can do that."""
+    size = int.from_bytes(content[:8], "little")
+    header = json.loads(json.loads(content[8 : 8 + size])["__metadata__"]["qwyc"])
+    tensors = safetensors.numpy.load(content)
+    body = change(header["body"], tensors) or header["body"]
+    header |= {"body": body, "sha256": artifact._digest(body, tensors)}
+    return safetensors.numpy.save(tensors, metadata={"qwyc": json.dumps(header)})
+
+
+def test_resealing_itself_is_harmless():
+    assert from_bytes(resealed(lambda body, tensors: None)).policy.n_models == 8
+
+
+def set_in(*path, to):
+    def change(body, tensors):
+        *parents, last = path
+        target = body
+        for key in parents:
+            target = target[key]
+        target[last] = to
+
+    return change
+
+
+def set_tensor(name, make_new):
+    def change(body, tensors):
+        tensors[name] = make_new(tensors[name])
+
+    return change
+
+
+def entry(index, value):
+    def make_new(array):
+        array = array.copy()
+        array[index] = value
+        return array
+
+    return make_new
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        set_in("inputs", "n_features", to=10**12),
+        set_in("inputs", "n_features", to=-1),
+        set_in("inputs", "n_features", to="5"),
+        set_in("inputs", "names", to=["a"]),
+        set_in("inputs", "names", to=7),
+        set_in("inputs", "dtype", to="object"),
+        set_in("inputs", "categories", to=[[99, ["x"]]]),
+        set_in("inputs", "categories", to=[[0, [["x"]]]]),
+        set_in("summation", to="fast"),
+        set_in("base", to=float("nan")),
+        set_in("divisor", to=0.0),
+        set_in("threshold", to="0"),
+        set_in("classes", "dtype", to="V8"),
+        set_in("classes", "dtype", to="<U999999999"),
+        set_in("classes", "dtype", to="__import__('os')"),
+        set_in("classes", "values", to=[0, 1, 2]),
+        set_in("classes", "values", to=[{}, []]),
+        set_in("policy", to=None),
+        set_in("policy", "threshold", to=None),
+        set_in("certificate", to=[]),
+        set_in("certificate", "rows", to=1.5),
+        set_in("model_digest", to="0"),
+        set_in("source", to={}),
+        set_tensor("trees.left", entry(0, 10**6)),
+        set_tensor("trees.feature", entry(0, 10**6)),
+        set_tensor("trees.node_begin", entry(1, 2**60)),
+        set_tensor("trees.category_begin", entry(-1, 2**60)),
+        set_tensor("trees.threshold", lambda a: a.astype(np.int64)),
+        set_tensor("trees.flags", lambda a: a[:0]),
+        set_tensor("policy.order", entry(0, 99)),
+        set_tensor("policy.order", lambda a: a[:-1]),
+        set_tensor("policy.lower", entry(0, np.nan)),
+        set_tensor("policy.costs", entry(0, -1.0)),
+        set_tensor("trees.left", lambda a: a[None]),
+    ],
+)
+def test_hostile_files_are_refused(change):
+    with pytest.raises(qwyc.ArtifactError):
+        from_bytes(resealed(change))
+
+
+def test_a_newer_format_says_so():
+    size = int.from_bytes(CONTENT[:8], "little")
+    header = json.loads(json.loads(CONTENT[8 : 8 + size])["__metadata__"]["qwyc"]) | {"format": 2}
+    content = safetensors.numpy.save(
+        safetensors.numpy.load(CONTENT), metadata={"qwyc": json.dumps(header)}
+    )
+    with pytest.raises(qwyc.ArtifactError, match="format 2; this version of qwyc reads format 1"):
+        from_bytes(content)
+
+
+def test_another_safetensors_file_is_not_one_of_ours(tmp_path):
+    safetensors.numpy.save_file({"a": np.zeros(3)}, tmp_path / "x.safetensors")
+    with pytest.raises(qwyc.ArtifactError, match="not a qwyc file"):
+        qwyc.load(tmp_path / "x.safetensors")
+
+
+@pytest.fixture(scope="module")
+def with_path():
+    ensemble = random_ensemble(2, n_trees=8)
+    rows = random_rows(2, ensemble, n=1500)
+    return qwyc.optimize(ensemble, rows, alpha=0.05), rows
+
+
+def test_the_path_and_its_evidence_survive(with_path):
+    fast, rows = with_path
+    again = from_bytes(to_bytes(fast))
+    was, now = fast.choices, again.choices
+    np.testing.assert_array_equal(now.path.lower, was.path.lower)
+    np.testing.assert_array_equal(now.evidence.flips, was.evidence.flips)
+    assert again.certificate == fast.certificate
+    assert again.at(alpha=0.1).certificate == fast.at(alpha=0.1).certificate
+    np.testing.assert_array_equal(again.predict(rows), fast.predict(rows))
+    assert to_bytes(again) == to_bytes(fast)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        set_tensor("path.lower", lambda a: a[:-1]),
+        set_tensor("path.lower", lambda a: np.full_like(a, np.nan)),
+        set_tensor("path.price", lambda a: a[:0]),
+        set_tensor("path.flips", lambda a: a + 10**6),
+        set_tensor("path.flips", lambda a: -a - 1),
+        set_in("evidence", to=None),
+        set_in("evidence", "rows", to=-1),
+        set_in("evidence", "seed", to="0"),
+        set_in("certificate", "how", to="trust me"),
+        set_in("certificate", "confidence", to=None),
+        set_in("certificate", "alpha", to=2),
+        set_in("certificate", "negative", to=10**9),
+        set_in("certificate", "full_positive", to=10**9),
+        set_in("evidence", "full_positive", to=10**9),
+        set_in("evidence", "fit_rows", to=0),
+        set_tensor("path.flips", lambda a: np.full_like(a, 2**62)),
+        set_tensor("policy.lower", lambda a: np.full_like(a, -50.0)),  # not of the path
+    ],
+)
+def test_hostile_paths_are_refused(change, with_path):
+    with pytest.raises(qwyc.ArtifactError):
+        from_bytes(resealed(change, to_bytes(with_path[0])))
+
+
+def test_a_policy_from_elsewhere_is_refused_before_it_is_saved(with_path):
+    fast, _ = with_path
+    other = replace(fast.policy, lower=np.full(8, -50.0))
+    with pytest.raises(qwyc.OptionError, match="not on this path"):
+        replace(fast, policy=other)
+    with pytest.raises(ValueError, match="read-only"):
+        fast.choices.path.lower[1] = -99.0
