@@ -129,26 +129,7 @@ def main(folder):
             "steps": decisions.steps.tolist(),
             "score": [value.hex() for value in decisions.score.tolist()],
             "full": [value.hex() for value in fast.score_full(new[:ROWS]).tolist()],
-            "certificate": {
-                name: getattr(seen, name)
-                for name in CERTIFICATE.split()
-                    "alpha",
-                    "confidence",
-                    "rows",
-                    "full_positive",
-                    "negative",
-                    "positive",
-                    "upper_bound",
-                    "mean_models",
-                    "mean_cost",
-                    "full_cost",
-                    "how",
-                    "fit_rows",
-                    "seed",
-                    "sample",
-                    "groups",
-                ]
-            },
+            "certificate": {name: getattr(seen, name) for name in CERTIFICATE.split()},
             "at": None if fast.choices is None else fast.at(alpha=0.05).policy.lower.tolist()[:-1],
         }
         (folder / f"{name}.json").write_text(json.dumps(facts))
