@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from qwyc.errors import ModelError
 from qwyc.importers import files, live
-from qwyc.importers.catboost.files import MAGIC, Document, from_cbm, from_json, scaled
+from qwyc.importers.catboost.document import MAGIC, Document, from_cbm, from_json, scaled
 from qwyc.importers.catboost.trees import Splits, splits_of, trees_of
 from qwyc.model.ensemble import Ensemble, Inputs, Link, Source, Summation, Trees
 from qwyc.target.boundary import smallest_sum_above_zero

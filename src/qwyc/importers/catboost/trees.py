@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.errors import ModelError
-from qwyc.importers.catboost.files import Document
+from qwyc.importers.catboost.document import Document
 from qwyc.importers.flatten import MAX_WORDS, NodeTable, bit_sets, flatten, offsets, to_int32
 from qwyc.model.ensemble import Category, NodeFlag, Trees
 
