@@ -89,9 +89,10 @@ class Classifier:
             return otherwise
         same.__dict__["_quitter"] = self._quitter  # laid out once
         finite_only = not (inputs.accepts_missing and inputs.accepts_infinity)
+        exact = 2**24 if inputs.integers == "float32" else 2**53
         # The bound method itself: fewer steps from Python to the engine than a callable object.
         return _native.OneRow(
-            self._quitter, negative, positive, otherwise, np.ndarray, finite_only
+            self._quitter, negative, positive, otherwise, np.ndarray, finite_only, exact
         ).predict
 
     @cached_property

@@ -31,6 +31,11 @@ Category = str | int | float | bool | None  # None: scikit-learn may count it as
 MEASURED_ROWS = 4096
 BLOCK = 1 << 24  # evaluations between two reports of progress
 
+# "direct": rounded once, to Inputs.dtype. "float32": arrays and lists of any type but float32 and float64
+# are rounded to float32 first, and frames are not (LightGBM). "checked": as "direct", but an integer in a
+# list or frame is refused where scikit-learn may round it twice, to another number.
+INTEGERS = ("direct", "float32", "checked")
+
 
 class NodeFlag(enum.IntFlag):
     """What a split does besides comparing (native/forest.hpp has the same numbers)."""
@@ -88,6 +93,7 @@ class Inputs:
     missing: float = float("nan")  # a value that means missing, besides NaN
     accepts_missing: bool = True  # otherwise NaN is refused, as the source does
     accepts_infinity: bool = True
+    integers: str = "direct"  # how they reach `dtype`; one of INTEGERS
 
     @cached_property
     def takes_plain_rows(self) -> bool:
@@ -267,8 +273,11 @@ class Ensemble:
     @cached_property
     def digest(self) -> str:
         """SHA-256 over everything that decides a row: equal digests decide alike."""
+        inputs = asdict(self.inputs)
+        if self.inputs.integers == Inputs.integers:
+            del inputs["integers"]  # files of version 0.1.0 have digests without it
         facts = {
-            "inputs": asdict(self.inputs),
+            "inputs": inputs,
             "rules": [int(self.summation), self.less_equal, self.truncates],
             "numbers": [float(v).hex() for v in (self.base, self.divisor, self.threshold)],
             "classes": [self.classes.dtype.str, self.classes.tolist()],

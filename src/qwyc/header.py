@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.certify import Certificate, check_budget
-from qwyc.ensemble import Inputs
+from qwyc.ensemble import INTEGERS, Inputs
 from qwyc.errors import ArtifactError
 
 
@@ -47,7 +47,7 @@ def certificate_from_json(facts: dict[str, Any]) -> Certificate:
 def inputs_to_json(inputs: Inputs) -> dict[str, Any]:
     """What rows must look like."""
     missing = None if np.isnan(inputs.missing) else inputs.missing
-    return {
+    facts = {
         "n_features": inputs.n_features,
         "names": None if inputs.names is None else list(inputs.names),
         "dtype": inputs.dtype,
@@ -59,6 +59,9 @@ def inputs_to_json(inputs: Inputs) -> dict[str, Any]:
         "accepts_missing": inputs.accepts_missing,
         "accepts_infinity": inputs.accepts_infinity,
     }
+    if inputs.integers != Inputs.integers:  # files of version 0.1.0 do not have it
+        facts["integers"] = inputs.integers
+    return facts
 
 
 def inputs_from_json(facts: dict[str, Any]) -> Inputs:
@@ -84,6 +87,7 @@ def inputs_from_json(facts: dict[str, Any]) -> Inputs:
         missing=float("nan") if missing is None else number(missing, finite=False),
         accepts_missing=flag(facts["accepts_missing"]),
         accepts_infinity=flag(facts["accepts_infinity"]),
+        integers=one_of(facts.get("integers", Inputs.integers), *INTEGERS),
     )
 
 
