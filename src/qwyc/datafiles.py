@@ -32,6 +32,7 @@ COMPRESSED = (".gz", ".bz2", ".zst")  # of CSV
 MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow"}  # how files start
 BATCH = 1 << 16  # rows of a Parquet file in a batch
 AHEAD = 2  # batches that wait to be worked on
+BUFFER = 1 << 16  # bytes of each column of a Parquet file that are read at once
 
 Report = Callable[[str, int, int], None]  # what, done, total; total 0: not known
 
@@ -255,7 +256,8 @@ def _parquet(file: BinaryIO, path: Path, match: Match) -> Read:
             f"cannot read {shown(path)} as parquet: it is a pipe, and Parquet is read from its end; "
             "give a file, or pipe CSV or Arrow"
         )
-    content = parquet.ParquetFile(file)
+    # pre_buffer holds all that is read until the end; without a buffer, a row group is read whole.
+    content = parquet.ParquetFile(file, pre_buffer=False, buffer_size=BUFFER)
     columns = match(content.schema_arrow.names)
     total, done = content.metadata.num_rows, 0
     reading = content.iter_batches(BATCH, columns=columns.names)
