@@ -276,6 +276,7 @@ def _inputs(header: Fields, tail: str) -> Inputs:
         names=None if automatic else tuple(names),
         dtype="float64",
         categories=_categories(header.get("feature_infos", "").split(), tail),
+        integers="float32",
     )
 
 

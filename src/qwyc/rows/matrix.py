@@ -56,7 +56,8 @@ def _convert(X: Any, inputs: Inputs) -> Array:
             "what X leaves out if the model takes that for missing, as XGBoost does"
         )
     if isinstance(X, (list, tuple)):
-        return _from_array(_as_array(X, object if inputs.arrays_hold_values else None), inputs)
+        values = _as_array(X, object if inputs.arrays_hold_values else None)
+        return _from_array(values, inputs, from_list=True)
     frame = _as_frame(X)
     return _from_array(_as_array(X), inputs) if frame is None else _from_frame(frame, inputs)
 
@@ -73,7 +74,7 @@ def _as_array(X: Any, dtype: type | None = None) -> Array:
         ) from None
 
 
-def _from_array(X: Array, inputs: Inputs) -> Array:
+def _from_array(X: Array, inputs: Inputs, *, from_list: bool = False) -> Array:
     values = np.asarray(X)  # (N, n_features) plain: without mask or subclass
     as_values = inputs.categories if inputs.arrays_hold_values else {}
     if (
@@ -96,13 +97,20 @@ def _from_array(X: Array, inputs: Inputs) -> Array:
         )
     _check_count(values.shape[1], inputs)
     masked = np.ma.getmaskarray(X) if isinstance(X, np.ma.MaskedArray) else None  # or like values
+    dtype: Any = inputs.dtype
+    if inputs.integers == "float32" and values.dtype not in _READ_AS_THEY_ARE:
+        dtype = "float32"
     if values.dtype.kind in "OU":
         if masked is not None:
             values = values.astype(object)
             values[masked] = None
-        return _from_objects(values, inputs, as_values)
-    read_as_it_is = values.dtype in _READ_AS_THEY_ARE and inputs.takes_any_numbers
-    dtype = values.dtype if read_as_it_is and masked is None else inputs.dtype
+        # LGBMClassifier reads arrays of objects as float64, and lists that become one as float32.
+        return _from_objects(values, dtype if from_list else inputs.dtype, inputs, as_values)
+    if from_list:
+        for j in range(values.shape[1]):
+            _refuse_ambiguous(values[:, j], inputs, _column_name(j, inputs))
+    if values.dtype in _READ_AS_THEY_ARE and inputs.takes_any_numbers and masked is None:
+        dtype = values.dtype
     rows = np.require(values, dtype, ["C", "A"])
     if (as_values or masked is not None) and np.may_share_memory(rows, values):
         rows = rows.copy()
@@ -118,9 +126,9 @@ def _from_array(X: Array, inputs: Inputs) -> Array:
     return rows
 
 
-def _from_objects(values: Array, inputs: Inputs, as_values: Any) -> Array:
+def _from_objects(values: Array, dtype: str, inputs: Inputs, as_values: Any) -> Array:
     """Python objects, column by column: numbers and None, and categories where they are values."""
-    rows = np.empty(values.shape, inputs.dtype)
+    rows = np.empty(values.shape, dtype)
     for j in range(values.shape[1]):
         column, where = values[:, j], _column_name(j, inputs)
         if j in as_values and inputs.hashed:
@@ -128,7 +136,7 @@ def _from_objects(values: Array, inputs: Inputs, as_values: Any) -> Array:
         elif j in as_values:
             rows[:, j] = categories.of_objects(column, as_values[j], inputs.unseen, where)
         else:
-            rows[:, j] = _objects_to_numbers(column, inputs.dtype, where)
+            rows[:, j] = _objects_to_numbers(column, dtype, where)
     return rows
 
 
@@ -202,7 +210,7 @@ def _from_frame(frame: DataFrame[Any], inputs: Inputs) -> Array:
         if known is not None and inputs.hashed:
             rows[:, j] = categories.of_hashed_column(column, known, where)
         elif known is None:
-            _fill_numbers(rows[:, j], column, where)
+            _fill_numbers(rows[:, j], column, inputs, where)
         else:
             rows[:, j] = categories.of_column(column, known, inputs.unseen, where)
     return rows
@@ -265,12 +273,13 @@ def _refuse_twice(labels: Sequence[str]) -> None:
         raise InputError(f"X has more than one column named {listed(twice)}; rename or drop them")
 
 
-def _fill_numbers(out: Array, column: Series[Any], where: str) -> None:
+def _fill_numbers(out: Array, column: Series[Any], inputs: Inputs, where: str) -> None:
     """Write a column of numbers to `out`, (N,); null becomes NaN. Integers go to float32 directly,
     not through float64."""
     values, null = categories.numbers(column, where)
     if values.dtype.kind == "O":
         values = _objects_to_numbers(values, out.dtype.name, where)
+    _refuse_ambiguous(values, inputs, where)
     out[:] = values
     if null is not None:
         out[null] = np.nan
@@ -298,6 +307,24 @@ def _refuse(bad: npt.NDArray[np.bool_], what: str, kind: str, inputs: Inputs) ->
             int(i),
             f"{_column_name(int(j), inputs)}; the source library refuses {kind} with this model: fill "
             "them in or drop the rows",
+        )
+
+
+def _refuse_ambiguous(values: Array, inputs: Inputs, where: str) -> None:
+    """Refuse integers (N,) past 2**53 that become another float32 by way of float64: scikit-learn goes
+    that way with frames of several types and with lists, but not always."""
+    if inputs.integers != "checked" or values.dtype.kind not in "iu" or values.dtype.itemsize < 8:
+        return
+    if not len(values) or (values.max() <= 2**53 and values.min() >= -(2**53)):
+        return
+    bad = values.astype(np.float32) != values.astype(np.float64).astype(np.float32)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise categories.RowError(
+            "X has an integer past 2**53 in ",
+            row,
+            f"{where}, {values[row]}, which the source library rounds to one number or another, depending "
+            "on what holds it; pass the column as floats, or all of X as a NumPy array",
         )
 
 

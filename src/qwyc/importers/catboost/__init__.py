@@ -149,7 +149,8 @@ def _inputs(document: Document, splits: Splits) -> Inputs:
         names=tuple(names) if names and all(names) and len(set(names)) == len(names) else None,
         dtype="float32",
         categories=splits.categories,  # where there are none, the trees do not look
-        arrays_hold_values=bool(splits.categories),
+        # Lists are read as objects, as CatBoost does: their integers are float64 before they are float32.
+        arrays_hold_values=True,
         unseen="invalid",
         hashed=bool(splits.categories),
     )

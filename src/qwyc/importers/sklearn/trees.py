@@ -28,6 +28,7 @@ def inputs_of(model: Any, dtype: str, **rest: Any) -> Inputs:
         dtype=dtype,
         arrays_hold_values=bool(rest.get("categories")),
         unseen="missing",
+        integers="checked" if dtype == "float32" else "direct",
         **rest,
     )
 
