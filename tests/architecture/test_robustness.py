@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost
-from forests import random_ensemble, random_rows
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
 from sklearn.naive_bayes import GaussianNB
 
 import qwyc
+from forests import random_ensemble, random_rows
 from qwyc.model.callables import BaseModels
 
 

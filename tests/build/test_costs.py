@@ -5,7 +5,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost
-from forests import random_ensemble, random_rows
 from sklearn.ensemble import (
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
@@ -13,6 +12,7 @@ from sklearn.ensemble import (
 )
 
 import qwyc
+from forests import random_ensemble, random_rows
 from oracle import reference
 from qwyc.runtime import memory as capacity
 

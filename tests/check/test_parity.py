@@ -16,12 +16,12 @@ from sklearn.ensemble import (
     VotingClassifier,
 )
 from sklearn.naive_bayes import GaussianNB
-from trained import make_data, make_frame
 
 import qwyc
 from qwyc import importers
 from qwyc.check import parity
 from qwyc.model.ensemble import NodeFlag
+from trained import make_data, make_frame
 
 MODELS = {
     "xgboost": xgboost.XGBClassifier(n_estimators=12, max_depth=3),

@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from commands import one_line, run
 from qwyc.experiments import reproduce
-from trained import named_model
 
 import qwyc
+from commands import one_line, run
 from qwyc.cli import demonstration as demo
 from qwyc.runtime import output as outputs
+from trained import named_model
 
 
 @pytest.fixture(scope="module")

@@ -16,12 +16,12 @@ import pandas as pd
 import pyarrow
 import pytest
 import xgboost
-from commands import run
 from pyarrow import csv, feather, ipc, parquet
 from rich.console import Console
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 import qwyc
+from commands import run
 from qwyc.rows.files import csv_reader as csvfiles
 from qwyc.rows.files import reader as datafiles
 from qwyc.runtime import progress

@@ -10,15 +10,15 @@ import pandas as pd
 import pytest
 import sklearn.ensemble
 import xgboost
-from engines import ENGINES
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
-from trained import make_frame
 
 import qwyc
+from engines import ENGINES
 from qwyc import distributed
 from qwyc.policy.columns import COLUMNS
+from trained import make_frame
 
 pytestmark = pytest.mark.slow
 TEXT = ["the colour", "constant"]

@@ -9,11 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import safetensors.numpy
-from forests import random_ensemble, random_rows, with_inputs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qwyc
+from forests import random_ensemble, random_rows, with_inputs
 from qwyc.files import classifier_file as artifact
 from qwyc.promise.certificate import observed_certificate
 

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn_parity import around_thresholds
-from trained import as_float32, damaged, make_data, read_or_refuse
 
 import qwyc
 from qwyc.importers import catboost as importer
+from sklearn_parity import around_thresholds
+from trained import as_float32, damaged, make_data, read_or_refuse
 
 OPTIONS = {"verbose": 0, "allow_writing_files": False, "thread_count": 1, "random_seed": 0}
 

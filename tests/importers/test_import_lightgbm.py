@@ -7,6 +7,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+
+import qwyc
+from qwyc.errors import InputError
+from qwyc.importers import lightgbm as importer
 from trained import (
     QUIET,
     SIZES,
@@ -16,10 +20,6 @@ from trained import (
     make_frame,
     permuted,
 )
-
-import qwyc
-from qwyc.errors import InputError
-from qwyc.importers import lightgbm as importer
 
 ZERO = float(np.float32(1e-35))  # LightGBM's own idea of zero
 

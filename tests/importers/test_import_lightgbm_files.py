@@ -8,11 +8,11 @@ import lightgbm as lgb
 import numpy as np
 import pandas as pd
 import pytest
-from trained import QUIET, damaged, make_data, make_frame, read_or_refuse, written
 
 import qwyc
 from qwyc.errors import ModelError
 from qwyc.importers import lightgbm as importer
+from trained import QUIET, damaged, make_data, make_frame, read_or_refuse, written
 
 # ---- files -----------------------------------------------------------------------------------
 

@@ -7,7 +7,6 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx_graphs import N_COLUMNS, classifier, ensemble_5
 from skl2onnx import to_onnx
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -20,11 +19,12 @@ from sklearn.ensemble import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
-from trained import damaged, make_data, read_or_refuse
 
 import qwyc
+from onnx_graphs import N_COLUMNS, classifier, ensemble_5
 from qwyc.errors import ModelError
 from qwyc.importers import onnx as importer
+from trained import damaged, make_data, read_or_refuse
 
 
 def session(model):

@@ -23,11 +23,11 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeClassifier
-from sklearn_parity import NAN, around_thresholds, check, data, labels
 
 from qwyc.errors import InputError, ModelError
 from qwyc.importers.sklearn import is_live, live_labels, read_live
 from qwyc.importers.sklearn.trees import _round_down
+from sklearn_parity import NAN, around_thresholds, check, data, labels
 
 FORESTS = [RandomForestClassifier, ExtraTreesClassifier]
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn_parity import NAN, around_thresholds, check, data
 
 from qwyc.errors import InputError, ModelError
 from qwyc.importers.sklearn import live_labels, read_live
 from qwyc.target.boundary import smallest_sum_above_zero
+from sklearn_parity import NAN, around_thresholds, check, data
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import pytest
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
-from sklearn_parity import around_thresholds, check, data
 
 import qwyc
+from sklearn_parity import around_thresholds, check, data
 
 STUMP = DecisionTreeClassifier(max_depth=1)
 MODELS = {

@@ -9,6 +9,11 @@ import pandas as pd
 import polars as pl
 import pytest
 import xgboost as xgb
+
+import qwyc
+from qwyc.errors import InputError, ModelError
+from qwyc.importers import xgboost as importer
+from qwyc.target import boundary as border
 from trained import (
     COLOURS,
     SIZES,
@@ -20,11 +25,6 @@ from trained import (
     written,
     xgboost_document,
 )
-
-import qwyc
-from qwyc.errors import InputError, ModelError
-from qwyc.importers import xgboost as importer
-from qwyc.target import boundary as border
 
 N_FEATURES = 6
 

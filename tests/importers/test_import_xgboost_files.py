@@ -11,6 +11,12 @@ import time
 import numpy as np
 import pytest
 import xgboost as xgb
+
+import qwyc
+from qwyc.errors import ModelError
+from qwyc.importers import flatten
+from qwyc.importers import xgboost as importer
+from qwyc.importers.wire import ubjson
 from trained import (
     damaged,
     make_data,
@@ -19,12 +25,6 @@ from trained import (
     written,
     xgboost_document,
 )
-
-import qwyc
-from qwyc.errors import ModelError
-from qwyc.importers import flatten
-from qwyc.importers import xgboost as importer
-from qwyc.importers.wire import ubjson
 
 # ---- files -----------------------------------------------------------------------------------
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import warnings
 
-import kinds
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kinds import CONDITIONS, EXACT, KINDS, MANY, NONE, REFUSED
-from sklearn_parity import around_thresholds
 
+import kinds
 import qwyc
+from kinds import CONDITIONS, EXACT, KINDS, MANY, NONE, REFUSED
 from qwyc import importers
+from sklearn_parity import around_thresholds
 
 ONCE = ("5,000", "categories", "unseen")  # conditions that are not repeated with other seeds
 COLOURS = list("pqrstuvw")

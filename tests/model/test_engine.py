@@ -9,6 +9,8 @@ from dataclasses import replace
 import lightgbm
 import numpy as np
 import pytest
+
+import qwyc
 from forests import (
     classifier_of,
     ensemble_of,
@@ -16,8 +18,6 @@ from forests import (
     random_rows,
     random_tree,
 )
-
-import qwyc
 from oracle import reference
 from qwyc import _native
 from qwyc.build.speed import Speed, measure

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from forests import classifier_of, ensemble_of, flatten, random_ensemble, random_rows
 
 import qwyc
+from forests import classifier_of, ensemble_of, flatten, random_ensemble, random_rows
 from oracle import reference
 from qwyc.model.ensemble import NodeFlag, Summation
 

@@ -10,14 +10,14 @@ import weakref
 import numpy as np
 import pandas as pd
 import pytest
+
+import qwyc
 from forests import (
     classifier_of,
     random_ensemble,
     random_rows,
     with_inputs,
 )
-
-import qwyc
 from qwyc.errors import InputError
 
 

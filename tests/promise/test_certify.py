@@ -6,7 +6,6 @@ import lightgbm
 import numpy as np
 import pytest
 import xgboost
-from forests import random_ensemble, random_rows
 from scipy import stats
 from sklearn.ensemble import (
     ExtraTreesClassifier,
@@ -16,6 +15,7 @@ from sklearn.ensemble import (
 )
 
 import qwyc
+from forests import random_ensemble, random_rows
 from qwyc.build.speed import Speed
 from qwyc.model.ensemble import Summation
 from qwyc.promise import certificate as certify

@@ -15,6 +15,7 @@ import treelite
 import xgboost
 import ydf
 from pyarrow import csv, feather, parquet
+from qwyc.files.header import inputs_from_json, inputs_to_json
 from skl2onnx import to_onnx
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -31,7 +32,6 @@ from commands import run
 from forests import ensemble_of, with_inputs
 from matrices import F32, F64, check
 from qwyc.errors import ArtifactError, InputError
-from qwyc.files.header import inputs_from_json, inputs_to_json
 from qwyc.rows.matrix import to_matrix
 from trained import QUIET
 

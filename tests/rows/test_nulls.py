@@ -13,9 +13,9 @@ import pytest
 
 import qwyc
 from matrices import COLOURS, NAN, record_batch
-from qwyc.rows.categories import hash_of
 from qwyc.distributed.work import Deciding
 from qwyc.errors import InputError
+from qwyc.rows.categories import hash_of
 from qwyc.rows.matrix import to_matrix
 from trained import QUIET
 

@@ -16,8 +16,8 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from matrices import COLOURS, F32, F64, NAMED, NAN, check, frames
 
+from matrices import COLOURS, F32, F64, NAMED, NAN, check, frames
 from qwyc.errors import InputError
 from qwyc.model.ensemble import Inputs
 from qwyc.rows.matrix import to_matrix

@@ -20,7 +20,6 @@ import pandas as pd
 import treelite
 import xgboost
 import ydf
-from onnx_graphs import classifier
 from skl2onnx import to_onnx
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
@@ -34,6 +33,8 @@ from sklearn.ensemble import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+
+from onnx_graphs import classifier
 
 ydf.verbose(0)
 ROOT = Path(__file__).parents[2]

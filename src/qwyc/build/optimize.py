@@ -123,10 +123,8 @@ def optimize(
     else:
         assert scores is not None  # only a proof needs no rows
         problem = Problem(scores, beta, weights, quit, threads)
-        if method == "auto":
-            classifier = run.certified(problem, groups)
-        else:
-            classifier = run.published(problem, method)
+        auto = method == "auto"
+        classifier = run.certified(problem, groups) if auto else run.published(problem, method)
     timed = costs is None or isinstance(costs, str)  # given costs count instead of time
     classifier = run.choose_evaluation(classifier, scores, evaluation, timed)
     if classifier.certificate.how == "held-out":
@@ -170,9 +168,7 @@ class _Run:
         with progress_reporter(self.progress, "Measuring costs", 0):
             return self.ensemble.costs(self.sample, costs, threads=self.threads)
 
-    def proven(
-        self, scores: ScoreMatrix | None, costs: npt.NDArray[np.float64]
-    ) -> Classifier:
+    def proven(self, scores: ScoreMatrix | None, costs: npt.NDArray[np.float64]) -> Classifier:
         """Quits that no input can prove wrong."""
         bounds = self.ensemble.base_models.bounds()
         if bounds is None:
@@ -203,13 +199,9 @@ class _Run:
         fitting = replace(problem, matrix=scores.take(fit_rows))
         with progress_reporter(self.progress, "Finding the order", 0):
             order = fixed_order(fitting, "correlation")
-        path = fit_path(
-            fitting, order, weights=self.budget.penalty_weights, progress=self.progress
-        )
+        path = fit_path(fitting, order, weights=self.budget.penalty_weights, progress=self.progress)
         with progress_reporter(self.progress, "Certifying", len(path)) as report:
-            counts = path.sums(
-                scores, rows=held_out, threads=self.threads, report=report
-            ).counts()
+            counts = path.sums(scores, rows=held_out, threads=self.threads, report=report).counts()
         evidence = Evidence(
             counts=counts,
             fit_rows=len(fit_rows),
@@ -219,9 +211,7 @@ class _Run:
             groups=0 if groups is None else len(np.unique(group_numbers(groups, n)[held_out])),
         )
         choices = Choices(path, evidence)
-        return Classifier(
-            self.ensemble, *choices.choose(self.budget, self.confidence), choices
-        )
+        return Classifier(self.ensemble, *choices.choose(self.budget, self.confidence), choices)
 
     def choose_evaluation(
         self,

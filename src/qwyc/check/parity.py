@@ -47,13 +47,12 @@ def compare_with_model(
     full = ensemble.score_full(sample, threads=threads)
     answer, by = None, f"as {library} itself gives them"
     try:
-        ask, error = source.ask, 0.0
         if is_path:
-            live, error = importers.load_live(model)
-            ask = importers.live_asker(live)
-        if ask is not None:
-            answer = ask(theirs)
-            answer = replace(answer, tolerance=max(answer.tolerance, error))
+            loaded = importers.load_live(model)
+            answer = loaded.ask(theirs)
+            answer = replace(answer, tolerance=max(answer.tolerance, loaded.error))
+        elif source.ask is not None:
+            answer = source.ask(theirs)
     except MissingDependencyError:
         by = f"as read again, since {library} is not installed"
     if answer is None:

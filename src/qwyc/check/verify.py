@@ -35,12 +35,16 @@ class Verification(Observed):
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain values, for JSON."""
-        return {"passed": self.passed, "confidence": self.confidence} | self._count_facts() | {
-            "upper_bound": self.upper_bound,
-            "full_models": self.full_models,
-            "rows_needed": self.rows_needed,
-            "parity": self.parity,
-        }
+        return (
+            {"passed": self.passed, "confidence": self.confidence}
+            | self._count_facts()
+            | {
+                "upper_bound": self.upper_bound,
+                "full_models": self.full_models,
+                "rows_needed": self.rows_needed,
+                "parity": self.parity,
+            }
+        )
 
     def __str__(self) -> str:
         text = (
@@ -52,9 +56,7 @@ class Verification(Observed):
             "per row."
         )
         if not self.passed and self.rows < self.rows_needed:
-            text += (
-                f" {self.rows:,} rows are too few to show it: at least {self.rows_needed:,} are needed."
-            )
+            text += f" {self.rows:,} rows are too few to show it: at least {self.rows_needed:,} are needed."
         elif not self.passed and self.budget.covers(self.counts):
             text += (
                 " The observed share is within the requested one, but does not show it with that "

@@ -20,7 +20,7 @@ from qwyc import plot
 from qwyc.classifier import Classifier
 from qwyc.datasets import load_adult
 from qwyc.errors import MissingDependencyError, OptionError
-from qwyc.policy.policy import Decisions
+from qwyc.policy.decisions import Decisions
 from qwyc.promise.certificate import check_confidence
 from qwyc.runtime.arguments import check_alpha
 from qwyc.runtime.output import check_target, output
@@ -82,9 +82,7 @@ def run(
         f"{time.perf_counter() - started:.1f} s.\n{fast.certificate}"
     )
     decisions, full = fast.decide(X_test), model.predict(X_test)
-    completed = fast.ensemble.classes[
-        (fast.score_full(X_test) >= fast.policy.threshold).astype(int)
-    ]
+    completed = fast.ensemble.classes[fast.policy.target.decide(fast.score_full(X_test))]
     booster = model.get_booster()
     booster.set_param({"nthread": 1})
     ways: tuple[Callable[[Any], object], ...] = (

@@ -82,7 +82,7 @@ def verify(
                 raise typer.Exit(1) from None
             diagnosis = qwyc.diagnose(fast, rows, threads=threads, progress=screen)
     if as_json:
-        print_json(asdict(verification) | {"diagnosis": asdict(diagnosis)})
+        print_json(verification.as_dict() | {"diagnosis": asdict(diagnosis)})
     else:
         print(verification)
         print(diagnosis)

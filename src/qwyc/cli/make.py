@@ -146,10 +146,11 @@ def optimize(
         ensemble = qwyc.read_model(model)
         rows = None
         if data is not None:
+            assert ensemble.schema is not None  # a model file has one
             keep = [] if groups is None else [groups]
             kind = format and format.value
             rows, kept = read_table(
-                data, ensemble.inputs, keep=keep, option="--groups", kind=kind, report=screen
+                data, ensemble.schema, keep=keep, option="--groups", kind=kind, report=screen
             )
             if groups is not None:
                 options["groups"] = _labels(kept.column(groups))

@@ -16,8 +16,8 @@ from rich.console import Console
 
 import qwyc
 from qwyc.errors import InputError, OptionError
-from qwyc.model.ensemble import Inputs
 from qwyc.rows.files.reader import in_file
+from qwyc.rows.schema import Schema
 from qwyc.runtime.progress import make_bar
 
 
@@ -84,10 +84,10 @@ def parse_alpha(text: str) -> float | dict[str, float]:
         ) from None
 
 
-def inputs_of(fast: qwyc.Classifier) -> Inputs:
+def inputs_of(fast: qwyc.Classifier) -> Schema:
     """What rows must look like for a classifier out of a file."""
-    assert isinstance(fast.ensemble, qwyc.Ensemble)  # files hold no other
-    return fast.ensemble.inputs
+    assert fast.ensemble.schema is not None  # a file's model has one
+    return fast.ensemble.schema
 
 
 @contextmanager

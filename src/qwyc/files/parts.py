@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from qwyc.errors import ArtifactError
 from qwyc.files.container import Tensors
-from qwyc.files.values import count, flag, number, one_of, text, whole
 from qwyc.files.families import FAMILIES
+from qwyc.files.values import count, flag, number, one_of, text, whole
 from qwyc.model.ensemble import Ensemble, Source
 from qwyc.model.link import Link
 from qwyc.policy.counts import Counts, PathCounts

@@ -26,7 +26,9 @@ class Bounds:
 
     least: Floats  # (T,)
     most: Floats  # (T,)
-    margin: float  # more than rounding makes a running sum plus what is left differ from the full score
+    margin: (
+        float  # more than rounding makes a running sum plus what is left differ from the full score
+    )
 
 
 class Runner(Protocol):

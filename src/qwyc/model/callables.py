@@ -15,8 +15,8 @@ from qwyc.model.base_models import Floats
 from qwyc.model.ensemble import Ensemble
 from qwyc.model.link import Link
 from qwyc.policy.rule import GO_ON, IN_FULL, StoppingRule
-from qwyc.rows.selection import row_count, take
 from qwyc.rows.schema import Schema
+from qwyc.rows.selection import row_count, take
 from qwyc.runtime.arguments import check_choice, check_number
 from qwyc.runtime.progress import Report
 from qwyc.target.target import Decided

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from qwyc.errors import OptionError
 from qwyc.model.base_models import BaseModels, Floats, Runner
-from qwyc.model.link import Link
+from qwyc.model.link import LOGISTIC, Link
 from qwyc.model.trees import Summation, TreeModels, Trees
 from qwyc.policy.decisions import Decisions
 from qwyc.policy.rule import StoppingRule
@@ -45,7 +45,7 @@ class Ensemble:
     threshold: float  # the smallest full score that the source calls positive
     classes: npt.NDArray[Any]  # (2,) negative, positive
     source: Source | None = None
-    link: Link = Link()
+    link: Link = LOGISTIC
     transform: Callable[[Any], Any] | None = None  # a pipeline's own steps, from its rows to ours
 
     def __post_init__(self) -> None:
@@ -189,7 +189,7 @@ def tree_ensemble(
     threshold: float,
     classes: npt.NDArray[Any],
     source: Source,
-    link: Link = Link(),
+    link: Link = LOGISTIC,
 ) -> Ensemble:
     """An ensemble of trees; raises ModelError where its arrays are not sound."""
     models = TreeModels(trees, schema.n_features, summation, less_equal, truncates, base, divisor)

@@ -45,3 +45,6 @@ class Link:
             raise OptionError(
                 f"no score has a probability that turns at {probability!r}; pass threshold as a score"
             ) from None
+
+
+LOGISTIC = Link()

@@ -12,13 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc import _native
-from qwyc.errors import InputError, ModelError
+from qwyc.errors import InputError, ModelError, OptionError
 from qwyc.model.base_models import Bounds, Floats
 from qwyc.policy.policy import Policy
+from qwyc.policy.rule import StoppingRule
+from qwyc.rows.schema import Schema
 from qwyc.runtime.arguments import check_choice
 from qwyc.runtime.progress import Report
 from qwyc.runtime.threads import thread_count
-from qwyc.rows.schema import Schema
 from qwyc.target.target import Decided
 
 MEASURED_ROWS = 4096
@@ -158,12 +159,15 @@ class TreeModels:
         """The full score of every row, (N,), bit for bit the source library's own."""
         return self.native.score_full(rows, thread_count(threads))
 
-    def runner(self, policy: Policy) -> TreeRunner:
-        """The trees laid out for one policy."""
-        return TreeRunner(
-            _native.Quitter(
-                self.native, policy.order, policy.lower, policy.upper, policy.threshold
+    def runner(self, policy: StoppingRule) -> TreeRunner:
+        """The trees laid out for one policy, of the kind that the engine runs."""
+        if not isinstance(policy, Policy):
+            raise OptionError(
+                f"trees run with a Policy, two thresholds per step; got a {type(policy).__name__}: apply "
+                "it to their scores instead"
             )
+        return TreeRunner(
+            _native.Quitter(self.native, policy.order, policy.lower, policy.upper, policy.threshold)
         )
 
     def costs(self, rows: Any, how: str, *, threads: int | None = None) -> Floats:
@@ -251,6 +255,15 @@ class TreeRunner:
         """The native path for one row of plain numbers."""
         if schema is None or not schema.takes_plain_rows:
             return None
+        negative, positive = labels
         finite_only = not (schema.accepts_missing and schema.accepts_infinity)
         # The bound method itself: fewer steps from Python to the engine than a callable object.
-        return _native.OneRow(self.quitter, *labels, fallback, np.ndarray, finite_only).predict
+        return _native.OneRow(
+            self.quitter,
+            negative,
+            positive,
+            fallback,
+            np.ndarray,
+            finite_only,
+            schema.exact_integers,
+        ).predict

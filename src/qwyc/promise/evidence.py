@@ -29,16 +29,16 @@ class Evidence:
 
     counts: PathCounts
     fit_rows: int
-    fit_differences: npt.NDArray[np.int64]  # (K, n_differences) on the fitting rows, which are optimistic
+    fit_differences: npt.NDArray[
+        np.int64
+    ]  # (K, n_differences) on the fitting rows, which are optimistic
     seed: int
     sample: str  # digest of the sample, of which the fitting rows are a part
     groups: int = 0  # held out, where `groups` were given
 
     def boldest(self, budget: Budget, confidence: float) -> int:
         """Fixed-sequence testing from the cautious end: the policy before the first that fails."""
-        passed = [
-            budget.passes(self.counts[k], confidence) for k in range(len(self.counts))
-        ]
+        passed = [budget.passes(self.counts[k], confidence) for k in range(len(self.counts))]
         if not passed[0]:
             raise InfeasibleError(
                 f"alpha = {budget} at confidence {confidence:g} needs at least "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+
 import numpy as np
 
 from qwyc.promise.certificate import percent

@@ -28,7 +28,9 @@ def _work(certified: Certified) -> str:
     policy, seen = certified.policy, certified.certificate
     if not seen.rows:
         return f"at most {policy.n_models} base models per row; not measured, no sample was given"
-    rows = {"held-out": "held-out rows", "in-sample": "the fitting rows"}.get(seen.how, "the sample")
+    rows = {"held-out": "held-out rows", "in-sample": "the fitting rows"}.get(
+        seen.how, "the sample"
+    )
     work = f"{seen.mean_models:.1f} of {policy.n_models} base models per row on {rows}"
     if not (policy.costs == 1).all():
         work += f", cost {seen.mean_cost / seen.full_cost:.1%}"

@@ -21,7 +21,7 @@ from qwyc.rows import categories
 if TYPE_CHECKING:
     from narwhals.stable.v1 import DataFrame, Series
 
-    from qwyc.model.ensemble import Inputs
+    from qwyc.rows.schema import Schema
 
 Array = npt.NDArray[Any]
 
@@ -29,7 +29,7 @@ _READ_AS_THEY_ARE = (np.dtype(np.float32), np.dtype(np.float64))  # by the engin
 _NAMED_AT_MOST = 10  # column names in one message
 
 
-def to_matrix(X: Any, inputs: Inputs) -> Array:
+def to_matrix(X: Any, inputs: Schema) -> Array:
     """Rows as the trees take them: (N, n_features), C order, float32 or float64. Of `inputs.dtype`, but
     for arrays of the other that can go to the engine as they are: it converts while it reads."""
     if type(X) is np.ndarray and X.dtype in _READ_AS_THEY_ARE and inputs.takes_any_numbers:
@@ -47,7 +47,7 @@ def to_matrix(X: Any, inputs: Inputs) -> Array:
     return rows
 
 
-def _convert(X: Any, inputs: Inputs) -> Array:
+def _convert(X: Any, inputs: Schema) -> Array:
     if isinstance(X, np.ndarray):
         return _from_array(X, inputs)
     if hasattr(X, "toarray") and hasattr(X, "nnz"):  # scipy.sparse, without importing it
@@ -74,7 +74,7 @@ def _as_array(X: Any, dtype: type | None = None) -> Array:
         ) from None
 
 
-def _from_array(X: Array, inputs: Inputs, *, from_list: bool = False) -> Array:
+def _from_array(X: Array, inputs: Schema, *, from_list: bool = False) -> Array:
     values = np.asarray(X)  # (N, n_features) plain: without mask or subclass
     as_values = inputs.categories if inputs.arrays_hold_values else {}
     if (
@@ -126,7 +126,7 @@ def _from_array(X: Array, inputs: Inputs, *, from_list: bool = False) -> Array:
     return rows
 
 
-def _from_objects(values: Array, dtype: str, inputs: Inputs, as_values: Any) -> Array:
+def _from_objects(values: Array, dtype: str, inputs: Schema, as_values: Any) -> Array:
     """Python objects, column by column: numbers and None, and categories where they are values."""
     rows = np.empty(values.shape, dtype)
     for j in range(values.shape[1]):
@@ -159,7 +159,7 @@ def _objects_to_numbers(column: Array, dtype: str, where: str) -> Array:
     return numbers
 
 
-def _check_count(n_columns: int, inputs: Inputs) -> None:
+def _check_count(n_columns: int, inputs: Schema) -> None:
     if n_columns != inputs.n_features:
         names = f" ({listed(inputs.names)})" if inputs.names else ""
         raise InputError(
@@ -197,7 +197,7 @@ def _as_frame(X: Any) -> DataFrame[Any] | None:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def _from_frame(frame: DataFrame[Any], inputs: Inputs) -> Array:
+def _from_frame(frame: DataFrame[Any], inputs: Schema) -> Array:
     labels = frame.columns  # text, but pandas allows anything
     positions = match_columns([str(label) for label in labels], inputs)
     if (whole := _numbers_side_by_side(frame, positions, inputs)) is not None:
@@ -217,7 +217,7 @@ def _from_frame(frame: DataFrame[Any], inputs: Inputs) -> Array:
 
 
 def _numbers_side_by_side(
-    frame: DataFrame[Any], positions: Sequence[int], inputs: Inputs
+    frame: DataFrame[Any], positions: Sequence[int], inputs: Schema
 ) -> Array | None:
     """The rows of a pandas frame whose features are all float32, or all float64: one array, which is many
     times as fast as one column after the other; None for any other frame."""
@@ -234,7 +234,7 @@ def _numbers_side_by_side(
     )
 
 
-def match_columns(labels: Sequence[str], inputs: Inputs) -> Sequence[int]:
+def match_columns(labels: Sequence[str], inputs: Schema) -> Sequence[int]:
     """The position in X of every feature, (n_features,)."""
     _refuse_twice(labels)
     if inputs.names is None:
@@ -273,7 +273,7 @@ def _refuse_twice(labels: Sequence[str]) -> None:
         raise InputError(f"X has more than one column named {listed(twice)}; rename or drop them")
 
 
-def _fill_numbers(out: Array, column: Series[Any], inputs: Inputs, where: str) -> None:
+def _fill_numbers(out: Array, column: Series[Any], inputs: Schema, where: str) -> None:
     """Write a column of numbers to `out`, (N,); null becomes NaN. Integers go to float32 directly,
     not through float64."""
     values, null = categories.numbers(column, where)
@@ -288,7 +288,7 @@ def _fill_numbers(out: Array, column: Series[Any], inputs: Inputs, where: str) -
 # ---- checks and messages --------------------------------------------------------------------
 
 
-def _refuse_special(rows: Array, inputs: Inputs) -> None:
+def _refuse_special(rows: Array, inputs: Schema) -> None:
     """Refuse NaN and infinity where the source library does."""
     if (inputs.accepts_missing and inputs.accepts_infinity) or np.isfinite(rows).all():
         return
@@ -299,7 +299,7 @@ def _refuse_special(rows: Array, inputs: Inputs) -> None:
         _refuse(np.isinf(rows), what, "infinities", inputs)
 
 
-def _refuse(bad: npt.NDArray[np.bool_], what: str, kind: str, inputs: Inputs) -> None:
+def _refuse(bad: npt.NDArray[np.bool_], what: str, kind: str, inputs: Schema) -> None:
     if bad.any():
         i, j = np.unravel_index(int(np.argmax(bad)), bad.shape)
         raise categories.RowError(
@@ -310,7 +310,7 @@ def _refuse(bad: npt.NDArray[np.bool_], what: str, kind: str, inputs: Inputs) ->
         )
 
 
-def _refuse_ambiguous(values: Array, inputs: Inputs, where: str) -> None:
+def _refuse_ambiguous(values: Array, inputs: Schema, where: str) -> None:
     """Refuse integers (N,) past 2**53 that become another float32 by way of float64: scikit-learn goes
     that way with frames of several types and with lists, but not always."""
     if inputs.integers != "checked" or values.dtype.kind not in "iu" or values.dtype.itemsize < 8:
@@ -328,7 +328,7 @@ def _refuse_ambiguous(values: Array, inputs: Inputs, where: str) -> None:
         )
 
 
-def _column_name(j: int, inputs: Inputs) -> str:
+def _column_name(j: int, inputs: Schema) -> str:
     return f"column {inputs.names[j]!r}" if inputs.names else f"column {j}"
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from qwyc.errors import OptionError
+from qwyc.policy.fan_policy import FanPolicy
 from qwyc.policy.fit import fan, stopping
 from qwyc.policy.fit.orders import FIXED, Order, fixed_order
 from qwyc.policy.fit.paper import fit_thresholds
 from qwyc.policy.fit.problem import Problem
-from qwyc.policy.fan_policy import FanPolicy
 from qwyc.policy.path import Path
 from qwyc.policy.policy import Policy
 from qwyc.runtime.arguments import allowed_disagreements, check_alpha, check_choice, check_count

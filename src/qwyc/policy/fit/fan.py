@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.errors import OptionError
-from qwyc.policy.fit.problem import Problem
 from qwyc.policy.fan_policy import FanPolicy
+from qwyc.policy.fit.problem import Problem
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.runtime.arguments import check_number, is_number
 

@@ -7,6 +7,7 @@ the one before it, so thresholds close in a little at a time: the family is a pa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +22,7 @@ from qwyc.runtime.memory import check_path_capacity
 from qwyc.runtime.progress import ProgressOption, progress_reporter
 
 FIRST_PENALTY = 2e5  # in mean costs of a base model: next to nothing is risked at this penalty
-# Factor to the next penalty while the penalty is above a number: coarse where nobody will stop, fine between.
+# Factor to the next penalty while it is above a number: coarse where nobody will stop, fine between.
 SCHEDULE = ((2e4, 0.7), (300.0, 0.85), (0.0, 0.6))
 # By how much the thresholds of more cautious members are moved out.
 WIDER = (2.0, 1.0, 0.5, 0.25, 0.1)
@@ -50,7 +51,7 @@ def fit_path(
     problem: Problem,
     order: npt.NDArray[np.int32],
     *,
-    weights: tuple[float, float] = (1.0, 1.0),
+    weights: Sequence[float] = (1.0, 1.0),
     rule: Rule = DEFAULT,
     progress: ProgressOption = False,
 ) -> Path:
@@ -68,7 +69,9 @@ def fit_path(
                 lower, upper, differing, steps = fit.sweep(
                     penalty * unit * weights[0], penalty * unit * weights[1], cores
                 )
-            if len(penalties) == 1:  # between it and "never quit", for alphas far below what it risks
+            if (
+                len(penalties) == 1
+            ):  # between it and "never quit", for alphas far below what it risks
                 spread = float(np.std(problem.matrix.full))
                 for by in WIDER:
                     wide = _widened(lower, upper, by, spread)

@@ -18,7 +18,7 @@ from qwyc.rows.files.csv_reader import WrongRowError, read_csv
 from qwyc.rows.matrix import listed, match_columns
 
 if TYPE_CHECKING:
-    from qwyc.model.ensemble import Inputs
+    from qwyc.rows.schema import Schema
 
 KINDS = {
     ".csv": "csv",
@@ -60,7 +60,7 @@ def kind_of(path: Path, kind: str | None = None) -> str:
 
 def read_batches(
     path: Path,
-    inputs: Inputs,
+    inputs: Schema,
     *,
     keep: Sequence[str] = (),
     option: str = "--keep",
@@ -123,7 +123,7 @@ def _ahead(batches: Read) -> Read:
 
 def read_table(
     path: Path,
-    inputs: Inputs,
+    inputs: Schema,
     *,
     keep: Sequence[str] = (),
     option: str = "--keep",
@@ -215,7 +215,7 @@ def in_file(path: Path, error: InputError, *, before: int = 0) -> InputError:
 
 
 def _wanted(
-    labels: Sequence[str], path: Path, inputs: Inputs, keep: list[str], option: str
+    labels: Sequence[str], path: Path, inputs: Schema, keep: list[str], option: str
 ) -> Columns:
     absent = [name for name in keep if name not in labels]
     if absent:
@@ -236,7 +236,7 @@ def _wanted(
 # ---- CSV, Parquet and Arrow -----------------------------------------------------------------------
 
 
-def _csv(file: BinaryIO, path: Path, inputs: Inputs, match: Match) -> Read:
+def _csv(file: BinaryIO, path: Path, inputs: Schema, match: Match) -> Read:
     try:
         yield from read_csv(file, shown(path), inputs, match)
     except WrongRowError as error:
