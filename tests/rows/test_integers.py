@@ -35,6 +35,7 @@ from qwyc.errors import ArtifactError, InputError
 from qwyc.rows.matrix import to_matrix
 from trained import QUIET
 
+pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 NAMES = ["a", "b", "c", "d"]
 N = 600
 
