@@ -46,7 +46,7 @@ bench-engines: $(VENV)/.all java
 	$(BIN)/python -W ignore -m benchmarks.engines
 
 experiments: $(VENV)/.dev
-	$(BIN)/python experiments/optimism.py
+	$(BIN)/python -m qwyc_experiments.optimism
 
 clean:
 	rm -rf $(VENV) build dist

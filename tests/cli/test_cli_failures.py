@@ -13,12 +13,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import one_line, run
-from qwyc.experiments import reproduce
 from trained import named_model
 
 import qwyc
 from qwyc.cli import demonstration as demo
 from qwyc.runtime import output as outputs
+from qwyc_experiments import reproduce
 
 
 @pytest.fixture(scope="module")

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from qwyc.experiments.brute_force import general_instance
 
 import qwyc
 from oracle import reference
 from qwyc import _native
 from qwyc.policy.fit import orders, stopping
 from qwyc.policy.fit.problem import Problem
+from qwyc_experiments.brute_force import general_instance
 
 
 def sample(seed, N=400, T=8, threshold=0.2, dtype=np.float64, ties=False):

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from qwyc.experiments.brute_force import best_cost, cost, general_instance, pipeline_instance
 
 import qwyc
 from oracle import reference
 from qwyc.runtime.arguments import allowed_disagreements
+from qwyc_experiments.brute_force import best_cost, cost, general_instance, pipeline_instance
 
 seeds = st.integers(0, 2**32 - 1)
 
