@@ -27,6 +27,7 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/clang-format --dry-run -Werror native/*.cpp native/*.hpp
 
 format: $(VENV)/.dev
