@@ -11,9 +11,9 @@ from sklearn.ensemble import (
     RandomForestClassifier,
 )
 
+import oracle
 import qwyc
 from forests import random_ensemble, random_rows
-from oracle import reference
 from qwyc.runtime import memory as capacity
 
 
@@ -45,7 +45,7 @@ def test_size_equals_a_walk_by_hand(seed):
             while at >= 0:
                 visited += 1
                 node = trees.node_begin[t] + at
-                left = reference._goes_left(ensemble, node, row[[trees.feature[node]]])[0]
+                left = oracle.goes_left(ensemble, node, row[[trees.feature[node]]])[0]
                 at = trees.left[node] if left else trees.right[node]
         expected.append(1 + visited / len(rows))
     np.testing.assert_allclose(ensemble.costs(rows, "size"), expected)

@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from qwyc.experiments import reproduce
 
 import qwyc
 from commands import one_line, run
 from qwyc.cli import demonstration as demo
 from qwyc.runtime import output as outputs
+from qwyc_experiments import reproduce
 from trained import named_model
 
 
@@ -332,7 +332,6 @@ cli.main()
 """
 INTERRUPT_MADE_INTO_ANOTHER_ERROR = """
 import os, signal
-import qwyc, qwyc.cli as cli
 def load(path):
     try:
         os.kill(os.getpid(), signal.SIGINT)

@@ -132,7 +132,7 @@ def test_what_is_refused_is_refused_clearly(name, condition):
 
 def test_the_page_has_the_table_that_the_tests_make():
     page = (kinds.ROOT / "docs" / "models.md").read_text()
-    assert kinds.BEGIN + kinds.table() + kinds.END in page, "run `python tests/kinds.py`"
+    assert kinds.BEGIN + kinds.table() + kinds.END in page, "run `python tests/support/kinds.py`"
 
 
 def test_every_cell_is_accounted_for():

@@ -10,6 +10,7 @@ import lightgbm
 import numpy as np
 import pytest
 
+import oracle
 import qwyc
 from forests import (
     classifier_of,
@@ -18,7 +19,6 @@ from forests import (
     random_rows,
     random_tree,
 )
-from oracle import reference
 from qwyc import _native
 from qwyc.build.speed import Speed, measure
 from qwyc.model.ensemble import NodeFlag
@@ -29,12 +29,12 @@ ISAS = _native.available_isas()
 def assert_every_isa_is_right(ensemble, rows, *, alpha=0.1, quit="both"):
     """Full scores, scores by tree and early decisions, against the oracle."""
     as_read = rows.astype(ensemble.inputs.dtype)
-    leaves = reference.tree_leaves(ensemble, as_read)
-    values = reference.score_matrix(ensemble, leaves)
-    full = reference.full_score(ensemble, leaves)
+    leaves = oracle.tree_leaves(ensemble, as_read)
+    values = oracle.score_matrix(ensemble, leaves)
+    full = oracle.full_score(ensemble, leaves)
     policy = qwyc.fit_policy(ensemble.scores(rows), alpha=alpha, quit=quit)
     base = ensemble.base / ensemble.divisor
-    expected = reference.apply_policy(
+    expected = oracle.apply_policy(
         values, base, full, policy.order, policy.lower, policy.upper, policy.threshold
     )
     quitter = ensemble.quitter(policy)

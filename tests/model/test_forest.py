@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import oracle
 import qwyc
 from forests import classifier_of, ensemble_of, flatten, random_ensemble, random_rows
-from oracle import reference
 from qwyc.model.ensemble import NodeFlag, Summation
 
 
@@ -17,11 +17,11 @@ from qwyc.model.ensemble import NodeFlag, Summation
 def test_scores_equal_the_oracle_to_the_last_bit(seed):
     ensemble = random_ensemble(seed)
     rows = random_rows(seed, ensemble)
-    leaves = reference.tree_leaves(ensemble, rows)
+    leaves = oracle.tree_leaves(ensemble, rows)
     scores = ensemble.scores(rows, threads=2)
     assert scores.values.dtype == np.float32
-    np.testing.assert_array_equal(scores.values, reference.score_matrix(ensemble, leaves))
-    np.testing.assert_array_equal(scores.full, reference.full_score(ensemble, leaves))
+    np.testing.assert_array_equal(scores.values, oracle.score_matrix(ensemble, leaves))
+    np.testing.assert_array_equal(scores.full, oracle.full_score(ensemble, leaves))
     np.testing.assert_array_equal(ensemble.score_full(rows), scores.full)
 
 
@@ -34,7 +34,7 @@ def test_deciding_equals_the_oracle_to_the_last_bit(seed):
     policy = qwyc.fit_policy(scores, alpha=0.05, quit=quit)
     fast = classifier_of(ensemble, policy)
     decisions = fast.decide(rows, threads=1 + seed % 3)
-    positive, steps, score = reference.apply_policy(
+    positive, steps, score = oracle.apply_policy(
         scores.values,
         scores.base,
         scores.full,

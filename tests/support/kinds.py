@@ -1,7 +1,7 @@
 """Every kind of model that qwyc reads, and what of each is read exactly: the parity matrix.
 
-`python tests/kinds.py` writes the table into docs/models.md; tests/test_parity_matrix.py runs every
-cell of it."""
+`python tests/support/kinds.py` writes the table into docs/models.md;
+tests/importers/test_parity_matrix.py runs every cell of it."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from qwyc.cli.shared import (
     parse_alpha,
     print_json,
 )
-from qwyc.errors import InputError, ModelError, OptionError
+from qwyc.errors import InputError, MissingDependencyError, ModelError, OptionError
 from qwyc.importers import SUPPORTED_FILES
 from qwyc.report import inspection
 from qwyc.rows.files.reader import read_table
@@ -320,7 +320,15 @@ def reproduce(
 
     Nomao is read from the folder that QWYC_DATA names, or fetched from OpenML.
     """
-    from qwyc.experiments import reproduce as reproduction
+    try:
+        from qwyc_experiments import reproduce as reproduction
+    except ModuleNotFoundError as error:
+        if error.name != "qwyc_experiments":
+            raise
+        raise MissingDependencyError(
+            "qwyc reproduce needs the package qwyc_experiments, which is part of qwyc's wheel and was "
+            "not found; install qwyc again: pip install --force-reinstall --no-deps qwyc"
+        ) from None
 
     target = folder or Path(f"reproduce-{experiment.value}")
     shown = Console(quiet=True) if as_json else console()
