@@ -29,9 +29,9 @@ class Boxes:
     """What is known of every row's features, and the leaves that are then in reach."""
 
     def __init__(self, ensemble: qwyc.Ensemble, X: np.ndarray) -> None:
-        self.trees, self.X = ensemble.trees, X
-        self.step = self.trees.leaf_value / ensemble.divisor
-        self.less_equal = ensemble.less_equal
+        self.trees, self.X = ensemble.base_models.trees, X
+        self.step = self.trees.leaf_value / ensemble.base_models.divisor
+        self.less_equal = ensemble.base_models.less_equal
         self.low = np.full(X.shape, -np.inf)  # (rows, features)
         self.high = np.full(X.shape, np.inf)
         self.looked = 0  # nodes

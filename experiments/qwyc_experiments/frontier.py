@@ -146,8 +146,8 @@ def pairs(trees: int) -> dict[str, Pair]:
 
 def our_curve(fit: Any, test: Any, quit: str) -> Points:
     """Every member of the path."""
-    done = qwyc.fit_path(fit, quit=quit, progress=False).tally(test)
-    share = done.flips.sum(axis=1) / len(test.full)
+    done = qwyc.fit_path(fit, quit=quit, progress=False).sums(test).counts()
+    share = done.differences.sum(axis=1) / len(test.full)
     return list(zip(share.tolist(), done.mean_models.tolist(), strict=True))
 
 

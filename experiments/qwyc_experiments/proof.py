@@ -82,7 +82,7 @@ def main() -> None:
     for name, model in models(options.trees).items():
         ensemble = qwyc.read_model(model.fit(X, train.label))
         rng = np.random.default_rng(0)
-        rows = random_inputs(rng, X, options.rows, ensemble.inputs)
+        rows = random_inputs(rng, X, options.rows, ensemble.schema)
         full = ensemble.score_full(rows)
         thresholds = [ensemble.threshold, *rng.choice(full, 3)]
         differ, steps = 0, []

@@ -67,8 +67,8 @@ def path_of(case: Case, order: np.ndarray | None = None, **changes: Any) -> qwyc
 
 def points_of(path: qwyc.Path, matrix: qwyc.ScoreMatrix) -> Points:
     """Disagreement and mean cost of every member."""
-    done = path.tally(matrix)
-    share = done.flips.sum(axis=1) / len(matrix.full)
+    done = path.sums(matrix).counts()
+    share = done.differences.sum(axis=1) / len(matrix.full)
     return list(zip(share.tolist(), done.mean_cost.tolist(), strict=True))
 
 
@@ -179,4 +179,6 @@ def bagged(case: Case, times: int) -> qwyc.Path:
     def middle(name: str) -> np.ndarray:
         return np.median([getattr(path, name)[:K] for path in paths], axis=0)
 
-    return replace(paths[0], lower=middle("lower"), upper=middle("upper"), price=paths[0].price[:K])
+    return replace(
+        paths[0], lower=middle("lower"), upper=middle("upper"), penalty=paths[0].penalty[:K]
+    )

@@ -31,8 +31,10 @@ def test_files_and_live_are_the_same(tmp_path, small_lightgbm):
         # What the command line tool writes: no pandas, sometimes no parameters.
         bare = text.split("\nfeature_importances")[0]
         plain = qwyc.read_model(written(tmp_path / "bare.txt", bare))
-        assert plain.inputs.categories == {}
-        assert np.array_equal(plain.trees.leaf_value, qwyc.read_model(model).trees.leaf_value)
+        assert plain.schema.categories == {}
+        assert np.array_equal(
+            plain.base_models.trees.leaf_value, qwyc.read_model(model).base_models.trees.leaf_value
+        )
 
 
 def test_names(data):
@@ -42,7 +44,7 @@ def test_names(data):
     )
     frame = pd.DataFrame(X, columns=["Column_0", "Column_1", "x", "y", "z", "the end"])
     model = lgb.LGBMClassifier(n_estimators=3, **QUIET).fit(frame, y)
-    assert qwyc.read_model(model).inputs.names == (*frame.columns[:5], "the_end")
+    assert qwyc.read_model(model).schema.names == (*frame.columns[:5], "the_end")
 
 
 def test_five_thousand_trees_read_quickly(tmp_path, data):

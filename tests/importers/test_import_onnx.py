@@ -92,7 +92,7 @@ def test_labels_of_text_and_other_numbers():
 def test_a_single_leaf_one_tree_and_many_trees():
     assert check(classifier(0, n_trees=1), rows_for(0), raw=True).n_models == 1
     leaf = classifier(3, n_trees=3, depth=0)
-    assert check(leaf, rows_for(0), raw=True).trees.feature.size == 0
+    assert check(leaf, rows_for(0), raw=True).base_models.trees.feature.size == 0
     assert check(classifier(0, n_trees=500, depth=3), rows_for(0), raw=True).n_models == 500
 
 
@@ -137,7 +137,7 @@ def test_a_wrong_score_is_found(data):
     X, y = data
     model = to_onnx(CONVERTED["gradient boosting"].fit(X, y), X[:1])
     ensemble = qwyc.read_model(model)
-    from qwyc.check.parity import prove_parity
+    from proving import prove_parity
 
     full = ensemble.score_full(X)
     assert prove_parity(model, X, ensemble, full, ensemble.threshold)

@@ -17,7 +17,7 @@ from sklearn.ensemble import (
 )
 
 import qwyc
-from qwyc.check.parity import prove_parity
+from proving import prove_parity
 from qwyc.importers import treelite as importer
 from trained import damaged, read_or_refuse
 

@@ -44,7 +44,7 @@ def compare(model, rows):
         warnings.simplefilter("ignore")
         ensemble = qwyc.read_model(model)
         score = ensemble.score_full(rows)
-        answer = importers.live_answer(model, rows, ensemble)
+        answer = importers.open_model(model).ask(ensemble.sample(rows))
     labels = ensemble.classes[(score >= ensemble.threshold).astype(int)]
     np.testing.assert_array_equal(labels, answer.labels)
     if answer.tolerance:
@@ -91,7 +91,7 @@ def run(kind, condition, seed):
         new[:, 4] += rng.normal(size=len(new))  # trained on one value, then others
     ensemble = compare(model, kind.rows(new))
     if condition == "leaf":
-        assert (np.diff(ensemble.trees.node_begin) == 0).any()
+        assert (np.diff(ensemble.base_models.trees.node_begin) == 0).any()
     if condition == "one tree":
         assert ensemble.n_models == 1
     if condition == "5,000":

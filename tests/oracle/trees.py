@@ -16,7 +16,7 @@ Array = npt.NDArray[Any]
 
 def tree_leaves(ensemble: Ensemble, rows: Array) -> Array:
     """The leaf, counted over all trees, that every row reaches in every tree: (N, T)."""
-    trees = ensemble.trees
+    trees = ensemble.base_models.trees
     leaves = np.empty((len(rows), trees.n_trees), dtype=np.int64)
     for t in range(trees.n_trees):
         first, first_leaf = trees.node_begin[t], trees.leaf_begin[t]
@@ -33,7 +33,7 @@ def tree_leaves(ensemble: Ensemble, rows: Array) -> Array:
 
 def goes_left(ensemble: Ensemble, node: int, x: Array) -> Array:
     """Which of the values x (n,) go to the left child of a node, counted over all trees: (n,)."""
-    trees, flags = ensemble.trees, int(ensemble.trees.flags[node])
+    trees, flags = ensemble.base_models.trees, int(ensemble.base_models.trees.flags[node])
     default_left, categorical, in_set_left, zero_is_missing = (
         bool(flags & b) for b in (1, 2, 4, 8)
     )
@@ -44,35 +44,39 @@ def goes_left(ensemble: Ensemble, node: int, x: Array) -> Array:
         words = trees.category_words[trees.category_begin[node] : trees.category_begin[node + 1]]
         members = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
         code = np.trunc(np.where(missing, -1, x))
-        known = np.isin(code, members) & (code < 2**24) & (ensemble.truncates | (x >= 0))
+        known = (
+            np.isin(code, members) & (code < 2**24) & (ensemble.base_models.truncates | (x >= 0))
+        )
         left = known == in_set_left
     else:
         threshold = trees.threshold[node]
-        left = x <= threshold if ensemble.less_equal else x < threshold
+        left = x <= threshold if ensemble.base_models.less_equal else x < threshold
     return np.where(missing, default_left, left)
 
 
 def full_score(ensemble: Ensemble, leaves: Array) -> Array:
     """The full score (N,) from the leaves (N, T), added up as the source library does."""
-    values = ensemble.trees.leaf_value[leaves]
+    values = ensemble.base_models.trees.leaf_value[leaves]
     N, T = leaves.shape
-    late = ensemble.summation in (3, 4)  # the base comes last
-    if ensemble.summation in (0, 4):  # float32, one after the other
-        total32 = np.full(N, 0 if late else ensemble.base, dtype=np.float32)
+    late = ensemble.base_models.summation in (3, 4)  # the base comes last
+    if ensemble.base_models.summation in (0, 4):  # float32, one after the other
+        total32 = np.full(N, 0 if late else ensemble.base_models.start, dtype=np.float32)
         for t in range(T):
             total32 += values[:, t].astype(np.float32)
         if late:
-            total32 = (total32 + np.float64(ensemble.base)).astype(np.float32)
+            total32 = (total32 + np.float64(ensemble.base_models.start)).astype(np.float32)
         return total32.astype(np.float64)
-    total = np.full(N, 0 if late else ensemble.base, dtype=np.float64)
+    total = np.full(N, 0 if late else ensemble.base_models.start, dtype=np.float64)
     other = np.zeros(N)
     for t in range(T):
         total += values[:, t]
-        if ensemble.summation == 2:
-            other += ensemble.trees.leaf_other[leaves[:, t]]
-    total = total + ensemble.base if late else total / ensemble.divisor
-    if ensemble.summation == 2:  # two shares: the larger one decides, even by the last bit
-        other /= ensemble.divisor
+        if ensemble.base_models.summation == 2:
+            other += ensemble.base_models.trees.leaf_other[leaves[:, t]]
+    total = total + ensemble.base_models.start if late else total / ensemble.base_models.divisor
+    if (
+        ensemble.base_models.summation == 2
+    ):  # two shares: the larger one decides, even by the last bit
+        other /= ensemble.base_models.divisor
         above_half = np.nextafter(0.5, 1.0)
         total = np.where(total > other, np.maximum(total, above_half), np.minimum(total, 0.5))
     return total
@@ -80,5 +84,7 @@ def full_score(ensemble: Ensemble, leaves: Array) -> Array:
 
 def score_matrix(ensemble: Ensemble, leaves: Array) -> Array:
     """The value that every tree adds to the running sum, (N, T) float32, from the leaves (N, T)."""
-    values: Array = (ensemble.trees.leaf_value / ensemble.divisor).astype(np.float32)[leaves]
+    values: Array = (ensemble.base_models.trees.leaf_value / ensemble.base_models.divisor).astype(
+        np.float32
+    )[leaves]
     return values

@@ -88,10 +88,11 @@ def fitted():
 
 def test_a_path_goes_from_never_to_at_once(fitted):
     path, _, new = fitted
-    done = path.tally(new)
-    flips, models, cost = done.flips, done.mean_models, done.mean_cost
-    some = path.tally(new, rows=np.arange(100, 900))
-    np.testing.assert_array_equal(some.flips, path.tally(new.take(np.arange(100, 900))).flips)
+    done = path.sums(new).counts()
+    flips, models, cost = done.differences, done.mean_models, done.mean_cost
+    some = path.sums(new, rows=np.arange(100, 900))
+    part = path.sums(new.take(np.arange(100, 900)))
+    np.testing.assert_array_equal(some.differences, part.differences)
     assert flips[0].sum() == 0
     assert models[0] == 20
     assert models[-1] < 3
@@ -110,8 +111,8 @@ def test_it_takes_fewer_base_models_than_algorithm_2_on_new_rows(fitted):
         share, models = np.array(sorted(points)).T
         return np.interp(0.01, share, models)
 
-    done = path.tally(new)
-    ours = at_one_percent(zip(done.flips.sum(axis=1) / 6000, done.mean_models, strict=True))
+    done = path.sums(new).counts()
+    ours = at_one_percent(zip(done.differences.sum(axis=1) / 6000, done.mean_models, strict=True))
     points = []
     for alpha in (0.0, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.04):
         decisions = qwyc.fit_policy(matrix, alpha=alpha, order="natural").apply(new)

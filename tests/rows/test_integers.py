@@ -15,7 +15,6 @@ import treelite
 import xgboost
 import ydf
 from pyarrow import csv, feather, parquet
-from qwyc.files.header import inputs_from_json, inputs_to_json
 from skl2onnx import to_onnx
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -32,6 +31,7 @@ from commands import run
 from forests import ensemble_of, with_inputs
 from matrices import F32, F64, check
 from qwyc.errors import ArtifactError, InputError
+from qwyc.files.parts import read_schema, schema_facts
 from qwyc.rows.matrix import to_matrix
 from trained import QUIET
 
@@ -143,7 +143,7 @@ def own_scores(name, model, X):
 
 def assert_as_the_library(name, model, ensemble, X):
     ours, theirs = ensemble.score_full(X), own_scores(name, model, X)
-    if ensemble.divisor == 1:
+    if ensemble.base_models.divisor == 1:
         np.testing.assert_array_equal(ours, theirs)
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12)  # averages: ties are moved
     labels = ensemble.classes[(ours >= ensemble.threshold).astype(int)]
@@ -178,7 +178,7 @@ def test_lightgbm_rounds_arrays_and_not_frames(light):
     array = light.predict(X, raw_score=True)
     assert (array != light.predict(pd.DataFrame(X, columns=NAMES), raw_score=True)).any()
     ensemble = qwyc.read_model(light)
-    assert to_matrix(X, ensemble.inputs).dtype == np.float32
+    assert to_matrix(X, ensemble.schema).dtype == np.float32
     objects = light.predict(X.astype(object), raw_score=True)  # a Booster rounds these as well
     np.testing.assert_array_equal(ensemble.score_full(X.astype(object)), objects)
     assert (array != objects).any()
@@ -236,7 +236,7 @@ def test_other_libraries_score_and_decide_integers_the_same(name):
     for make in (arrays, lists, frames):
         refused = name in SCIKIT_LEARN_FLOAT32 and make != arrays
         for kind, X in make(integers(1, ties=not refused)):
-            if "null" in kind and not ensemble.inputs.accepts_missing:
+            if "null" in kind and not ensemble.schema.accepts_missing:
                 continue
             assert_as_the_library(name, model, ensemble, X)
 
@@ -308,7 +308,7 @@ def test_how_integers_are_read_is_kept_in_files(light, tmp_path):
     fast = qwyc.optimize(light, alpha=0)
     fast.save(tmp_path / "m.qwyc")
     again = qwyc.load(tmp_path / "m.qwyc")
-    assert again.ensemble.inputs.integers == "float32"
+    assert again.ensemble.schema.integers == "float32"
     assert again.ensemble.digest == fast.ensemble.digest
     X = integers(3, ties=True)
     np.testing.assert_array_equal(again.predict(X), light.predict(X))
@@ -318,12 +318,11 @@ def test_files_without_it_mean_what_they_meant():
     ensemble = ensemble_of([(0, 0.5, 1, [], None, None)], [1.0, -1.0])
     # As version 0.1.0 computed it.
     assert ensemble.digest == "3322a27bc25130f7e9852794f6064f8f202ac846fcd3b64856c6e1447e303dd3"
-    facts = inputs_to_json(F64)
-    assert "integers" not in facts
-    assert inputs_from_json(facts).integers == "direct"
+    facts = schema_facts(F64)
+    assert read_schema(facts).integers == "direct"
     for how in ("float32", "checked"):
         other = with_inputs(ensemble, integers=how)
-        assert inputs_from_json(inputs_to_json(other.inputs)).integers == how
+        assert read_schema(schema_facts(other.schema)).integers == how
         assert other.digest != ensemble.digest
     with pytest.raises(ArtifactError, match="direct, float32, checked; got 'float16'"):
-        inputs_from_json(facts | {"integers": "float16"})
+        read_schema(facts | {"integers": "float16"})
