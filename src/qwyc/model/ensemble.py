@@ -87,6 +87,13 @@ class Ensemble:
             return X.rows
         return self._converted(X if self.transform is None else self.transform(X))
 
+    def matrix(self, X: Any) -> npt.NDArray[Any]:
+        """Rows as a matrix, (N, n_features), of a model that has a schema."""
+        if self.schema is None:
+            raise OptionError("Python callables take rows as they are, not as a matrix")
+        matrix: npt.NDArray[Any] = self.rows(X)
+        return matrix
+
     def _converted(self, X: Any) -> Any:
         return X if self.schema is None else to_matrix(X, self.schema)
 
