@@ -76,6 +76,11 @@ class Ensemble:
         return words if self.transform is None else f"{words}, behind {self.transform}"
 
     @property
+    def inputs(self) -> Schema | None:
+        """The schema, by the name that it had in version 0.1.0."""
+        return self.schema
+
+    @property
     def has_code(self) -> bool:
         """Whether deciding a row runs Python code, which files do not hold."""
         return self.transform is not None or self.base_models.tensors() is None
