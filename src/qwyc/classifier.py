@@ -91,8 +91,8 @@ class Classifier(Certified):
         """Write a `.qwyc` file; an existing one is replaced in one step or not at all."""
         if self.ensemble.base_models.tensors() is None:
             raise ArtifactError(
-                "a classifier over Python callables cannot be saved, since files hold no code; keep "
-                "its policy (order, lower, upper, threshold, costs) and build a qwyc.Cascade from it"
+                f"a classifier of {self.ensemble.description} cannot be saved, since files hold no code; "
+                "keep its policy (order, lower, upper, threshold, costs) and build a qwyc.Cascade from it"
             )
         if self.ensemble.transform is not None:
             raise ArtifactError(
