@@ -277,5 +277,5 @@ def test_what_comes_on_standard_input_is_not_replaced(saved, tmp_path):
             text=True,
         )
     assert done.returncode == 2
-    assert "it is the file to read" in done.stderr
+    assert "the command reads this file" in done.stderr
     assert mine.read_bytes() == before

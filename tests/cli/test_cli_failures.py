@@ -131,7 +131,7 @@ def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, da
         (["optimize", "model.json", "rows.csv", "--quit", "never"], "'never'"),
         (["optimize", "model.json", "rows.csv", "-o", "none/m.qwyc"], "there is no folder none"),
         (["optimize", "model.json", "rows.csv", "-o", "/dev/full"], "it is a device"),
-        (["optimize", "model.json", "rows.csv", "-o", "-"], "it has to be a file"),
+        (["optimize", "model.json", "rows.csv", "-o", "-"], "a file is needed"),
         (["optimize", "model.json", "rows.csv", "--groups", ""], "no column ''"),
         (["optimize", "model.json", "rows.csv", "--method", "x"], "'--method': 'x' is not one of"),
         (
@@ -151,18 +151,24 @@ def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, da
         (["predict", "m.qwyc", "rows.csv", "-o", "out.tsv"], "say which it is with --to"),
         (["predict", "m.qwyc", "rows.csv", "-o", "folder.csv"], "it is a folder"),
         (["predict", "m.qwyc", "rows.csv", "-o", "/dev/full"], "cannot write /dev/full: No space"),
-        (["predict", "m.qwyc", "rows.csv", "-o", "rows.csv"], "rows.csv: it is the file to read"),
+        (
+            ["predict", "m.qwyc", "rows.csv", "-o", "rows.csv"],
+            "rows.csv: the command reads this file",
+        ),
         (
             ["predict", "m.qwyc", "rows.csv", "-o", "m.qwyc", "--to", "csv"],
-            "cannot write m.qwyc: it is the file to read; name another one",
+            "cannot write m.qwyc: the command reads this file; name another file",
         ),
-        (["optimize", "model.json", "rows.csv", "-o", "rows.csv"], "it is the file to read"),
-        (["optimize", "model.json", "rows.csv", "-o", "./model.json"], "it is the file to read"),
+        (["optimize", "model.json", "rows.csv", "-o", "rows.csv"], "the command reads this file"),
+        (
+            ["optimize", "model.json", "rows.csv", "-o", "./model.json"],
+            "the command reads this file",
+        ),
         (
             ["optimize", "model.json", "rows.csv", "--costs", "costs.txt", "-o", "costs.txt"],
-            "it is the file to read",
+            "the command reads this file",
         ),
-        (["recertify", "m.qwyc", "rows.csv", "-o", "rows.csv"], "it is the file to read"),
+        (["recertify", "m.qwyc", "rows.csv", "-o", "rows.csv"], "the command reads this file"),
         (["verify", "junk.qwyc", "rows.csv"], "not a qwyc file"),
         (["verify", "m.qwyc", "rows.csv", "--alpha", "2"], "alpha is a share"),
         (["inspect", "missing.qwyc"], "missing.qwyc: No such file"),
@@ -220,7 +226,11 @@ def test_a_full_disk_for_classifiers_and_pictures(made, tmp_path, monkeypatch):
         assert "File too large" in one_line(run("demo", "--json", cwd=tmp_path))
     with full_disk(), pytest.raises(qwyc.ArtifactError, match=r"cannot write .*points.csv"):
         reproduce.write(tmp_path, {"points.csv": b"x" * 99})
-    with full_disk(), pytest.raises(qwyc.ArtifactError), outputs.output(tmp_path / "p.png") as file:
+    with (
+        full_disk(),
+        pytest.raises(qwyc.ArtifactError),
+        outputs.open_output(tmp_path / "p.png") as file,
+    ):
         file.write(b"x" * 99)
     assert not list(tmp_path.iterdir())
 

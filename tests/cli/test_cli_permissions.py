@@ -38,12 +38,12 @@ COMMANDS = [
     (["predict", "m.qwyc", "secret.parquet"], "secret.parquet"),
     (["predict", "m.qwyc", "closed/rows.csv"], "cannot read closed/rows.csv: Permission denied"),
     (["predict", "secret.qwyc", "rows.csv"], "secret.qwyc"),
-    (["predict", "m.qwyc", "rows.csv", "-o", "locked/out.csv"], "no right to write there"),
-    (["predict", "m.qwyc", "rows.csv", "-o", "locked/old.csv"], "no right to write there"),
+    (["predict", "m.qwyc", "rows.csv", "-o", "locked/out.csv"], "permission to write there"),
+    (["predict", "m.qwyc", "rows.csv", "-o", "locked/old.csv"], "permission to write there"),
     (["predict", "m.qwyc", "rows.csv", "-o", "closed/out.csv"], "cannot write closed/out.csv: "),
     (["optimize", "secret.json", "rows.csv", "-o", "/dev/shm/q"], "secret.json"),
     (["optimize", "model.json", "secret.csv", "-o", "/dev/shm/q"], "secret.csv"),
-    (["optimize", "model.json", "rows.csv", "-o", "locked/q.qwyc"], "no right to write there"),
+    (["optimize", "model.json", "rows.csv", "-o", "locked/q.qwyc"], "permission to write there"),
     (
         ["optimize", "model.json", "rows.csv", "--costs", "secret.csv", "-o", "/dev/shm/q"],
         "secret.csv",
@@ -55,8 +55,8 @@ COMMANDS = [
     (["inspect", "closed/m.qwyc"], "cannot read closed/m.qwyc: Permission denied"),
     (["bench", "m.qwyc", "secret.csv"], "secret.csv"),
     (["bench", "m.qwyc", "rows.csv", "--model", "secret.json"], "secret.json"),
-    (["demo", "-o", "locked/demo.qwyc"], "no right to write there"),
-    (["demo", "-o", "/dev/shm/q", "--picture", "locked/demo.png"], "no right to write there"),
+    (["demo", "-o", "locked/demo.qwyc"], "permission to write there"),
+    (["demo", "-o", "/dev/shm/q", "--picture", "locked/demo.png"], "permission to write there"),
     (["reproduce", "adult", "-o", "locked/run"], "no right to write there"),
     (["reproduce", "adult", "-o", "closed/run"], "cannot write into closed/run"),
 ]
@@ -89,7 +89,7 @@ def answers():
         commands = json.dumps([command for command, _ in COMMANDS])
         done = subprocess.run(
             [sys.executable, "-c", CHILD, name, commands],
-            env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
+            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1] / "support")},
             capture_output=True,
             text=True,
             preexec_fn=be_held_to_permissions,

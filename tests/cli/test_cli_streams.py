@@ -263,7 +263,7 @@ def test_the_answer_may_replace_a_file_but_not_the_one_being_read(folder, tmp_pa
     rows.write_bytes((folder / "new.csv").read_bytes())
     same = run("predict", folder / "m.qwyc", rows, "-o", rows)
     assert same.returncode == 2
-    assert b"is the file to read" in same.stderr
+    assert b"the command reads this file" in same.stderr
     old = tmp_path / "old.csv"
     old.write_text("old")
     old.chmod(0o640)

@@ -23,7 +23,7 @@ from qwyc.errors import MissingDependencyError, OptionError
 from qwyc.policy.policy import Decisions
 from qwyc.promise.certificate import check_confidence
 from qwyc.runtime.arguments import check_alpha
-from qwyc.runtime.output import check_target, output
+from qwyc.runtime.output import check_target, open_output
 from qwyc.runtime.progress import ProgressOption, Report, progress_reporter
 from qwyc.runtime.timing import Contestant, interleave
 
@@ -176,7 +176,7 @@ def draw(fast: Classifier, X: Any, path: Path) -> None:
     )
     content = io.BytesIO()
     figure.savefig(content, format=path.suffix[1:], dpi=130)
-    with output(path) as written:
+    with open_output(path) as written:
         written.write(content.getvalue())
 
 

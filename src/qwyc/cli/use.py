@@ -30,8 +30,8 @@ from qwyc.errors import InputError, OptionError
 from qwyc.policy.columns import COLUMNS, arrow_columns
 from qwyc.rows.files.batch import Batch
 from qwyc.rows.files.reader import KINDS, in_file, read_batches, shown
-from qwyc.runtime.output import TableWriter, check_target
-from qwyc.runtime.output import output as open_output
+from qwyc.rows.files.writer import TableWriter
+from qwyc.runtime.output import check_target, open_output
 
 
 def predict(
