@@ -10,14 +10,15 @@ import lightgbm
 import numpy as np
 import pandas as pd
 import pytest
+from commands import command_line
 
 import qwyc
-from qwyc.cli import demonstration
+from qwyc.cli import demo as demo_command
 
 
 def run(*arguments, cwd=None):
     return subprocess.run(
-        [sys.executable, "-c", "from qwyc.cli import main; main()", *arguments],
+        command_line(*arguments),
         capture_output=True,
         text=True,
         cwd=cwd,
@@ -66,14 +67,9 @@ def test_the_shell_completes_it():
     told = os.environ | {
         "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"
     }  # whoever started this
-    command = [
-        sys.executable,
-        "-c",
-        "from qwyc.cli import main; main()",
-        "--show-completion",
-        "bash",
-    ]
-    script = subprocess.run(command, env=told, capture_output=True, text=True)
+    script = subprocess.run(
+        command_line("--show-completion", "bash"), env=told, capture_output=True, text=True
+    )
     assert "complete -o default -F _qwyc_completion qwyc" in script.stdout
 
 
@@ -129,11 +125,11 @@ def test_wrong_input_is_one_message_and_exit_code_2(arguments, message, tmp_path
 
 
 def test_the_demo_names_the_packages_that_are_missing(tmp_path, monkeypatch):
-    monkeypatch.setattr(demonstration, "find_spec", lambda name: None)
+    monkeypatch.setattr(demo_command, "find_spec", lambda name: None)
     with pytest.raises(
         qwyc.MissingDependencyError, match=r"xgboost, sklearn, matplotlib: pip install "
     ):
-        demonstration.run(None, 0.005, 0.95, tmp_path / "a.qwyc", tmp_path / "a.png")
+        demo_command.run_demo(None, 0.005, 0.95, tmp_path / "a.qwyc", tmp_path / "a.png")
 
 
 def test_nothing_is_said_to_be_on_a_package_index_that_is_not():

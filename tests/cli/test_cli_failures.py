@@ -1,23 +1,26 @@
 """Every command when something is wrong: one line, the documented exit code, nothing half-written."""
 
 import contextlib
+import fcntl
 import os
+import re
 import resource
 import signal
+import struct
 import subprocess
 import sys
-import time
+import termios
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from commands import one_line, run
+from commands import command_line, one_line, run, wait_until
 from qwyc.experiments import reproduce
 from trained import named_model
 
 import qwyc
-from qwyc.cli import demonstration as demo
+from qwyc.cli import demo
 from qwyc.runtime import output as outputs
 
 
@@ -98,7 +101,7 @@ def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, da
         (["optimize", "folder.csv", "rows.csv"], "folder.csv: Is a directory"),
         (["optimize", "rows.csv", "rows.csv"], "not a model file that qwyc knows"),
         (["optimize", "m.qwyc", "rows.csv"], "not a model; give the model that it was"),
-        (["optimize", "sub/own.json", "rows.csv"], "own.qwyc is there and is not a qwyc file; say"),
+        (["optimize", "sub/own.json", "rows.csv"], "own.qwyc exists and is not a qwyc file; name"),
         (["optimize", "model.pkl", "rows.csv"], "looks like a pickle"),
         (["optimize", "model.json"], "a sample is needed"),
         (["optimize", "model.json", "rows.csv", "--alpha", "much"], "alpha must be a number"),
@@ -111,11 +114,11 @@ def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, da
         (["optimize", "model.json", "--alpha", "0", "--groups", "a"], "give DATA too"),
         (
             ["optimize", "model.json", "rows.csv", "--groups", "a", "--method", "joint"],
-            "--groups goes with --method auto only, and not with --max-rows",
+            "--groups can be used with --method auto only, and not with --max-rows",
         ),
         (
             ["optimize", "model.json", "rows.csv", "--groups", "a", "--max-rows", "2000"],
-            "--groups goes with --method auto only, and not with --max-rows",
+            "--groups can be used with --method auto only, and not with --max-rows",
         ),
         (
             ["optimize", "model.json", "groups.csv", "--groups", "who"],
@@ -141,14 +144,17 @@ def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, da
         (["predict", "missing.qwyc", "rows.csv"], "missing.qwyc: No such file"),
         (["predict", "model.json", "rows.csv"], "model.json: not a qwyc file"),
         (["predict", "m.qwyc", "rows.csv", "--keep", "who"], "'who', which --keep names"),
-        (["predict", "m.qwyc", "rows.csv", "--keep", "label"], "give others with --prefix"),
+        (
+            ["predict", "m.qwyc", "rows.csv", "--keep", "label"],
+            "rename the added columns with --prefix",
+        ),
         (
             ["predict", "m.qwyc", "rows.csv", "--keep", "qlabel", "--prefix", "q"],
-            "--keep qlabel: the output has a column of that name already; give others with --prefix",
+            "--keep qlabel: predict adds a column of the same name; rename the added columns with --prefix",
         ),
         (["predict", "m.qwyc", "rows.csv", "-o", "none/out.csv"], "there is no folder none"),
-        (["predict", "m.qwyc", "rows.csv", "-o", "out.xlsx"], "say which it is with --to"),
-        (["predict", "m.qwyc", "rows.csv", "-o", "out.tsv"], "say which it is with --to"),
+        (["predict", "m.qwyc", "rows.csv", "-o", "out.xlsx"], "give the format with --to"),
+        (["predict", "m.qwyc", "rows.csv", "-o", "out.tsv"], "give the format with --to"),
         (["predict", "m.qwyc", "rows.csv", "-o", "folder.csv"], "it is a folder"),
         (["predict", "m.qwyc", "rows.csv", "-o", "/dev/full"], "cannot write /dev/full: No space"),
         (
@@ -246,12 +252,8 @@ def test_a_full_disk_for_classifiers_and_pictures(made, tmp_path, monkeypatch):
 )
 def test_a_full_disk_behind_standard_output(made, command):
     with open("/dev/full", "wb") as full:
-        done = subprocess.run(started(command), cwd=made, stdout=full, stderr=subprocess.PIPE)
+        done = subprocess.run(command_line(*command), cwd=made, stdout=full, stderr=subprocess.PIPE)
     assert one_line(done) == "qwyc: cannot write standard output: No space left on device\n"
-
-
-def started(command):
-    return [sys.executable, "-c", "from qwyc.cli import main; main()", *command]
 
 
 @pytest.mark.parametrize(
@@ -260,7 +262,7 @@ def started(command):
 def test_screens_that_show_ascii_only(made, environment):
     plain = os.environ | {"PYTHONCOERCECLOCALE": "0"} | environment
     for command in (["bench", "m.qwyc", "rows.csv", "--seconds", "0.001"], ["optimize", "--help"]):
-        done = subprocess.run(started(command), cwd=made, env=plain, capture_output=True)
+        done = subprocess.run(command_line(*command), cwd=made, env=plain, capture_output=True)
         assert (done.returncode, done.stderr) == (0, b"")
 
 
@@ -277,7 +279,7 @@ def test_screens_that_show_ascii_only(made, environment):
 def test_ctrl_c_while_a_pipe_is_waited_for(made, tmp_path, command):
     names = {"MODEL": str(made / "m.qwyc"), "SOURCE": str(made / "model.json")}
     process = subprocess.Popen(
-        started([names.get(part, part) for part in command]),
+        command_line(*[names.get(part, part) for part in command]),
         cwd=tmp_path,
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -286,7 +288,7 @@ def test_ctrl_c_while_a_pipe_is_waited_for(made, tmp_path, command):
     process.stdin.write(header + b"\n" + rows * 80)  # more than a pipe holds: it is being read
     process.stdin.flush()
     if command[0] == "predict":
-        until(lambda: list(tmp_path.iterdir()))  # it has begun to write
+        wait_until(lambda: list(tmp_path.iterdir()))  # it has begun to write
     process.send_signal(signal.SIGINT)
     error = process.stderr.read()
     assert process.wait(60) == 130, error
@@ -295,17 +297,65 @@ def test_ctrl_c_while_a_pipe_is_waited_for(made, tmp_path, command):
 
 
 @pytest.mark.parametrize("command", [["demo"], ["reproduce", "adult"]], ids=lambda c: c[0])
-def test_ctrl_c_in_the_middle_of_work(tmp_path, command):
+def test_ctrl_c_while_libraries_are_loaded(tmp_path, command):
     process = subprocess.Popen(
-        started(command), cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        command_line(*command), cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
-    until(lambda: "libxgboost" in Path(f"/proc/{process.pid}/maps").read_text())
-    time.sleep(1)  # past importing it, which has handlers of its own
+    wait_until(lambda: "libxgboost" in Path(f"/proc/{process.pid}/maps").read_text())
     process.send_signal(signal.SIGINT)
     error = process.stderr.read()
     assert process.wait(60) == 130, error
     assert error == b"qwyc: interrupted\n"
     assert not list(tmp_path.iterdir())
+
+
+def test_ctrl_c_while_a_trainer_calls_back(tmp_path):
+    """The progress line shows that XGBoost trains, and calls Python after each tree."""
+    terminal, stderr = os.openpty()
+    process = subprocess.Popen(
+        command_line("demo"),
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=stderr,
+        env=os.environ | {"TERM": "xterm", "COLUMNS": "100"},
+    )
+    os.close(stderr)
+    shown = b""
+    while not re.search(rb"Training XGBoost[^\r\n]* [1-9]\d?%", shown):
+        shown += os.read(terminal, 4096)  # fails if the process ends
+    process.send_signal(signal.SIGINT)
+    with contextlib.suppress(OSError):  # the end of the terminal's output
+        while part := os.read(terminal, 4096):
+            shown += part
+    os.close(terminal)
+    assert process.wait(60) == 130, shown
+    assert shown.endswith(b"\r\x1b[2K\x1b[?25hqwyc: interrupted\r\n"), shown[-300:]
+    assert not list(tmp_path.iterdir())
+
+
+def test_ctrl_c_while_nobody_reads_the_output(made, tmp_path):
+    header, rows = (made / "rows.csv").read_bytes().split(b"\n", 1)
+    (tmp_path / "many.csv").write_bytes(header + b"\n" + rows * 20)
+    process = subprocess.Popen(
+        command_line("predict", made / "m.qwyc", tmp_path / "many.csv"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    size = fcntl.fcntl(process.stdout, fcntl.F_GETPIPE_SZ)
+
+    def is_full():
+        waiting = fcntl.ioctl(process.stdout, termios.FIONREAD, struct.pack("i", 0))
+        return struct.unpack("i", waiting)[0] > size - 4096  # a pipe is filled in pages
+
+    def is_over():
+        process.send_signal(signal.SIGINT)  # pressed again, as people do
+        return process.poll() is not None
+
+    wait_until(is_full)
+    wait_until(is_over)
+    assert process.returncode == 130
+    assert set(process.stderr.read().splitlines()) == {b"qwyc: interrupted"}
+    process.stdout.close()
 
 
 def test_ctrl_c_in_a_command_that_is_over_at_once(made, monkeypatch):
@@ -326,43 +376,42 @@ class Finder:
 sys.meta_path.insert(0, Finder())
 main()
 """
-LOST_INTERRUPT = """
-import os, signal, time
-import qwyc, qwyc.cli as cli
-cli.AGAIN = 0.1
+CAUGHT_INTERRUPT = """
+import os, signal
+import qwyc, qwyc.cli
 def load(path):
     try:
         os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(9)
-    except KeyboardInterrupt:  # as some libraries do
-        os.kill(os.getpid(), signal.SIGINT)  # pressed again, too early
-        time.sleep(9)
+    except KeyboardInterrupt:  # some libraries catch it
+        pass
+    print("the interrupt was lost")
+    raise SystemExit(0)
 qwyc.load = load
-cli.main()
+qwyc.cli.main()
 """
 INTERRUPT_MADE_INTO_ANOTHER_ERROR = """
 import os, signal
-import qwyc, qwyc.cli as cli
+import qwyc, qwyc.cli
 def load(path):
     try:
         os.kill(os.getpid(), signal.SIGINT)
-    except KeyboardInterrupt:  # inside an import inside an import
+    except KeyboardInterrupt:  # as in an import inside another import
         pass
     raise AttributeError("partially initialized module 'pandas' has no attribute 'DataFrame'")
 qwyc.load = load
-cli.main()
+qwyc.cli.main()
 """
 INTERRUPTS = {
     "import": INTERRUPTED_IMPORT,
-    "lost": LOST_INTERRUPT,
+    "caught": CAUGHT_INTERRUPT,
     "another": INTERRUPT_MADE_INTO_ANOTHER_ERROR,
 }
 
 
 @pytest.mark.parametrize("name", INTERRUPTS)
-def test_ctrl_c_before_all_is_imported_and_where_it_gets_lost(made, name):
-    started = [sys.executable, "-c", INTERRUPTS[name], "inspect", "m.qwyc"]
-    done = subprocess.run(started, cwd=made, capture_output=True)
+def test_ctrl_c_during_imports_and_where_libraries_catch_exceptions(made, name):
+    command = [sys.executable, "-c", INTERRUPTS[name], "inspect", "m.qwyc"]
+    done = subprocess.run(command, cwd=made, capture_output=True)
     assert one_line(done, 130) == "qwyc: interrupted\n"
 
 
@@ -391,9 +440,28 @@ def test_streams_that_are_closed(made, tmp_path, command, code, said):
     assert out.exists() == (code == 0)
 
 
+def test_an_error_does_not_wait_for_the_rest_of_a_pipe(made, tmp_path):
+    process = subprocess.Popen(
+        command_line("predict", made / "m.qwyc", "-", "-o", "out.csv"),
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    header, rows = (made / "rows.csv").read_bytes().split(b"\n", 1)
+    wrong = b",".join([b"text"] * (header.count(b",") + 1)) + b"\n"
+    with contextlib.suppress(BrokenPipeError):  # it ends before it has read everything
+        process.stdin.write(header + b"\n" + rows * 40 + wrong + rows * 80)
+        process.stdin.flush()
+    error = process.stderr.read()  # the pipe is still open, and a thread waits for it
+    assert process.wait(60) == 2, error
+    assert b"holds 'text', and the model takes numbers there" in error
+    assert error.count(b"\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_polite_kill_cleans_up_too(made, tmp_path):
     process = subprocess.Popen(
-        started(["predict", str(made / "m.qwyc"), "-", "-o", "out.csv"]),
+        command_line("predict", made / "m.qwyc", "-", "-o", "out.csv"),
         cwd=tmp_path,
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -401,15 +469,8 @@ def test_a_polite_kill_cleans_up_too(made, tmp_path):
     header, rows = (made / "rows.csv").read_bytes().split(b"\n", 1)
     process.stdin.write(header + b"\n" + rows * 80)
     process.stdin.flush()
-    until(lambda: list(tmp_path.iterdir()))
+    wait_until(lambda: list(tmp_path.iterdir()))
     os.kill(process.pid, signal.SIGTERM)
     process.stderr.read()
     assert process.wait(60) == 128 + signal.SIGTERM
     assert not list(tmp_path.iterdir())
-
-
-def until(condition):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)

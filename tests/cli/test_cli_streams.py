@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import lightgbm
@@ -16,7 +15,7 @@ import pandas as pd
 import pyarrow
 import pytest
 import xgboost
-from commands import run
+from commands import command_line, run
 from pyarrow import csv, feather, ipc, parquet
 from rich.console import Console
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -280,9 +279,8 @@ def test_the_answer_may_replace_a_file_but_not_the_one_being_read(folder, tmp_pa
 def test_progress_is_shown_on_terminals_only(folder):
     """Standard error is a terminal here; elsewhere all other tests see nothing on it."""
     terminal, other = os.openpty()
-    command = [sys.executable, "-c", "from qwyc.cli import main; main()"]
     done = subprocess.run(
-        [*command, "predict", "m.qwyc", "new.csv", "-o", os.devnull, "--to", "csv"],
+        command_line("predict", "m.qwyc", "new.csv", "-o", os.devnull, "--to", "csv"),
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=other,
@@ -303,17 +301,18 @@ def test_progress_is_shown_on_terminals_only(folder):
 @pytest.mark.parametrize(
     ("width", "total", "shown"),
     [
-        (100, 8, ["Certifying", "━", "0:00:00", " 50%", "left"]),
-        (100, None, ["Certifying", "━", "0:00:00"]),
-        (40, 8, ["Certifying", " 50%", "left"]),
+        (100, 8, ["Certifying", "━", "0:00:06", " 50%", "0:00:08 left"]),
+        (100, None, ["Certifying", "━", "0:00:06"]),
+        (40, 8, ["Certifying", " 50%", "0:00:08 left"]),
     ],
 )
 def test_a_bar_is_one_line_with_the_time_left(monkeypatch, width, total, shown):
     monkeypatch.setenv("COLUMNS", str(width))
     bar = progress.make_bar(transient=True)
+    now = 0.0
+    bar.get_time = lambda: now
     task = bar.add_task("Certifying", total=total)
-    for done in (1, 2, 4):
-        time.sleep(0.01)
+    for now, done in ((2.0, 2), (4.0, 3), (6.0, 4)):  # noqa: B007 - the clock above reads it
         bar.update(task, completed=done)
     screen = Console(width=width, record=True, file=io.StringIO())
     screen.print(bar.get_renderable())

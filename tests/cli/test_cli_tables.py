@@ -6,7 +6,6 @@ import io
 import os
 import re
 import subprocess
-import sys
 
 import catboost
 import numpy as np
@@ -14,7 +13,7 @@ import pandas as pd
 import pyarrow
 import pytest
 import xgboost
-from commands import one_line, run
+from commands import command_line, one_line, run
 from pyarrow import ipc, parquet
 from trained import named_model
 
@@ -215,9 +214,8 @@ def test_arrow_streams_and_files_through_pipes(made, new):
     folder, _, expected = made
     table = arrow_table(made)
     table = table.append_column("who", pyarrow.array(["x", "y"] * 25).dictionary_encode())
-    command = ["predict", str(folder / "m.qwyc"), "-", "--format", "arrow", "--keep", "who"]
     done = subprocess.run(
-        [sys.executable, "-c", "from qwyc.cli import main; main()", *command],
+        command_line("predict", folder / "m.qwyc", "-", "--format", "arrow", "--keep", "who"),
         input=written(table, new),
         capture_output=True,
     )

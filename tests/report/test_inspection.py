@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import qwyc
 from qwyc.build.speed import Speed
-from qwyc.cli import app
+from qwyc.cli.app import app
 from qwyc.report.inspection import describe, inspect
 
 
