@@ -64,11 +64,10 @@ def test_every_page_has_the_exit_codes_and_shells_complete():
 
 
 def test_the_shell_completes_it():
-    told = os.environ | {
-        "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"
-    }  # whoever started this
+    # The shell that runs the tests does not matter.
+    environment = os.environ | {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
     script = subprocess.run(
-        command_line("--show-completion", "bash"), env=told, capture_output=True, text=True
+        command_line("--show-completion", "bash"), env=environment, capture_output=True, text=True
     )
     assert "complete -o default -F _qwyc_completion qwyc" in script.stdout
 
@@ -133,7 +132,7 @@ def test_the_demo_names_the_packages_that_are_missing(tmp_path, monkeypatch):
 
 
 def test_nothing_is_said_to_be_on_a_package_index_that_is_not():
-    """qwyc is installed from a clone; an index may have another's package of that name."""
+    """qwyc is installed from a clone. A package index may have a package of the same name."""
     for path in Path(qwyc.__file__).parent.rglob("*.py"):
         assert "install qwyc" not in path.read_text(), path
         assert "install 'qwyc" not in path.read_text(), path
@@ -226,8 +225,8 @@ def test_recertify_writes_a_classifier_for_other_rows(saved, tmp_path):
     assert again.certificate == here.certificate
     assert again.certificate.rows == 3000
     np.testing.assert_array_equal(again.predict(rows), here.predict(rows))
-    told = run("recertify", "m.qwyc", "new.csv", "-o", target, "--json", cwd=saved)
-    assert json.loads(told.stdout)["certificate"]["alpha"] == 0.02  # what the file promises
+    done = run("recertify", "m.qwyc", "new.csv", "-o", target, "--json", cwd=saved)
+    assert json.loads(done.stdout)["certificate"]["alpha"] == 0.02  # the alpha of the file
 
 
 def test_recertify_may_write_to_the_file_it_reads(saved, tmp_path):

@@ -1,4 +1,4 @@
-"""`qwyc optimize` and `qwyc predict` on files and pipes: the answers are the in-memory ones."""
+"""`qwyc optimize` and `qwyc predict` on files and pipes: the results equal those in memory."""
 
 import contextlib
 import io
@@ -77,9 +77,9 @@ def test_optimize_writes_what_the_library_makes(folder):
 
 def test_optimize_says_what_it_made(folder, tmp_path):
     model, sample = folder / "model.txt", folder / "sample.csv"
-    told = run("optimize", model, sample, "--alpha", "0.02", cwd=tmp_path).stdout.decode()
-    assert told.startswith("qwyc.Classifier: 60 trees from lightgbm")
-    assert told.endswith("Wrote model.qwyc.\n")
+    printed = run("optimize", model, sample, "--alpha", "0.02", cwd=tmp_path).stdout.decode()
+    assert printed.startswith("qwyc.Classifier: 60 trees from lightgbm")
+    assert printed.endswith("Wrote model.qwyc.\n")
     options = (
         "--alpha negative=0.02,positive=0.03 --confidence 0.9 --quit negative --threshold p=0.4"
     )
@@ -277,7 +277,7 @@ def test_the_answer_may_replace_a_file_but_not_the_one_being_read(folder, tmp_pa
 
 
 def test_progress_is_shown_on_terminals_only(folder):
-    """Standard error is a terminal here; elsewhere all other tests see nothing on it."""
+    """Standard error is a terminal here. In other tests it is not, and nothing is on it."""
     terminal, other = os.openpty()
     done = subprocess.run(
         command_line("predict", "m.qwyc", "new.csv", "-o", os.devnull, "--to", "csv"),
@@ -286,27 +286,27 @@ def test_progress_is_shown_on_terminals_only(folder):
         stderr=other,
     )
     os.close(other)
-    shown = b""
+    output = b""
     with contextlib.suppress(OSError):  # the end of it
         while part := os.read(terminal, 4096):
-            shown += part
+            output += part
     os.close(terminal)
     assert done.stdout == b""
-    assert b"Reading new.csv" in shown
-    assert b"left" in shown
-    assert b"3,000 rows in" in shown
-    assert re.search(rb"% are 1; [0-9.]+ of 60 base models per row. Wrote /dev/null.\r\n$", shown)
+    assert b"Reading new.csv" in output
+    assert b"left" in output
+    assert b"3,000 rows in" in output
+    assert re.search(rb"% are 1; [0-9.]+ of 60 base models per row. Wrote /dev/null.\r\n$", output)
 
 
 @pytest.mark.parametrize(
-    ("width", "total", "shown"),
+    ("width", "total", "parts"),
     [
         (100, 8, ["Certifying", "━", "0:00:06", " 50%", "0:00:08 left"]),
         (100, None, ["Certifying", "━", "0:00:06"]),
         (40, 8, ["Certifying", " 50%", "0:00:08 left"]),
     ],
 )
-def test_a_bar_is_one_line_with_the_time_left(monkeypatch, width, total, shown):
+def test_a_bar_is_one_line_with_the_time_left(monkeypatch, width, total, parts):
     monkeypatch.setenv("COLUMNS", str(width))
     bar = progress.make_bar(transient=True)
     now = 0.0
@@ -318,6 +318,6 @@ def test_a_bar_is_one_line_with_the_time_left(monkeypatch, width, total, shown):
     screen.print(bar.get_renderable())
     text = screen.export_text()
     assert text.count("\n") == 1
-    for part in shown:
+    for part in parts:
         assert part in text
     assert ("left" in text) == (total is not None)

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -38,6 +39,19 @@ def run(*arguments, cwd=None, stdin=b""):
 def command_line(*arguments):
     """The arguments of a process that runs a command."""
     return [sys.executable, "-c", "from qwyc.cli import main; main()", *map(str, arguments)]
+
+
+@contextlib.contextmanager
+def started(*arguments, **options):
+    """A process that runs a command, and is ended at the latest with the block."""
+    with subprocess.Popen(command_line(*arguments), **options) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+            if process.stdin is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    process.stdin.close()
 
 
 def one_line(done, code=2):
