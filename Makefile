@@ -27,6 +27,7 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/clang-format --dry-run -Werror native/*.cpp native/*.hpp
 
 format: $(VENV)/.dev
@@ -46,7 +47,7 @@ bench-engines: $(VENV)/.all java
 	$(BIN)/python -W ignore -m benchmarks.engines
 
 experiments: $(VENV)/.dev
-	$(BIN)/python experiments/optimism.py
+	$(BIN)/python -m qwyc_experiments.optimism
 
 clean:
 	rm -rf $(VENV) build dist

@@ -180,8 +180,8 @@ def _path(fast: Any) -> list[Any]:
     if hasattr(evidence, "flips"):
         counted = (evidence.flips, evidence.fit_flips, evidence.mean_models, evidence.mean_cost)
     else:
-        held, fitted = evidence.counts, evidence.fit_counts
-        counted = (held.differences, fitted.differences, held.mean_models, held.mean_cost)
+        held = evidence.counts
+        counted = (held.differences, evidence.fit_differences, held.mean_models, held.mean_cost)
     return [path.order, path.lower, path.upper, penalty, *counted]
 
 

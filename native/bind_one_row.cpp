@@ -33,12 +33,13 @@ class RowCopy {
 class OneRow {
   public:
     OneRow(const AnyQuitter& quitter, nb::object negative, nb::object positive,
-           nb::object otherwise, nb::object plain_row, bool finite_only)
+           nb::object otherwise, nb::object plain_row, bool finite_only, int64_t exact)
         : quitter_(quitter),
           label_{std::move(negative), std::move(positive)},
           otherwise_(std::move(otherwise)),
           plain_row_(std::move(plain_row)),
-          finite_only_(finite_only) {}
+          finite_only_(finite_only),
+          exact_(exact) {}
 
     nb::object predict(nb::handle row) const {
         int positive = kLookAt;
@@ -110,7 +111,7 @@ class OneRow {
             } else if (PyLong_CheckExact(value)) {
                 int overflow = 0;
                 const long long whole = PyLong_AsLongLongAndOverflow(value, &overflow);
-                if (overflow || whole > kExact || whole < -kExact) return kLookAt;
+                if (overflow || whole > exact_ || whole < -exact_) return kLookAt;
                 copy[j] = static_cast<double>(whole);
             } else {
                 return kLookAt;
@@ -153,11 +154,11 @@ class OneRow {
 
     static constexpr int kLookAt = -1;
     static constexpr int32_t kHeld = 32;  // steps, less than letting go of the GIL would take
-    static constexpr long long kExact = 1LL << 53;  // whole numbers up to here are doubles
 
     AnyQuitter quitter_;
     nb::object label_[2], otherwise_, plain_row_;
     bool finite_only_;
+    int64_t exact_;  // whole numbers up to here are the same in any type that rows may have
 };
 
 }  // namespace
@@ -167,8 +168,10 @@ void bind_one_row(nb::module_& m) {
                                   {Py_tp_clear, reinterpret_cast<void*>(OneRow::clear)},
                                   {0, nullptr}};
     nb::class_<OneRow>(m, "OneRow", nb::type_slots(slots), "Decides one row at a time.")
-        .def(nb::init<const AnyQuitter&, nb::object, nb::object, nb::object, nb::object, bool>(),
-             "quitter"_a, "negative"_a, "positive"_a, "otherwise"_a, "plain_row"_a, "finite_only"_a)
+        .def(nb::init<const AnyQuitter&, nb::object, nb::object, nb::object, nb::object, bool,
+                      int64_t>(),
+             "quitter"_a, "negative"_a, "positive"_a, "otherwise"_a, "plain_row"_a, "finite_only"_a,
+             "exact"_a)
         .def("predict", &OneRow::predict, "row"_a.none(), "The class of one row, (n_features,).");
 }
 

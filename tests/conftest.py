@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost
-from trained import QUIET, make_data
 
 from qwyc.datasets import load_adult
+from trained import QUIET, make_data
 
 
 def to_frame(table, like=None):

@@ -1,148 +1,206 @@
-"""Draw docs/images/architecture.svg from the imports in src/qwyc: `python docs/architecture/draw.py`.
+"""Draw docs/images/architecture.svg: `python docs/architecture/draw.py`.
 
-Layers stand one above the other, and an arrow goes from a layer to each that it imports from. A module
-that is in no layer, or an import that goes up, is an error: the picture cannot be drawn untrue. Arrows
-to the ground, which all have, are left out."""
+The layers are those of the import-linter contract "layers" in pyproject.toml. The arrows are the imports
+that grimp finds in the package. A caption is the first sentence of the docstring of a package or module.
+"""
 
 from __future__ import annotations
 
 import ast
+import textwrap
 from collections import Counter
+from dataclasses import dataclass
 from html import escape
+from itertools import accumulate
 from pathlib import Path
+
+import grimp
+from importlinter.api import read_configuration
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "qwyc"
 PICTURE = ROOT / "docs" / "images" / "architecture.svg"
 
-# From what users touch down to what everything stands on: name, what it does, modules.
-LAYERS = [
-    ("doors", "how people come in", "cli __main__ estimator demo bench inspection plot"),
-    ("making", "from a model and rows to a classifier", "optimize verify"),
-    ("spreading", "Spark, Ray, Dask", "distributed"),
-    ("proving", "against the model itself, against the full ensemble", "parity compare"),
-    (
-        "classifier",
-        "ensemble, policy, certificate; its file",
-        "classifier artifact header speed card",
-    ),
-    ("reading", "what other libraries have trained", "importers"),
-    ("promising", "what is known about new rows", "certify provable binomial"),
-    ("fitting", "order and thresholds from scores", "fit orders thresholds stopping fan problem"),
-    ("ensemble", "base models, and every one of them on every row", "ensemble cascade"),
-    ("deciding", "policies, and what they decide", "policy scores tally answers"),
-    (
-        "rows",
-        "any table to the matrix that trees take",
-        "datafiles csvfiles batch tables categories rows",
-    ),
-    (
-        "ground",
-        "used by all of the above",
-        "errors options threads progress capacity outputs timing datasets border cityhash reference",
-    ),
-    ("native", "C++: every hot loop", "_native"),
-]
-GROUND = next(i for i, (name, _, _) in enumerate(LAYERS) if name == "ground")
-WIDTH, LEFT, BOX, HEIGHT, GAP = 960, 20, 650, 46, 16
-COLOURS = ("#4c72b0", "#dd8452", "#55a868", "#c44e52", "#8172b3", "#937860", "#64869c")
+NATIVE = "_native"
+UNDER_ALL = 2  # so many layers at the bottom serve all others; arrows to them are left out
+COLOURS = ("#4c72b0", "#dd8452", "#3f8f5a", "#c44e52", "#8172b3", "#8c613c", "#3a9aa8", "#7a7a7a")
+WIDTH, LEFT, RIGHT, GAP = 1000, 16, 640, 14  # boxes are between LEFT and RIGHT, arrows to the right
+LINE = 15  # height of a line of text
+CAPTION, NAMES = 6.0, 6.7  # widths of a character, in the captions and in the names of modules
 
 
-def layer_of() -> dict[str, int]:
-    """Which layer each module is in."""
-    return {m: i for i, (_, _, modules) in enumerate(LAYERS) for m in modules.split()}
+@dataclass(frozen=True)
+class Box:
+    """A package or module of qwyc."""
+
+    name: str
+    caption: str
+    modules: tuple[str, ...]  # its direct children
+    calls_native: bool
+
+    def lines(self, width: float) -> tuple[list[str], list[str]]:
+        """The caption and the names of the modules, broken to fit a box of this width."""
+        room = width - 24
+        caption = textwrap.wrap(self.caption, int(room / CAPTION))
+        return caption, textwrap.wrap(" ".join(self.modules), int(room / NAMES))
+
+
+def layers() -> list[list[str]]:
+    """Names by layer, from the top, as the contract has them."""
+    contracts = read_configuration(str(ROOT / "pyproject.toml"))["contracts_options"]
+    (contract,) = [contract for contract in contracts if contract["id"] == "layers"]
+    return [
+        [name.strip(" ()") for name in layer.replace(":", "|").split("|")]
+        for layer in contract["layers"]
+    ]
 
 
 def imports() -> Counter[tuple[str, str]]:
-    """(module, module that it imports) at run time, and how many statements say so."""
+    """(importer, imported), both names of a layer, and how many pairs of modules are behind it."""
+    graph = grimp.build_graph("qwyc", cache_dir=None)
     found: Counter[tuple[str, str]] = Counter()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        importer = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-        if importer == "__init__":
-            continue
-        tree = ast.parse(path.read_text())
-        for node in ast.walk(tree):
-            if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-                node.body = []
-        for node in ast.walk(tree):
-            for name in _imported(node):
-                if name not in (importer, "", "experiments"):
-                    found[importer, name] += 1
+    for module in sorted(graph.modules - {"qwyc", "qwyc.__main__"}):
+        for other in sorted(graph.find_modules_directly_imported_by(module)):
+            if other != "qwyc":
+                found[module.split(".")[1], other.split(".")[1]] += 1
+            elif native_only(graph, module):
+                found[module.split(".")[1], NATIVE] += 1
     return found
 
 
-def _imported(node: ast.AST) -> list[str]:
-    if isinstance(node, ast.Import):
-        names = [alias.name.split(".") for alias in node.names]
-        return [".".join(parts[1:2]) for parts in names if parts[0] == "qwyc"]
-    if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "qwyc":
-        below = (node.module or "").split(".")[1:2]
-        names = below or [alias.name for alias in node.names]
-        # `from qwyc import x` of a module; what is no module comes from the package itself
-        return [n for n in names if (PACKAGE / n).is_dir() or list(PACKAGE.glob(f"{n}.py*"))]
-    return []
+def native_only(graph: grimp.ImportGraph, module: str) -> bool:
+    """Whether the native module is all that a module takes from the package itself. grimp knows Python
+    files only, so `from qwyc import _native` is an import of `qwyc` to it."""
+    details = graph.get_import_details(importer=module, imported="qwyc")
+    return all(line["line_contents"].strip() == f"from qwyc import {NATIVE}" for line in details)
 
 
-def arrows() -> Counter[tuple[int, int]]:
-    """From layer to layer, and how many pairs of modules stand behind it."""
-    layer, found = layer_of(), Counter()
-    there = {p.relative_to(PACKAGE).parts[0].removesuffix(".py") for p in PACKAGE.rglob("*.py")}
-    if missing := there - set(layer) - {"__init__"}:
-        raise SystemExit(f"in no layer: {sorted(missing)}")
-    if gone := set(layer) - there - {"_native"}:
-        raise SystemExit(f"no such module: {sorted(gone)}")
-    for above, below in imports():
-        if layer[above] > layer[below]:
-            raise SystemExit(f"{above} imports {below}, which stands above it")
-        if layer[above] < layer[below] != GROUND:
-            found[layer[above], layer[below]] += 1
-    return found
+def first_sentence(name: str) -> str:
+    """Of the docstring of a package or module."""
+    files = [PACKAGE / name / "__init__.py", PACKAGE / f"{name}.py", PACKAGE / f"{name}.pyi"]
+    file = next(file for file in files if file.exists())
+    docstring = ast.get_docstring(ast.parse(file.read_text())) or ""
+    sentence = " ".join(docstring.split("\n\n")[0].split()).split(". ")[0]
+    return sentence.removesuffix(".").replace("`", "")
+
+
+def children(name: str) -> tuple[str, ...]:
+    """The modules in a package; of the native module, the folders of its source."""
+    if name == NATIVE:
+        folders = {path.parent.name for path in (ROOT / "native").glob("*/*.cpp")}
+        return tuple(sorted(folders - {"tests"}))
+    files = [*(PACKAGE / name).glob("*.py"), *(PACKAGE / name).glob("*/__init__.py")]
+    inside = {file.relative_to(PACKAGE / name).parts[0].removesuffix(".py") for file in files}
+    return tuple(sorted(inside - {"__init__"}))
 
 
 def draw() -> str:
     """The picture, as SVG."""
-    lines = arrows()
-    height = len(LAYERS) * (HEIGHT + GAP) + GAP
+    rows, found = layers(), imports()
+    boxes = {
+        name: Box(name, first_sentence(name), children(name), (name, NATIVE) in found)
+        for row in rows
+        for name in row
+    }
+    heights = [row_height([boxes[name] for name in row]) for row in rows]
+    tops = list(accumulate(heights[:-1], lambda y, height: y + height + GAP, initial=GAP))
+    bottom = tops[-1] + heights[-1]
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
-        f'viewBox="0 0 {WIDTH} {height}" font-family="DejaVu Sans, Helvetica, sans-serif">',
-        f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
-        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="9" markerHeight="9" '
-        'markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0 L8 4 L0 8 z" fill="context-stroke"/>'
-        "</marker></defs>",
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{bottom + 34}" '
+        f'viewBox="0 0 {WIDTH} {bottom + 34}" font-family="DejaVu Sans, Helvetica, sans-serif">',
+        "<title>The layers of qwyc, and which imports which</title>",
+        f'<rect width="{WIDTH}" height="{bottom + 34}" fill="#ffffff"/>',
     ]
-    top = [GAP + i * (HEIGHT + GAP) for i in range(len(LAYERS))]
-    leaving, coming = Counter(a for a, _ in lines), Counter(b for _, b in lines)
-    gone, come = Counter[int](), Counter[int]()
-    right = LEFT + BOX
-    for (above, below), count in sorted(lines.items(), key=lambda line: (line[0][0], line[0][1])):
-        gone[above] += 1
-        come[below] += 1
-        y1 = top[above] + HEIGHT * gone[above] / (leaving[above] + 1)
-        y2 = top[below] + HEIGHT * (coming[below] + 1 - come[below]) / (coming[below] + 1)
-        reach = right + 26 + 23 * (below - above)
-        out.append(
-            f'<path d="M{right} {y1:.1f} C{reach} {y1:.1f} {reach} {y2:.1f} {right + 1} {y2:.1f}" '
-            f'fill="none" stroke="{COLOURS[above % len(COLOURS)]}" '
-            f'stroke-width="{0.8 + 0.3 * min(count, 5):.1f}" marker-end="url(#tip)"/>'
-        )
-    for (name, what, modules), y in zip(LAYERS, top, strict=True):
-        fill = "#e8eefb" if name != "native" else "#fdeedd"
-        out += [
-            f'<rect x="{LEFT}" y="{y}" width="{BOX}" height="{HEIGHT}" rx="7" fill="{fill}" '
-            'stroke="#5b7fc7" stroke-opacity="0.6"/>',
-            f'<text x="{LEFT + 12}" y="{y + 19}" font-size="14" font-weight="bold" fill="#1d2b45">'
-            f'{escape(name)}<tspan font-weight="normal" font-size="12" fill="#5a6780">  {escape(what)}'
-            "</tspan></text>",
-            f'<text x="{LEFT + 12}" y="{y + 37}" font-size="11" font-family="DejaVu Sans Mono, monospace" '
-            f'fill="#33415c">{escape(modules.replace("_native", _native_files()))}</text>',
-        ]
+    for row, top, height in zip(rows, tops, heights, strict=True):
+        width = box_width(row)
+        for k, name in enumerate(row):
+            out += draw_box(boxes[name], LEFT + k * (width + GAP), top, width, height)
+    out += draw_arrows(between_rows(rows, found), tops, heights)
+    under = ", ".join(name for row in rows[-UNDER_ALL:] for name in row)
+    note = f"The more imports, the wider the arrow. Any layer may import {under}: no arrows."
+    out.append(text(LEFT, bottom + 22, note, 12))
     return "\n".join([*out, "</svg>", ""])
 
 
-def _native_files() -> str:
-    names = {path.name.split(".")[0].split("_")[0] for path in (ROOT / "native").glob("*.cpp")}
-    return " ".join(sorted(names - {"bind", "bindings"}))
+def box_width(row: list[str]) -> float:
+    """Width of each of the boxes of a layer."""
+    return (RIGHT - LEFT - GAP * (len(row) - 1)) / len(row)
+
+
+def row_height(row: list[Box]) -> int:
+    """Height of a layer: its tallest box."""
+    width = box_width([box.name for box in row])
+    most = max(sum(map(len, box.lines(width))) for box in row)
+    return 32 + LINE * most
+
+
+def draw_box(box: Box, x: float, y: float, width: float, height: float) -> list[str]:
+    """Name, caption and modules."""
+    fill = "#fdf1e2" if box.name == NATIVE else "#edf2fb"
+    caption, names = box.lines(width)
+    out = [
+        f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{height}" rx="6" fill="{fill}" '
+        'stroke="#8ea6d6"/>',
+        text(x + 12, y + 20, box.name, 14, "#16233d", 'font-weight="bold"'),
+    ]
+    if box.calls_native:
+        out.append(text(x + width - 10, y + 19, "calls C++", 10, "#b3641a", 'text-anchor="end"'))
+    y += 22
+    for line in caption:
+        y += LINE
+        out.append(text(x + 12, y, line, 11, "#4a566e"))
+    mono = 'font-family="DejaVu Sans Mono, monospace"'
+    for line in names:
+        y += LINE
+        out.append(text(x + 12, y, line, 11, "#1f4f96", mono))
+    return out
+
+
+def text(x: float, y: float, words: str, size: int, fill: str = "#4a566e", style: str = "") -> str:
+    """One line of text."""
+    style = f" {style}" if style else ""
+    return (
+        f'<text x="{x:.1f}" y="{y}" font-size="{size}" fill="{fill}"{style}>{escape(words)}</text>'
+    )
+
+
+def between_rows(
+    rows: list[list[str]], found: Counter[tuple[str, str]]
+) -> Counter[tuple[int, int]]:
+    """Imports from layer to layer, without those to the layers that serve all."""
+    layer = {name: k for k, row in enumerate(rows) for name in row}
+    arrows: Counter[tuple[int, int]] = Counter()
+    for (importer, imported), count in found.items():
+        above, below = layer[importer], layer[imported]
+        if above != below and below < len(rows) - UNDER_ALL:
+            arrows[above, below] += count
+    return arrows
+
+
+def draw_arrows(arrows: Counter[tuple[int, int]], tops: list[int], heights: list[int]) -> list[str]:
+    """Arcs to the right of the boxes. Arrows end in the upper part of a layer and start in its lower part,
+    sorted by length, so that arcs of one layer do not cross."""
+    bulge = 4 / 3 * (WIDTH - RIGHT - 40) / tops[-UNDER_ALL]  # the longest stays inside the picture
+    out = []
+    for (start, end), count in sorted(arrows.items()):
+        y1 = tops[start] + heights[start] * place(arrows, start, (start, end))
+        y2 = tops[end] + heights[end] * place(arrows, end, (start, end))
+        colour, width = COLOURS[start % len(COLOURS)], 0.9 + 0.35 * min(count, 12)
+        reach = RIGHT + 24 + bulge * abs(y2 - y1)
+        out += [
+            f'<path d="M{RIGHT} {y1:.1f} C{reach:.1f} {y1:.1f} {reach:.1f} {y2:.1f} {RIGHT + 6} {y2:.1f}" '
+            f'fill="none" stroke="{colour}" stroke-width="{width:.2f}" stroke-opacity="0.85"/>',
+            f'<path d="M{RIGHT} {y2:.1f} l8 -3.5 v7 z" fill="{colour}"/>',
+        ]
+    return out
+
+
+def place(arrows: Counter[tuple[int, int]], row: int, arrow: tuple[int, int]) -> float:
+    """Where on the side of a layer an arrow ends or starts, from 0 (top) to 1."""
+    ends = sorted((a for a in arrows if a[1] == row), reverse=True)  # the shortest on top
+    starts = sorted((a for a in arrows if a[0] == row), reverse=True)  # the longest on top
+    places = [*ends, *starts]
+    return (places.index(arrow) + 1) / (len(places) + 1)
 
 
 if __name__ == "__main__":

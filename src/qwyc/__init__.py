@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 from qwyc import distributed
 from qwyc.build.optimize import optimize
-from qwyc.check.verify import Diagnosis, Verification, diagnose, recertify, verify
+from qwyc.build.recertify import recertify
+from qwyc.check.diagnose import Diagnosis, diagnose
+from qwyc.check.verify import Verification, verify
 from qwyc.classifier import Classifier, load
 from qwyc.errors import (
     ArtifactError,
@@ -19,11 +21,14 @@ from qwyc.errors import (
     QwycWarning,
 )
 from qwyc.importers import read_model
-from qwyc.model.callables import BaseModels, Cascade
+from qwyc.model.callables import callable_ensemble as BaseModels  # noqa: N812 - the name that 0.1.0 had
+from qwyc.model.cascade import Cascade
 from qwyc.model.ensemble import Ensemble
+from qwyc.policy.decisions import Decisions
+from qwyc.policy.fan_policy import FanPolicy
 from qwyc.policy.fit.api import fit_fan_path, fit_path, fit_policy
-from qwyc.policy.fit.stopping import Path
-from qwyc.policy.policy import Decisions, FanPolicy, Policy
+from qwyc.policy.path import Path
+from qwyc.policy.policy import Policy
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.promise.certificate import Certificate
 from qwyc.runtime.arguments import Probability

@@ -69,7 +69,7 @@ class Quitter:
 class OneRow:
     """Decides one row at a time."""
 
-    def __init__(self, quitter: Quitter, negative: object, positive: object, otherwise: object, plain_row: object, finite_only: bool) -> None: ...
+    def __init__(self, quitter: Quitter, negative: object, positive: object, otherwise: object, plain_row: object, finite_only: bool, exact: int) -> None: ...
 
     def predict(self, row: object | None) -> object:
         """The class of one row, (n_features,)."""

@@ -12,15 +12,10 @@ import numpy.typing as npt
 from qwyc.build.optimize import optimize
 from qwyc.classifier import Classifier
 from qwyc.errors import InfeasibleError, MissingDependencyError, ModelError, OptionError
-from qwyc.policy.policy import Decisions
-from qwyc.promise.certificate import (
-    FEWEST_TO_FIT,
-    Certificate,
-    asked,
-    check_budget,
-    check_confidence,
-    rows_to_certify,
-)
+from qwyc.policy.decisions import Decisions
+from qwyc.promise.budget import budget_of
+from qwyc.promise.certificate import Certificate, check_confidence
+from qwyc.promise.split import FEWEST_TO_FIT
 from qwyc.rows.selection import row_count, take
 
 try:
@@ -183,15 +178,15 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
         """Rows to fit on, and rows to optimise on, each ascending."""
         n = row_count(X)
-        budget = check_budget(self.alpha)
-        if budget == 0 and self.method == "auto":  # proven, whatever the rows
+        budget = budget_of(self.alpha)
+        if budget.is_zero and self.method == "auto":  # proven, whatever the rows
             return np.arange(n), np.arange(n)
         aside = _holdout(self.holdout, n)
         if self.method == "auto":
-            needed = rows_to_certify(budget, check_confidence(self.confidence)) + FEWEST_TO_FIT
+            needed = budget.rows_needed(check_confidence(self.confidence)) + FEWEST_TO_FIT
             if aside < needed:
                 raise InfeasibleError(
-                    f"alpha = {asked(budget)} at confidence {self.confidence:g} needs at least "
+                    f"alpha = {budget} at confidence {self.confidence:g} needs at least "
                     f"{needed:,} rows to optimise on; holdout={self.holdout!r} of {n:,} rows leaves "
                     f"{aside:,}. Pass more rows, a larger holdout or a larger alpha."
                 )
@@ -302,8 +297,8 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
 def _takes_infinity(meta: EarlyExitClassifier) -> bool:
     """Whether the ensemble says of itself, once read, that it takes infinities as well."""
     fitted = meta.__dict__.get("classifier_")
-    inputs = getattr(getattr(fitted, "ensemble", None), "inputs", None)
-    return bool(inputs is not None and inputs.accepts_infinity)
+    schema = None if fitted is None else fitted.ensemble.schema
+    return schema is not None and schema.accepts_infinity
 
 
 def _is_fitted(estimator: Any) -> bool:

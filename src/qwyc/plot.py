@@ -32,7 +32,7 @@ def tradeoff(fast: Classifier, *, ax: Axes | None = None) -> Axes:
         )
     found = choices.evidence.boldest_at_each(ALPHAS.tolist(), seen.confidence)
     ax = _axes(ax)
-    points = [(100 * alpha, choices.evidence.mean_models[k]) for alpha, k in found]
+    points = [(100 * alpha, choices.evidence.counts.mean_models[k]) for alpha, k in found]
     share, models = np.array(points).reshape(-1, 2).T
     ax.step(share, models, where="post", color=BLUE)
     if not isinstance(seen.alpha, dict):

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost
-from forests import random_ensemble, random_rows
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
 from sklearn.naive_bayes import GaussianNB
 
 import qwyc
-from qwyc.model.callables import BaseModels
+from forests import random_ensemble, random_rows
+from qwyc.model.callables import callable_ensemble
 
 
 @pytest.fixture(scope="module")
@@ -130,10 +130,10 @@ def test_more_threads_than_there_can_be(fast):
         (lambda f, X: qwyc.Policy([0], [0], [0], "x", [1]), "threshold must be"),
         (lambda f, X: qwyc.Policy(0, 0, 0, 0.0, 1), "one entry per base model"),
         (lambda f, X: qwyc.Cascade([len], None), "a policy was expected"),
-        (lambda f, X: BaseModels([len], divisor=0), "divisor must be"),
-        (lambda f, X: BaseModels([len], classes=[1]), "two labels"),
+        (lambda f, X: callable_ensemble([len], divisor=0), "divisor must be"),
+        (lambda f, X: callable_ensemble([len], classes=[1]), "two labels"),
         (
-            lambda f, X: BaseModels([lambda X: X[:, 0], lambda X: X[:, :2]]).scores(
+            lambda f, X: callable_ensemble([lambda X: X[:, 0], lambda X: X[:, :2]]).scores(
                 np.ones((2, 3))
             ),
             "all must give the same",

@@ -5,15 +5,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost
-from forests import random_ensemble, random_rows
 from sklearn.ensemble import (
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
 
+import oracle
 import qwyc
-from oracle import reference
+from forests import random_ensemble, random_rows
 from qwyc.runtime import memory as capacity
 
 
@@ -37,7 +37,7 @@ def test_size_counts_the_nodes_that_rows_visit(toy):
 def test_size_equals_a_walk_by_hand(seed):
     ensemble = random_ensemble(seed, n_trees=4)
     rows = random_rows(seed, ensemble, n=40)
-    trees, expected = ensemble.trees, []
+    trees, expected = ensemble.base_models.trees, []
     for t in range(4):
         visited = 0
         for row in rows:
@@ -45,7 +45,7 @@ def test_size_equals_a_walk_by_hand(seed):
             while at >= 0:
                 visited += 1
                 node = trees.node_begin[t] + at
-                left = reference._goes_left(ensemble, node, row[[trees.feature[node]]])[0]
+                left = oracle.goes_left(ensemble, node, row[[trees.feature[node]]])[0]
                 at = trees.left[node] if left else trees.right[node]
         expected.append(1 + visited / len(rows))
     np.testing.assert_allclose(ensemble.costs(rows, "size"), expected)
@@ -112,7 +112,7 @@ def test_models_without_probabilities_say_so(toy):
     hinge = xgboost.XGBClassifier(n_estimators=5, objective="binary:hinge").fit(X, y)
     with pytest.raises(qwyc.OptionError, match="no probabilities"):
         qwyc.optimize(hinge, X, alpha=0.1, threshold=qwyc.Probability(0.3))
-    with pytest.raises(qwyc.OptionError, match="scores, not probabilities"):
+    with pytest.raises(qwyc.OptionError, match="gives no probabilities"):
         qwyc.optimize([lambda X: X[:, 0]], X, alpha=0.1, threshold=qwyc.Probability(0.3))
 
 

@@ -38,12 +38,12 @@ def test_more_rows_certify_a_smaller_alpha(fitted):
 
 def test_blocks_add_up(fitted, monkeypatch):
     fast, X_new = fitted
-    whole, digest = compare.tally_path(fast, X_new[:3000])
+    whole, digest = compare.sums_of_path(fast, X_new[:3000])
     checked = qwyc.verify(fast, X_new[:3000])
     monkeypatch.setattr(compare, "BLOCK", 700)
-    parts, same_digest = compare.tally_path(fast, X_new[:3000])
+    parts, same_digest = compare.sums_of_path(fast, X_new[:3000])
     assert same_digest == digest
-    np.testing.assert_array_equal(parts.flips, whole.flips)
+    np.testing.assert_array_equal(parts.differences, whole.differences)
     np.testing.assert_allclose(parts.cost, whole.cost)
     assert parts.rows == 3000
     assert qwyc.verify(fast, X_new[:3000]) == checked
@@ -55,7 +55,9 @@ def test_a_recertified_classifier_is_saved_and_loaded(fitted, tmp_path):
     better.save(tmp_path / "new.qwyc")
     again = qwyc.load(tmp_path / "new.qwyc")
     assert str(again.certificate) == str(better.certificate)
-    np.testing.assert_array_equal(again.choices.evidence.flips, better.choices.evidence.flips)
+    np.testing.assert_array_equal(
+        again.choices.evidence.counts.differences, better.choices.evidence.counts.differences
+    )
 
 
 def test_the_sample_itself_is_refused(adult_codes, fitted):
@@ -81,7 +83,7 @@ def test_what_cannot_be_recertified(fitted):
 
 def test_a_parcel_has_the_policy_alone_and_the_same_key_each_time(fitted):
     fast, X_new = fitted
-    light, whole = shipping.pack(fast), shipping.pack(fast, members=True)
+    light, whole = shipping.pack(fast), shipping.pack(fast, whole_path=True)
     assert light.key == shipping.pack(fast).key != whole.key
     assert len(light.content) < len(whole.content)
     there = shipping.unpack(light.content)
@@ -116,8 +118,8 @@ def test_batches_in_arrow_and_in_pandas(fitted):
     there = work.on_arrow(fast, pa.Table.from_pandas(frame)).to_pandas()
     pd.testing.assert_frame_equal(there, work.on_pandas(fast, frame), check_dtype=True)
     assert there["q_steps"].tolist() == fast.decide(X_new[:50]).steps.tolist()
-    for members in (False, True):
-        count = Counting(features, members)
+    for whole_path in (False, True):
+        count = Counting(features, whole_path)
         sums = count.on_arrow(fast, pa.Table.from_pandas(frame))
         np.testing.assert_array_equal(sums, count.on_pandas(fast, frame))
         assert len(sums) == count.size(fast)

@@ -16,12 +16,13 @@ from sklearn.ensemble import (
     VotingClassifier,
 )
 from sklearn.naive_bayes import GaussianNB
-from trained import make_data, make_frame
 
 import qwyc
+from forests import changed
+from proving import prove_parity
 from qwyc import importers
-from qwyc.check import parity
-from qwyc.model.ensemble import NodeFlag
+from qwyc.model.trees import NodeFlag
+from trained import make_data, make_frame
 
 MODELS = {
     "xgboost": xgboost.XGBClassifier(n_estimators=12, max_depth=3),
@@ -50,12 +51,12 @@ def test_a_score_that_is_off_is_refused_even_where_decisions_are_not(name, data)
     model = MODELS[name].fit(X, y)
     ensemble = qwyc.read_model(model)
     full = ensemble.score_full(X)
-    assert parity.prove_parity(model, X, ensemble, full, ensemble.threshold)
+    assert prove_parity(model, X, ensemble, full, ensemble.threshold)
     off = full.copy()
     far = int(np.argmax(np.abs(full - ensemble.threshold)))
     off[far] += 1e-6
     with pytest.raises(qwyc.ParityError, match=rf"row {far} of X.*1 of 600 rows differ, 0 of them"):
-        parity.prove_parity(model, X, ensemble, off, ensemble.threshold)
+        prove_parity(model, X, ensemble, off, ensemble.threshold)
 
 
 @pytest.mark.parametrize("name", ["xgboost", "lightgbm", "catboost", "forest", "hist"])
@@ -65,13 +66,13 @@ def test_what_is_masked_is_missing(name, data):
     model = MODELS[name].fit(X, y)
     ensemble = qwyc.read_model(model)
     full = ensemble.score_full(hidden)
-    assert parity.prove_parity(model, hidden, ensemble, full, ensemble.threshold)
+    assert prove_parity(model, hidden, ensemble, full, ensemble.threshold)
 
 
 def test_no_model_no_proof(data, tmp_path):
     X, _ = data
-    ensemble = importers.base_models([lambda rows: rows[:, 0]])
-    assert not parity.prove_parity([], X, ensemble, X[:, 0], 0.0)
+    ensemble = qwyc.read_model(models := [lambda rows: rows[:, 0]])
+    assert not prove_parity(models, X, ensemble, X[:, 0], 0.0)
 
 
 def test_the_message_has_row_scores_and_decisions(data):
@@ -83,7 +84,7 @@ def test_the_message_has_row_scores_and_decisions(data):
     wrong = full.copy()
     wrong[row] = 5.0
     with pytest.raises(qwyc.ParityError) as caught:
-        parity.prove_parity(model, X, ensemble, wrong, ensemble.threshold)
+        prove_parity(model, X, ensemble, wrong, ensemble.threshold)
     text = str(caught.value)
     for words in (
         f"row {row} of X",
@@ -97,7 +98,7 @@ def test_the_message_has_row_scores_and_decisions(data):
 def reason(model, X, ensemble):
     full = ensemble.score_full(X)
     with pytest.raises(qwyc.ParityError) as caught:
-        parity.prove_parity(model, X, ensemble, full, ensemble.threshold)
+        prove_parity(model, X, ensemble, full, ensemble.threshold)
     return str(caught.value).partition("Likely reason: ")[2]
 
 
@@ -107,33 +108,35 @@ def test_likely_reasons(data):
     ensemble = qwyc.read_model(model)
     few = xgboost.XGBClassifier(n_estimators=5, max_depth=3).fit(X, y)
     assert "first 5 of 12 trees" in reason(few, X, ensemble)
-    shifted = replace(ensemble, base=ensemble.base + 0.5)
+    shifted = changed(ensemble, base=ensemble.base_models.start + 0.5)
     assert "adds -0.5 to every score" in reason(model, X, shifted)
-    slightly = replace(ensemble, base=ensemble.base + 1e-6)
+    slightly = changed(ensemble, base=ensemble.base_models.start + 1e-6)
     assert "another order or precision" in reason(model, X, slightly)
     holes = make_data()[0]
-    trees = replace(ensemble.trees, flags=ensemble.trees.flags ^ 1)
+    as_read = ensemble.base_models.trees
+    trees = replace(as_read, flags=as_read.flags ^ 1)
     assert "rows have missing values (columns " in reason(
-        model, holes, replace(ensemble, trees=trees)
+        model, holes, changed(ensemble, trees=trees)
     )
     assert "a rule of its own" in reason(model, X, replace(ensemble, threshold=1.0))
-    mirrored = replace(ensemble.trees, left=ensemble.trees.right, right=ensemble.trees.left)
-    assert "not known" in reason(model, X, replace(ensemble, trees=mirrored))
+    mirrored = replace(as_read, left=as_read.right, right=as_read.left)
+    assert "not known" in reason(model, X, changed(ensemble, trees=mirrored))
     frame, labels = make_frame()
     model = lightgbm.LGBMClassifier(n_estimators=12, verbose=-1).fit(frame, labels)
     ensemble = qwyc.read_model(model)
-    inverted = replace(ensemble.trees, flags=ensemble.trees.flags ^ NodeFlag.IN_SET_LEFT)
-    text = reason(model, frame, replace(ensemble, trees=inverted))
+    as_read = ensemble.base_models.trees
+    inverted = replace(as_read, flags=as_read.flags ^ NodeFlag.IN_SET_LEFT)
+    text = reason(model, frame, changed(ensemble, trees=inverted))
     assert "category codes (columns 'the_colour'" in text
 
 
 def test_base_models_are_compared_by_their_decisions(data):
     X, y = data
     model = VotingClassifier([("a", GaussianNB()), ("b", GaussianNB())]).fit(X, y)
-    ensemble = importers.base_models(model)
+    ensemble = qwyc.read_model(model)
     full = ensemble.score_full(X)
     with pytest.raises(qwyc.ParityError, match="do not add up"):
-        parity.prove_parity(model, X, ensemble, -full, ensemble.threshold)
+        prove_parity(model, X, ensemble, -full, ensemble.threshold)
 
 
 # ---- verify with a model ---------------------------------------------------------------------

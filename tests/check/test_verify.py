@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import xgboost
-from qwyc.experiments.validity import column_models, world
 from scipy import stats
 
 import qwyc
+from qwyc_experiments.validity import column_models, world
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,9 @@ import lightgbm
 import numpy as np
 import pandas as pd
 import pytest
-from commands import command_line
 
 import qwyc
+from commands import command_line
 from qwyc.cli import demo as demo_command
 
 

@@ -8,13 +8,13 @@ import subprocess
 import numpy as np
 import pandas as pd
 import pytest
-from commands import command_line, one_line, run
-from qwyc.experiments import reproduce
-from trained import named_model
 
 import qwyc
+from commands import command_line, one_line, run
 from qwyc.cli import demo
 from qwyc.runtime import output as outputs
+from qwyc_experiments import reproduce
+from trained import named_model
 
 
 @pytest.fixture(scope="module")

@@ -14,10 +14,10 @@ from pathlib import Path
 from subprocess import DEVNULL, PIPE
 
 import pytest
-from commands import TIMEOUT, one_line, run, started, wait_until
-from trained import named_model
 
 import qwyc
+from commands import TIMEOUT, one_line, run, started, wait_until
+from trained import named_model
 
 
 @pytest.fixture(scope="module")

@@ -15,12 +15,12 @@ import pandas as pd
 import pyarrow
 import pytest
 import xgboost
-from commands import command_line, run
 from pyarrow import csv, feather, ipc, parquet
 from rich.console import Console
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 import qwyc
+from commands import command_line, run
 from qwyc.rows.files import csv_reader as csvfiles
 from qwyc.rows.files import reader as datafiles
 from qwyc.runtime import progress
@@ -169,7 +169,7 @@ def batched(monkeypatch, size):
 
 @pytest.mark.parametrize("name", ["new.csv", "new.parquet", "new.feather"])
 def test_batches_of_any_size_hold_the_same_rows(folder, monkeypatch, name):
-    inputs = qwyc.load(folder / "m.qwyc").ensemble.inputs
+    inputs = qwyc.load(folder / "m.qwyc").ensemble.schema
     whole, _ = datafiles.read_table(folder / name, inputs)
     seen = []
     batched(monkeypatch, 2000)
@@ -197,7 +197,7 @@ def test_types_are_the_models_not_the_batchs(tmp_path, monkeypatch):
     fast = qwyc.optimize(model, alpha=0)
     X.to_csv(tmp_path / "rows.csv", index=False, float_format="%.17g")
     batched(monkeypatch, 4000)
-    table, _ = datafiles.read_table(tmp_path / "rows.csv", fast.ensemble.inputs)
+    table, _ = datafiles.read_table(tmp_path / "rows.csv", fast.ensemble.schema)
     assert [str(t) for t in table.schema.types] == ["double", "double", "string"]
     assert (fast.score_full(table) == fast.score_full(frame)).all()
 
@@ -206,7 +206,7 @@ def test_quoted_newlines_and_commas_pass_through(folder, tmp_path, monkeypatch):
     X = pd.read_csv(folder / "new.csv")
     X["id"] = [f'say "{i},\n{i}"' for i in range(len(X))]
     X.to_csv(tmp_path / "odd.csv", index=False)
-    inputs = qwyc.load(folder / "m.qwyc").ensemble.inputs
+    inputs = qwyc.load(folder / "m.qwyc").ensemble.schema
     batched(monkeypatch, 3000)
     _, kept = datafiles.read_table(tmp_path / "odd.csv", inputs, keep=["id"])
     assert kept["id"].to_pylist() == X["id"].tolist()

@@ -13,13 +13,13 @@ import pandas as pd
 import pyarrow
 import pytest
 import xgboost
-from commands import command_line, one_line, run
 from pyarrow import ipc, parquet
-from trained import named_model
 
 import qwyc
+from commands import command_line, one_line, run
 from qwyc.rows.files import csv_reader as csvfiles
 from qwyc.rows.files import reader as datafiles
+from trained import named_model
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost
-from engines import Spark
 from test_distributed import assert_equal_decisions, fitted, rows  # noqa: F401
 
 import qwyc
+from engines import Spark
 from qwyc import distributed
 
 pytestmark = pytest.mark.slow

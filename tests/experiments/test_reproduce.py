@@ -2,14 +2,16 @@
 
 import csv
 import io
+import subprocess
+import sys
 
 import numpy as np
 import pytest
-from qwyc.experiments import claims, curves, data, reproduce
 from rich.console import Console
 
 import qwyc
 from qwyc.runtime import output as outputs
+from qwyc_experiments import claims, curves, data, reproduce
 
 FILES = {"points.csv", "accuracy.png", "differences.png", "histograms.png", "report.md"}
 
@@ -256,6 +258,26 @@ def test_nomao_files(monkeypatch, tmp_path):
     (tmp_path / "nomao_test.parquet").write_text("not parquet")
     with pytest.raises(qwyc.InputError, match=r"cannot read .*nomao_test"):
         data.load("nomao", None)
+
+
+WITHOUT_EXPERIMENTS = """
+import sys
+sys.modules["qwyc_experiments"] = None
+sys.argv = ["qwyc", "reproduce", "adult"]
+from _qwyc_command import main
+main()
+"""
+
+
+def test_the_command_says_what_to_install_where_the_experiments_are_missing(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_EXPERIMENTS], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "pip install" in done.stderr
+    assert "qwyc_experiments" in done.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_wrong_name_and_wrong_folder(tmp_path):

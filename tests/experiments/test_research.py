@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from qwyc.experiments import research, variants
-from qwyc.experiments.brute_force import general_instance
 
 import qwyc
+from qwyc_experiments import research, variants
+from qwyc_experiments.brute_force import general_instance
 
 STUDIES = [
-    *("order", "price", "sweeps", "thresholds"),
+    *("order", "penalty", "sweeps", "thresholds"),
     *("ridge", "costs-0.5", "rows-1000", "models-10"),
 ]
 

@@ -9,11 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import safetensors.numpy
-from forests import random_ensemble, random_rows, with_inputs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qwyc
+from forests import random_ensemble, random_rows, with_inputs
 from qwyc.files import classifier_file as artifact
 from qwyc.promise.certificate import observed_certificate
 
@@ -66,8 +66,8 @@ def test_everything_about_the_inputs_survives():
         accepts_infinity=False,
     )
     again = from_bytes(to_bytes(replace(fast, ensemble=ensemble)))
-    assert again.ensemble.inputs == ensemble.inputs
-    nan = from_bytes(to_bytes(fast)).ensemble.inputs.missing
+    assert again.ensemble.schema == ensemble.schema
+    nan = from_bytes(to_bytes(fast)).ensemble.schema.missing
     assert np.isnan(nan)
 
 
@@ -275,7 +275,7 @@ def test_the_path_and_its_evidence_survive(with_path):
     again = from_bytes(to_bytes(fast))
     was, now = fast.choices, again.choices
     np.testing.assert_array_equal(now.path.lower, was.path.lower)
-    np.testing.assert_array_equal(now.evidence.flips, was.evidence.flips)
+    np.testing.assert_array_equal(now.evidence.counts.differences, was.evidence.counts.differences)
     assert again.certificate == fast.certificate
     assert again.at(alpha=0.1).certificate == fast.at(alpha=0.1).certificate
     np.testing.assert_array_equal(again.predict(rows), fast.predict(rows))
@@ -287,9 +287,9 @@ def test_the_path_and_its_evidence_survive(with_path):
     [
         set_tensor("path.lower", lambda a: a[:-1]),
         set_tensor("path.lower", lambda a: np.full_like(a, np.nan)),
-        set_tensor("path.price", lambda a: a[:0]),
-        set_tensor("path.flips", lambda a: a + 10**6),
-        set_tensor("path.flips", lambda a: -a - 1),
+        set_tensor("path.penalty", lambda a: a[:0]),
+        set_tensor("path.differences", lambda a: a + 10**6),
+        set_tensor("path.differences", lambda a: -a - 1),
         set_in("evidence", to=None),
         set_in("evidence", "rows", to=-1),
         set_in("evidence", "seed", to="0"),
@@ -300,7 +300,7 @@ def test_the_path_and_its_evidence_survive(with_path):
         set_in("certificate", "full_positive", to=10**9),
         set_in("evidence", "full_positive", to=10**9),
         set_in("evidence", "fit_rows", to=0),
-        set_tensor("path.flips", lambda a: np.full_like(a, 2**62)),
+        set_tensor("path.differences", lambda a: np.full_like(a, 2**62)),
         set_tensor("policy.lower", lambda a: np.full_like(a, -50.0)),  # not of the path
     ],
 )

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn_parity import around_thresholds
-from trained import as_float32, damaged, make_data, read_or_refuse
 
 import qwyc
 from qwyc.importers import catboost as importer
+from sklearn_parity import around_thresholds
+from trained import as_float32, damaged, make_data, read_or_refuse
 
 OPTIONS = {"verbose": 0, "allow_writing_files": False, "thread_count": 1, "random_seed": 0}
 
@@ -25,7 +25,11 @@ def train(X, y, **options):
 def rows_for(ensemble, X, seed=0):
     """Rows on and beside borders, with NaN, infinities and numbers past float32."""
     rng = np.random.default_rng(seed)
-    rows = np.concatenate([X, around_thresholds(ensemble, X)]) if len(ensemble.trees.feature) else X
+    rows = (
+        np.concatenate([X, around_thresholds(ensemble, X)])
+        if len(ensemble.base_models.trees.feature)
+        else X
+    )
     odd = [np.nan, np.inf, -np.inf, 1e39, -1e39, 0.0, -0.0, 3e-39]
     return np.where(rng.random(rows.shape) < 0.05, rng.choice(odd, rows.shape), rows)
 
@@ -87,7 +91,7 @@ def test_a_tree_without_splits(data):
     X, y = data
     options = {"grow_policy": "Lossguide", "min_data_in_leaf": 10**6, "iterations": 3}
     ensemble = check(train(X, y, boost_from_average=True, **options), X)
-    assert ensemble.trees.feature.size == 0
+    assert ensemble.base_models.trees.feature.size == 0
     assert ensemble.n_models == 3
 
 
@@ -191,7 +195,7 @@ def test_names_and_tables(data):
     frame = pd.DataFrame(X, columns=list("abcdef"))
     model = train(frame, y)
     ensemble = qwyc.read_model(model)
-    assert ensemble.inputs.names == tuple("abcdef")
+    assert ensemble.schema.names == tuple("abcdef")
     expected = model.predict(frame, prediction_type="RawFormulaVal")
     for table in (frame[list("fedcba")], pl.DataFrame(X, schema=list("abcdef"))):
         np.testing.assert_array_equal(ensemble.score_full(table), expected)

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from commands import run
-from trained import damaged
 
 import qwyc
+from commands import run
 from qwyc.importers import catboost as importer
 from qwyc.rows.cityhash import city_hash_64
+from trained import damaged
 
 OPTIONS = {"verbose": 0, "allow_writing_files": False, "thread_count": 1}
 CATEGORICAL = ["k", "i", "m"]

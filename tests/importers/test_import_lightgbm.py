@@ -7,6 +7,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+
+import qwyc
+from qwyc.errors import InputError
+from qwyc.importers import lightgbm as importer
 from trained import (
     QUIET,
     SIZES,
@@ -17,22 +21,18 @@ from trained import (
     permuted,
 )
 
-import qwyc
-from qwyc.errors import InputError
-from qwyc.importers import lightgbm as importer
-
 ZERO = float(np.float32(1e-35))  # LightGBM's own idea of zero
 
 
 def special_rows(ensemble, rng, rows=500):
     """Rows of everything that is hard: thresholds and their neighbours, zeros of all sizes, codes
     that are negative, fractional or out of range, infinities, NaN."""
-    t = ensemble.trees.threshold
+    t = ensemble.base_models.trees.threshold
     t = t if t.size else np.zeros(1)
     pool = np.concatenate(
         [t, np.nextafter(t, np.inf), np.nextafter(t, -np.inf), rng.normal(size=9)]
     )
-    X = rng.choice(pool, size=(rows, ensemble.inputs.n_features))
+    X = rng.choice(pool, size=(rows, ensemble.schema.n_features))
     zeros = [0.0, -0.0, ZERO, -ZERO, ZERO / 2, -ZERO / 2, 5e-324, 1e-40, -1e-40]
     zeros += [np.nextafter(ZERO, 1), np.nextafter(-ZERO, -1)]
     codes = [-0.5, -0.999, -1.0, -1.5, 0.5, 7.9, 28, 31, 32, 39, 39.9, 40, 63, 64, 1000]
@@ -250,8 +250,8 @@ def test_pandas_categories(options):
     frame, y = make_frame(colours=COLOURS)
     model = fit_frame(frame, y, **options)
     ensemble = qwyc.read_model(model)
-    assert ensemble.inputs.names == ("a", "the_colour", "flag", "constant", "size", "count")
-    assert ensemble.inputs.categories == {1: COLOURS, 3: ("only",), 4: SIZES}
+    assert ensemble.schema.names == ("a", "the_colour", "flag", "constant", "size", "count")
+    assert ensemble.schema.categories == {1: COLOURS, 3: ("only",), 4: SIZES}
     other = make_frame(1, colours=COLOURS)[0]
     assert_same(model, other, ensemble)
     assert_same(model, permuted(other), ensemble)
@@ -264,7 +264,7 @@ def test_pandas_categories(options):
     )
     assert_same(model, strange, ensemble)
     # Plain arrays hold codes.
-    assert_same(model, ensemble.matrix(strange), ensemble)
+    assert_same(model, ensemble.rows(strange), ensemble)
     assert_same(model, special_rows(ensemble, np.random.default_rng(0)), ensemble)
 
 
@@ -275,7 +275,7 @@ def test_categories_beside_columns_without_use():
     frame["two"] = 2.0
     model = fit_frame(frame, y)
     ensemble = qwyc.read_model(model)
-    assert ensemble.inputs.categories == {1: COLOURS, 4: ("only",), 5: SIZES}
+    assert ensemble.schema.categories == {1: COLOURS, 4: ("only",), 5: SIZES}
     assert_same(model, frame, ensemble)
 
 
@@ -291,13 +291,13 @@ def test_ordered_categories():
     wide = wide[["a", "the colour", "level", "constant", "size", "count"]]
     model = fit_frame(wide, np.where(np.isin(ordered, ["mid"]), y, 0))
     ensemble = qwyc.read_model(model)
-    assert ensemble.inputs.categories[2] == ("low", "mid", "high")
-    assert len(ensemble.inputs.categories) == 4
+    assert ensemble.schema.categories[2] == ("low", "mid", "high")
+    assert len(ensemble.schema.categories) == 4
     assert_same(model, wide, ensemble)
     # With a second column that may have been the ordered one, nothing is guessed.
     wide.insert(3, "bit", np.arange(len(wide)) % 2)
     ensemble = qwyc.read_model(fit_frame(wide, y))
-    assert ensemble.inputs.categories == {}
+    assert ensemble.schema.categories == {}
     with pytest.raises(InputError, match="the colour"):
         ensemble.score_full(wide)
 
@@ -311,7 +311,7 @@ def test_category_values_that_cannot_be_matched():
     )
     model = lgb.LGBMClassifier(n_estimators=3, **QUIET)
     model.fit(frame, y, categorical_feature=["code", "the_colour"])
-    assert qwyc.read_model(model).inputs.categories == {}
+    assert qwyc.read_model(model).schema.categories == {}
 
 
 def test_labels_of_other_tables():
@@ -326,8 +326,8 @@ def test_labels_of_other_tables():
         "wider": renamed.assign(more=1.0),
         "text": text,
         "polars": pl.from_dict({name: text[name].to_list() for name in text}),
-        "codes": ensemble.matrix(frame),
-        "lists": ensemble.matrix(frame).tolist(),
+        "codes": ensemble.rows(frame),
+        "lists": ensemble.rows(frame).tolist(),
     }
     for table in tables.values():
         np.testing.assert_array_equal(importer.live_labels(model, table, ensemble), expected)

@@ -6,12 +6,12 @@ import lightgbm as lgb
 import numpy as np
 import pandas as pd
 import pytest
-from calls import counting_calls
-from trained import QUIET, damaged, make_data, make_frame, read_or_refuse, written
 
 import qwyc
+from calls import counting_calls
 from qwyc.errors import ModelError
 from qwyc.importers import lightgbm as importer
+from trained import QUIET, damaged, make_data, make_frame, read_or_refuse, written
 
 # ---- files -----------------------------------------------------------------------------------
 
@@ -30,8 +30,10 @@ def test_files_and_live_are_the_same(tmp_path, small_lightgbm):
         # What the command line tool writes: no pandas, sometimes no parameters.
         bare = text.split("\nfeature_importances")[0]
         plain = qwyc.read_model(written(tmp_path / "bare.txt", bare))
-        assert plain.inputs.categories == {}
-        assert np.array_equal(plain.trees.leaf_value, qwyc.read_model(model).trees.leaf_value)
+        assert plain.schema.categories == {}
+        assert np.array_equal(
+            plain.base_models.trees.leaf_value, qwyc.read_model(model).base_models.trees.leaf_value
+        )
 
 
 def test_names(data):
@@ -41,7 +43,7 @@ def test_names(data):
     )
     frame = pd.DataFrame(X, columns=["Column_0", "Column_1", "x", "y", "z", "the end"])
     model = lgb.LGBMClassifier(n_estimators=3, **QUIET).fit(frame, y)
-    assert qwyc.read_model(model).inputs.names == (*frame.columns[:5], "the_end")
+    assert qwyc.read_model(model).schema.names == (*frame.columns[:5], "the_end")
 
 
 def test_work_grows_with_the_number_of_trees_only(tmp_path, data):

@@ -7,7 +7,6 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx_graphs import N_COLUMNS, classifier, ensemble_5
 from skl2onnx import to_onnx
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -20,10 +19,12 @@ from sklearn.ensemble import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
-from trained import damaged, make_data, read_or_refuse
 
 import qwyc
+from onnx_graphs import N_COLUMNS, classifier, ensemble_5
+from qwyc.errors import ModelError
 from qwyc.importers import onnx as importer
+from trained import damaged, make_data, read_or_refuse
 
 
 def session(model):
@@ -91,7 +92,7 @@ def test_labels_of_text_and_other_numbers():
 def test_a_single_leaf_one_tree_and_many_trees():
     assert check(classifier(0, n_trees=1), rows_for(0), raw=True).n_models == 1
     leaf = classifier(3, n_trees=3, depth=0)
-    assert check(leaf, rows_for(0), raw=True).trees.feature.size == 0
+    assert check(leaf, rows_for(0), raw=True).base_models.trees.feature.size == 0
     assert check(classifier(0, n_trees=500, depth=3), rows_for(0), raw=True).n_models == 500
 
 
@@ -136,7 +137,7 @@ def test_a_wrong_score_is_found(data):
     X, y = data
     model = to_onnx(CONVERTED["gradient boosting"].fit(X, y), X[:1])
     ensemble = qwyc.read_model(model)
-    from qwyc.check.parity import prove_parity
+    from proving import prove_parity
 
     full = ensemble.score_full(X)
     assert prove_parity(model, X, ensemble, full, ensemble.threshold)
@@ -188,3 +189,43 @@ def test_damaged_files_are_refused_or_sound(tmp_path):
         content = model.SerializeToString()
         outcomes = {read_or_refuse(importer, path, bad) for bad in damaged(content, rng)}
         assert outcomes <= {"read", "refused"}
+
+
+def field(number, content):
+    """A field of a serialised message, whose content has fewer than 128 bytes."""
+    return bytes([number << 3 | 2, len(content)]) + content
+
+
+def node(kind, source, target):
+    return field(1, field(1, source) + field(2, target) + field(4, kind))
+
+
+def model_of(*parts):
+    return b"\x08\x08" + field(7, b"".join(parts))
+
+
+TREES = b"TreeEnsembleClassifier"
+CYCLES = {
+    "itself": [node(TREES, b"l", b"o"), node(b"Identity", b"l", b"l"), field(2, b"g")],
+    "two": [node(TREES, b"a", b"o"), node(b"Identity", b"b", b"a"), node(b"Cast", b"a", b"b")],
+    "trees": [node(TREES, b"a", b"o"), node(b"Identity", b"o", b"a")],
+    "after": [
+        node(TREES, b"X", b"o"),
+        node(b"Identity", b"b", b"a"),
+        node(b"Identity", b"a", b"b"),
+        field(11, field(1, b"X") + field(2, field(1, b"\x08\x01"))),
+        field(12, field(1, b"a")),
+    ],
+}
+
+
+@pytest.mark.parametrize("parts", CYCLES.values(), ids=CYCLES.keys())
+def test_a_graph_with_a_cycle_is_refused(tmp_path, parts):
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model_of(*parts))
+    with pytest.raises(ModelError, match="the graph has a cycle"):
+        qwyc.read_model(path)
+
+
+def test_the_smallest_cycle_has_57_bytes():
+    assert len(model_of(*CYCLES["itself"])) == 57

@@ -20,9 +20,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
-from trained import make_data
 
 import qwyc
+from trained import make_data
 
 FINAL = {
     "xgboost": xgboost.XGBClassifier(n_estimators=12, max_depth=3),

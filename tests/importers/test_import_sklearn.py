@@ -23,11 +23,11 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeClassifier
-from sklearn_parity import NAN, around_thresholds, check, data, labels
 
 from qwyc.errors import InputError, ModelError
 from qwyc.importers.sklearn import is_live, live_labels, read_live
 from qwyc.importers.sklearn.trees import _round_down
+from sklearn_parity import NAN, around_thresholds, check, data, labels
 
 FORESTS = [RandomForestClassifier, ExtraTreesClassifier]
 
@@ -58,7 +58,7 @@ def test_forests(kind, options):
     assert ensemble.source.kind == kind.__name__
     assert ensemble.source.library == "scikit-learn"
     check(model, X.astype(np.float32))
-    if len(ensemble.trees.feature):
+    if len(ensemble.base_models.trees.feature):
         check(model, around_thresholds(ensemble, X))
 
 
@@ -66,7 +66,7 @@ def test_forests(kind, options):
 def test_forests_with_missing_values(kind):
     X, y = data(missing=0.15)
     model = kind(30, random_state=0).fit(X[:400], y[:400])
-    assert check(model, X).inputs.accepts_missing
+    assert check(model, X).schema.accepts_missing
     check(model, np.full((1, 5), NAN))
     # Missing only when predicting.
     model = kind(30, random_state=0).fit(data()[0][:400], y[:400])
@@ -211,7 +211,7 @@ def test_gradient_boosting(options):
     assert ensemble.n_models == len(model.estimators_)
     check(model, X.astype(np.float32))
     check(model, np.asfortranarray(X * 3))
-    if len(ensemble.trees.feature):
+    if len(ensemble.base_models.trees.feature):
         check(model, around_thresholds(ensemble, X))
 
 
@@ -282,7 +282,7 @@ def test_frames_of_numbers(model):
     X, y = data()
     frame = pd.DataFrame(X, columns=["a", "b", "c", "d", "e"]).astype({"d": "int64"})
     ensemble = check(model.fit(frame, y), frame)
-    assert ensemble.inputs.names == ("a", "b", "c", "d", "e")
+    assert ensemble.schema.names == ("a", "b", "c", "d", "e")
     assert ensemble.source.version.count(".") >= 1
     expected, own = ensemble.score_full(frame), model.predict(frame)
     polars = pl.from_pandas(frame)
@@ -320,7 +320,7 @@ def test_a_pickled_model_and_a_subclass_are_read_alike(model):
 def test_arrays_are_sound_and_of_the_right_type():
     X, y = data(missing=0.1)
     ensemble = read_live(RandomForestClassifier(3, random_state=0).fit(X, y))
-    t = ensemble.trees
+    t = ensemble.base_models.trees
     assert t.threshold.dtype == np.float32
     types = {"feature": "i4", "left": "i4", "right": "i4", "flags": "u1", "category_words": "u4"}
     types |= dict.fromkeys(("node_begin", "leaf_begin", "category_begin"), "i8")

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn_parity import NAN, around_thresholds, check, data
 
 from qwyc.errors import InputError, ModelError
 from qwyc.importers.sklearn import live_labels, read_live
 from qwyc.target.boundary import smallest_sum_above_zero
+from sklearn_parity import NAN, around_thresholds, check, data
 
 
 @pytest.mark.parametrize(
@@ -37,12 +37,12 @@ def test_hist_gradient_boosting(options, missing):
     model = HistGradientBoostingClassifier(random_state=0, **options).fit(X[:400], y[:400])
     ensemble = check(model, X)
     assert ensemble.n_models == model.n_iter_
-    assert not ensemble.inputs.categories
+    assert not ensemble.schema.categories
     check(model, X.astype(np.float32))
     check(model, np.full((1, 5), NAN))
     check(model, np.array([[np.inf, -np.inf, 1e300, NAN, 0.0]]))
     check(model, data(missing=0.3, seed=5)[0])
-    if len(ensemble.trees.feature):
+    if len(ensemble.base_models.trees.feature):
         check(model, around_thresholds(ensemble, X))
 
 
@@ -63,7 +63,7 @@ def test_hist_gradient_boosting_trained_on_infinities():
     X[::2, :] = NAN
     X[::3, 1:3] = 0.5
     check(model, X)
-    assert not np.isnan(ensemble.trees.threshold).any()
+    assert not np.isnan(ensemble.base_models.trees.threshold).any()
 
 
 def test_hist_gradient_boosting_at_zero_is_negative():
@@ -161,8 +161,8 @@ def test_categories_from_pandas(missing):
         max_iter=40, categorical_features="from_dtype", min_samples_leaf=5
     ).fit(X[:500], y[:500])
     ensemble = check(model, X)
-    assert ensemble.inputs.names == ("x", "city", "z", "code", "flag")
-    assert ensemble.inputs.categories == {
+    assert ensemble.schema.names == ("x", "city", "z", "code", "flag")
+    assert ensemble.schema.categories == {
         1: tuple(sorted(CITIES)),
         3: (-3, 0, 7, 40, 41, 99),
         4: (False, True),
@@ -187,10 +187,10 @@ def test_categories_in_polars_and_arrow_are_those_in_pandas():
     ).fit(X[:500], y[:500])
     for frame in (X, X.assign(city=with_unseen(X)["city"])):
         ensemble = check(model, frame)
-        expected = ensemble.matrix(frame)
+        expected = ensemble.rows(frame)
         polars = pl.from_pandas(frame)
         for form in (polars, polars.cast({"city": pl.String}), polars.to_arrow()):
-            np.testing.assert_array_equal(ensemble.matrix(form), expected)
+            np.testing.assert_array_equal(ensemble.rows(form), expected)
             np.testing.assert_array_equal(live_labels(model, form, ensemble), model.predict(frame))
 
 
@@ -208,8 +208,8 @@ def test_categories_of_a_model_trained_on_polars():
     )
     ensemble = check(model, frame)
     # To scikit-learn a Polars null is None, and None is a category like any other.
-    assert ensemble.inputs.categories == {1: (*sorted(CITIES), None)}
-    assert ensemble.matrix(frame)[:, 1].max() == len(CITIES)
+    assert ensemble.schema.categories == {1: (*sorted(CITIES), None)}
+    assert ensemble.rows(frame)[:, 1].max() == len(CITIES)
     pandas = pd.DataFrame({"x": X["x"], "city": X["city"], "z": X["z"]})
     check(model, pandas)
     objects = pandas.assign(city=pd.Series(frame["city"].to_list(), dtype=object))
@@ -225,9 +225,9 @@ def test_categories_from_arrays(dtype):
         max_iter=40, categorical_features=[1, 3], min_samples_leaf=5
     ).fit(X[:500], y[:500])
     ensemble = check(model, X)
-    assert ensemble.inputs.names is None
-    assert ensemble.inputs.arrays_hold_values
-    assert ensemble.inputs.categories == {1: (-3, 0, 7, 40, 41, 99), 3: (0, 1)}
+    assert ensemble.schema.names is None
+    assert ensemble.schema.arrays_hold_values
+    assert ensemble.schema.categories == {1: (-3, 0, 7, 40, 41, 99), 3: (0, 1)}
     unseen = X.copy()
     unseen[::3, 1] = 8
     unseen[::4, 3] = -1
@@ -276,9 +276,9 @@ def test_two_hundred_categories():
         max_iter=30, categorical_features=[1], min_samples_leaf=2
     )
     ensemble = check(model.fit(X[:4000], y[:4000]), X)
-    words = np.diff(ensemble.trees.category_begin)
+    words = np.diff(ensemble.base_models.trees.category_begin)
     assert set(words.tolist()) == {0, 8}
-    assert ensemble.trees.category_words[7::8].any()
+    assert ensemble.base_models.trees.category_words[7::8].any()
 
 
 def test_categories_that_are_neither_text_nor_numbers_are_refused():

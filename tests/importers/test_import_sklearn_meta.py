@@ -7,9 +7,9 @@ import pytest
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
-from sklearn_parity import around_thresholds, check, data
 
 import qwyc
+from sklearn_parity import around_thresholds, check, data
 
 STUMP = DecisionTreeClassifier(max_depth=1)
 MODELS = {
@@ -44,7 +44,7 @@ def test_scores_are_those_of_scikit_learn(name, classes):
     X, y = data()
     model = MODELS[name].fit(X, np.array(classes)[y])
     ensemble = check(model, X)
-    if len(ensemble.trees.feature):
+    if len(ensemble.base_models.trees.feature):
         check(model, around_thresholds(ensemble, X))
         check(model, around_thresholds(ensemble, X).astype(np.float32))
     assert ensemble.n_models == len(getattr(model, "estimators_", [model]))

@@ -15,11 +15,11 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from trained import damaged, read_or_refuse
 
 import qwyc
-from qwyc.check.parity import prove_parity
+from proving import prove_parity
 from qwyc.importers import treelite as importer
+from trained import damaged, read_or_refuse
 
 CATEGORICAL = [2]
 

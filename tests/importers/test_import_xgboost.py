@@ -9,6 +9,11 @@ import pandas as pd
 import polars as pl
 import pytest
 import xgboost as xgb
+
+import qwyc
+from qwyc.errors import InputError, ModelError
+from qwyc.importers import xgboost as importer
+from qwyc.target import boundary as border
 from trained import (
     COLOURS,
     SIZES,
@@ -21,18 +26,13 @@ from trained import (
     xgboost_document,
 )
 
-import qwyc
-from qwyc.errors import InputError, ModelError
-from qwyc.importers import xgboost as importer
-from qwyc.target import boundary as border
-
 N_FEATURES = 6
 
 
 def special_rows(ensemble, rng, rows=500):
     """Rows of everything that is hard: thresholds, their neighbours, float64 values that round to
     them in float32, infinities, NaN, zeros, values past float32."""
-    t = ensemble.trees.threshold
+    t = ensemble.base_models.trees.threshold
     t = t if t.size else np.zeros(1, np.float32)
     wide = t.astype(np.float64)
     gap = np.spacing(t).astype(np.float64)
@@ -46,7 +46,7 @@ def special_rows(ensemble, rng, rows=500):
         rng.normal(size=t.size),
     ]
     pool = np.concatenate(values)
-    X = rng.choice(pool, size=(rows, ensemble.inputs.n_features))
+    X = rng.choice(pool, size=(rows, ensemble.schema.n_features))
     odd = rng.random(X.shape)
     X[odd < 0.15] = np.nan
     for i, value in enumerate([np.inf, -np.inf, 0.0, -0.0, 1e300, -1e300, 1e-46, 5e-324, -999.0]):
@@ -161,7 +161,7 @@ def test_missing_value_other_than_nan():
         assert_same(model, rows, ensemble)
         assert_same(model, as_float32(rows), ensemble)
         default_of_nan = xgb.XGBClassifier(n_estimators=10).fit(filled, y)
-        assert qwyc.read_model(default_of_nan).inputs.missing != ensemble.inputs.missing
+        assert qwyc.read_model(default_of_nan).schema.missing != ensemble.schema.missing
 
 
 # ---- the border between the classes ----------------------------------------------------------
@@ -236,8 +236,8 @@ def test_pandas_categories(setting):
     options = {"n_estimators": 20, "enable_categorical": True, **CATEGORICAL_SETTINGS[setting]}
     model = xgb.XGBClassifier(**options).fit(frame, y)
     ensemble = qwyc.read_model(model)
-    assert ensemble.inputs.names == tuple(frame.columns)
-    assert ensemble.inputs.categories == {1: COLOURS, 3: ("only",), 4: SIZES}
+    assert ensemble.schema.names == tuple(frame.columns)
+    assert ensemble.schema.categories == {1: COLOURS, 3: ("only",), 4: SIZES}
     other = make_frame(1)[0]
     assert_same(model, other, ensemble)
     assert_same(model, permuted(other), ensemble)
@@ -271,8 +271,8 @@ def test_category_codes_in_arrays(one_hot):
         max_cat_to_onehot=one_hot,
     ).fit(X, y)
     ensemble = qwyc.read_model(model)
-    assert ensemble.inputs.categories == {}
-    assert (ensemble.trees.flags & 2).any()
+    assert ensemble.schema.categories == {}
+    assert (ensemble.base_models.trees.flags & 2).any()
     odd = [-1, -0.5, -0.999, -1e9, 0.5, 1.9, 31, 32, 63, 64, 69.5, 70, 96, 1000, np.nan, np.inf]
     odd += [-np.inf, 2**24 - 1, 2**24, 2**24 + 1, 2**31, 2**32 + 3, 1e30, 16777215.9, -0.0]
     rows = np.column_stack([np.zeros(len(odd)), odd])
@@ -289,7 +289,7 @@ def test_names_beyond_ascii_are_not_guessed():
     frame["the colour"] = frame["the colour"].cat.rename_categories(names)
     model = xgb.XGBClassifier(n_estimators=3, enable_categorical=True).fit(frame, y)
     ensemble = qwyc.read_model(model)
-    assert list(ensemble.inputs.categories) == [3, 4]
+    assert list(ensemble.schema.categories) == [3, 4]
     with pytest.raises(InputError, match="the colour"):
         ensemble.score_full(frame)
 
@@ -305,8 +305,8 @@ def test_labels_of_other_tables():
         "wider": frame.assign(more=1.0),
         "text": text,
         "polars": pl.from_dict({name: text[name].to_list() for name in text}),
-        "codes": ensemble.matrix(frame),
-        "lists": ensemble.matrix(frame).tolist(),
+        "codes": ensemble.rows(frame),
+        "lists": ensemble.rows(frame).tolist(),
     }
     for table in tables.values():
         for live in (model, model.get_booster()):

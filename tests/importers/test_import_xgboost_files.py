@@ -10,7 +10,13 @@ import sys
 import numpy as np
 import pytest
 import xgboost as xgb
+
+import qwyc
 from calls import counting_calls
+from qwyc.errors import ModelError
+from qwyc.importers import flatten
+from qwyc.importers import xgboost as importer
+from qwyc.importers.wire import ubjson
 from trained import (
     damaged,
     make_data,
@@ -19,12 +25,6 @@ from trained import (
     written,
     xgboost_document,
 )
-
-import qwyc
-from qwyc.errors import ModelError
-from qwyc.importers import flatten
-from qwyc.importers import xgboost as importer
-from qwyc.importers.wire import ubjson
 
 # ---- files -----------------------------------------------------------------------------------
 
@@ -85,7 +85,10 @@ def test_nodes_in_any_order(tmp_path):
                 tree[key] = moved.tolist()
     ensemble = importer.read_file(written(tmp_path / "m.json", doc))
     np.testing.assert_array_equal(ensemble.score_full(X), qwyc.read_model(model).score_full(X))
-    assert ensemble.trees.leaf_value.size == qwyc.read_model(model).trees.leaf_value.size
+    assert (
+        ensemble.base_models.trees.leaf_value.size
+        == qwyc.read_model(model).base_models.trees.leaf_value.size
+    )
 
 
 def test_reading_needs_no_xgboost(tmp_path, small_xgboost):

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import warnings
 
-import kinds
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kinds import CONDITIONS, EXACT, KINDS, MANY, NONE, REFUSED
-from sklearn_parity import around_thresholds
 
+import kinds
 import qwyc
+from kinds import CONDITIONS, EXACT, KINDS, MANY, NONE, REFUSED
 from qwyc import importers
+from sklearn_parity import around_thresholds
 
 ONCE = ("5,000", "categories", "unseen")  # conditions that are not repeated with other seeds
 COLOURS = list("pqrstuvw")
@@ -44,7 +44,7 @@ def compare(model, rows):
         warnings.simplefilter("ignore")
         ensemble = qwyc.read_model(model)
         score = ensemble.score_full(rows)
-        answer = importers.live_answer(model, rows, ensemble)
+        answer = importers.open_model(model).ask(ensemble.sample(rows))
     labels = ensemble.classes[(score >= ensemble.threshold).astype(int)]
     np.testing.assert_array_equal(labels, answer.labels)
     if answer.tolerance:
@@ -91,7 +91,7 @@ def run(kind, condition, seed):
         new[:, 4] += rng.normal(size=len(new))  # trained on one value, then others
     ensemble = compare(model, kind.rows(new))
     if condition == "leaf":
-        assert (np.diff(ensemble.trees.node_begin) == 0).any()
+        assert (np.diff(ensemble.base_models.trees.node_begin) == 0).any()
     if condition == "one tree":
         assert ensemble.n_models == 1
     if condition == "5,000":
@@ -132,7 +132,7 @@ def test_what_is_refused_is_refused_clearly(name, condition):
 
 def test_the_page_has_the_table_that_the_tests_make():
     page = (kinds.ROOT / "docs" / "models.md").read_text()
-    assert kinds.BEGIN + kinds.table() + kinds.END in page, "run `python tests/kinds.py`"
+    assert kinds.BEGIN + kinds.table() + kinds.END in page, "run `python tests/support/kinds.py`"
 
 
 def test_every_cell_is_accounted_for():

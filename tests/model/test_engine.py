@@ -2,13 +2,15 @@
 kind of tree that is laid out in a way of its own."""
 
 import platform
-import sys
 import threading
 from dataclasses import replace
 
 import lightgbm
 import numpy as np
 import pytest
+
+import oracle
+import qwyc
 from forests import (
     classifier_of,
     ensemble_of,
@@ -16,36 +18,36 @@ from forests import (
     random_rows,
     random_tree,
 )
-
-import qwyc
-from oracle import reference
 from qwyc import _native
-from qwyc.build.speed import Speed, measure
-from qwyc.model.ensemble import NodeFlag
+from qwyc.build.speed import measure
+from qwyc.model.trees import NodeFlag
+from qwyc.promise.evaluation import Evaluation, Speed
 
 ISAS = _native.available_isas()
 
 
 def assert_every_isa_is_right(ensemble, rows, *, alpha=0.1, quit="both"):
     """Full scores, scores by tree and early decisions, against the oracle."""
-    as_read = rows.astype(ensemble.inputs.dtype)
-    leaves = reference.tree_leaves(ensemble, as_read)
-    values = reference.score_matrix(ensemble, leaves)
-    full = reference.full_score(ensemble, leaves)
+    as_read = rows.astype(ensemble.schema.dtype)
+    leaves = oracle.tree_leaves(ensemble, as_read)
+    values = oracle.score_matrix(ensemble, leaves)
+    full = oracle.full_score(ensemble, leaves)
     policy = qwyc.fit_policy(ensemble.scores(rows), alpha=alpha, quit=quit)
-    base = ensemble.base / ensemble.divisor
-    expected = reference.apply_policy(
+    base = ensemble.base_models.start / ensemble.base_models.divisor
+    expected = oracle.apply_policy(
         values, base, full, policy.order, policy.lower, policy.upper, policy.threshold
     )
-    quitter = ensemble.quitter(policy)
+    quitter = ensemble.runner(policy).quitter
     for isa in ISAS:
         for held in (rows.astype(np.float32), rows.astype(np.float64)):
             if held.astype(as_read.dtype).tobytes() != as_read.tobytes():
                 continue  # float32 does not hold these numbers
-            ours, ours_full = ensemble.native.score_matrix(held, 1, isa)
+            ours, ours_full = ensemble.base_models.native.score_matrix(held, 1, isa)
             np.testing.assert_array_equal(ours.T, values, err_msg=isa)
             np.testing.assert_array_equal(ours_full, full, err_msg=isa)
-            np.testing.assert_array_equal(ensemble.native.score_full(held, 2, isa), full)
+            np.testing.assert_array_equal(
+                ensemble.base_models.native.score_full(held, 2, isa), full
+            )
             for theirs, mine in zip(expected, quitter.decide(held, 2, isa), strict=True):
                 np.testing.assert_array_equal(mine, theirs, err_msg=isa)
 
@@ -53,7 +55,7 @@ def assert_every_isa_is_right(ensemble, rows, *, alpha=0.1, quit="both"):
 def test_there_is_a_portable_version_and_it_comes_last():
     assert ISAS[-1] == "portable"
     with pytest.raises(ValueError, match="does not run sse9"):
-        random_ensemble(0).native.score_full(np.zeros((1, 5), "float32"), 1, "sse9")
+        random_ensemble(0).base_models.native.score_full(np.zeros((1, 5), "float32"), 1, "sse9")
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -72,8 +74,8 @@ def test_any_number_of_rows(n):
 def test_no_rows():
     ensemble = random_ensemble(5)
     policy = qwyc.fit_policy(ensemble.scores(random_rows(5, ensemble)), alpha=0.1)
-    nothing = np.empty((0, ensemble.inputs.n_features), "float32")
-    assert [len(part) for part in ensemble.quitter(policy).decide(nothing, 2)] == [0, 0, 0]
+    nothing = np.empty((0, ensemble.schema.n_features), "float32")
+    assert [len(part) for part in ensemble.runner(policy).decide(nothing, threads=2)] == [0, 0, 0]
     assert len(ensemble.score_full(nothing)) == 0
 
 
@@ -89,7 +91,7 @@ def test_large_trees_are_walked_among_small_ones():
     roots = [random_tree(rng, 3, d, leaf_stop=0.02) for d in (3, 11, 4, 10, 11, 2, 12, 5)]
     for dtype in ("float32", "float64"):
         ensemble = ensemble_of(roots, dtype=dtype)
-        assert np.diff(ensemble.trees.leaf_begin).max() > 256
+        assert np.diff(ensemble.base_models.trees.leaf_begin).max() > 256
         assert_every_isa_is_right(ensemble, random_rows(1, ensemble, n=900))
 
 
@@ -123,7 +125,9 @@ def test_more_thresholds_than_a_byte_counts():
         return (int(rng.integers(2)), float(rng.normal()), left, [], None, None)
 
     ensemble = ensemble_of([stump() for _ in range(1500)], n_features=2, dtype="float64")
-    rows = np.concatenate([rng.normal(size=(500, 2)), ensemble.trees.threshold.reshape(-1, 2)])
+    rows = np.concatenate(
+        [rng.normal(size=(500, 2)), ensemble.base_models.trees.threshold.reshape(-1, 2)]
+    )
     rows[::17, 0], rows[::23, 1] = np.nan, np.inf
     assert_every_isa_is_right(ensemble, rows)
 
@@ -134,7 +138,7 @@ def test_thresholds_in_clusters_and_far_apart(spread):
     cuts = [*np.geomspace(1e-6, 1.0, 60) * spread, -spread, -spread * 7]
     roots = [(0, float(np.float32(c)), 0, [], None, None) for c in cuts]
     ensemble = ensemble_of(roots, n_features=1)
-    at = ensemble.trees.threshold
+    at = ensemble.base_models.trees.threshold
     rows = np.concatenate([at, np.nextafter(at, np.float32(np.inf)), np.nextafter(at, -at)])
     assert_every_isa_is_right(ensemble, rows[:, np.newaxis])
 
@@ -221,7 +225,9 @@ def test_a_thread_that_takes_denormals_for_zero_gets_the_same_answers():
     def work():
         exec(code, {})
         found["zero"] = bool(np.float32(1e-45) * np.float32(1) == 0)
-        again = replace(ensemble)  # laid out anew, in this mode
+        again = replace(
+            ensemble, base_models=replace(ensemble.base_models)
+        )  # laid out anew, in this mode
         found["full"] = again.score_full(rows, threads=1)
         found["one"] = [fast.predict_one(row) for row in rows]
 
@@ -238,7 +244,7 @@ def test_a_policy_that_never_quits_gives_full_scores():
     rows = random_rows(8, ensemble)
     policy = qwyc.fit_policy(ensemble.scores(rows), alpha=0.1).without_quitting()
     assert policy.quit == "never"
-    positive, steps, score = ensemble.quitter(policy).decide(ensemble.matrix(rows), 1)
+    positive, steps, score = ensemble.runner(policy).decide(ensemble.rows(rows), threads=1)
     np.testing.assert_array_equal(score, ensemble.score_full(rows))
     np.testing.assert_array_equal(positive, score >= ensemble.threshold)
     assert (steps == ensemble.n_models).all()
@@ -255,14 +261,16 @@ def test_full_evaluation_is_chosen_where_it_is_clearly_faster():
 
 @pytest.mark.parametrize("method", ["auto", "natural"])
 @pytest.mark.parametrize("pays", [True, False])
-def test_what_is_measured_to_be_faster_is_used(pays, method, monkeypatch):
+def test_what_is_measured_to_be_faster_is_used(pays, method):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 4)).astype(np.float32)
     model = lightgbm.LGBMClassifier(n_estimators=40, verbose=-1, n_jobs=1)
     model.fit(X[:1000], X[:1000, 0] + X[:1000, 1] > 0)
     measured = Speed(quit=1.0, full=5.0 if pays else 0.5, rows=2000)
-    monkeypatch.setattr(sys.modules["qwyc.optimize"], "measure", lambda *_: measured)
-    fast = qwyc.optimize(model, X[1000:], alpha=0.02, method=method, progress=False)
+    fast = qwyc.optimize(
+        model, X[1000:], alpha=0.02, method=method, evaluation=lambda *_: measured, progress=False
+    )
+    assert fast.evaluation == Evaluation(pays, "measurement")
     decisions = fast.decide(X)
     assert (decisions.steps.mean() < 40) == pays
     assert (fast.policy.quit == "both") == pays
@@ -277,6 +285,7 @@ def test_what_is_measured_to_be_faster_is_used(pays, method, monkeypatch):
         model, X[1000:], alpha=0.02, method=method, costs=np.ones(40), progress=False
     )
     assert given.policy.quit == "both"  # the user's costs count, not time
+    assert given.evaluation == Evaluation(True, "default")
     assert len(repr(fast).splitlines()) == 4
 
 
@@ -284,8 +293,9 @@ def test_speed_is_measured_on_enough_rows_or_not_at_all():
     ensemble = random_ensemble(4, n_trees=40)
     rows = random_rows(4, ensemble, n=2048)
     policy = qwyc.fit_policy(ensemble.scores(rows), alpha=0.1)
-    assert measure(ensemble, policy, rows[:2047]) is None
-    speed = measure(ensemble, policy, rows)
+    classifier = classifier_of(ensemble, policy)
+    assert measure(classifier, rows[:2047]) is None
+    speed = measure(classifier, rows)
     assert speed.quit > 0
     assert speed.full > 0
     assert speed.rows == 2048

@@ -6,22 +6,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from forests import classifier_of, ensemble_of, flatten, random_ensemble, random_rows
 
+import oracle
 import qwyc
-from oracle import reference
-from qwyc.model.ensemble import NodeFlag, Summation
+from forests import changed, classifier_of, ensemble_of, flatten, random_ensemble, random_rows
+from qwyc.model.trees import NodeFlag, Summation
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_scores_equal_the_oracle_to_the_last_bit(seed):
     ensemble = random_ensemble(seed)
     rows = random_rows(seed, ensemble)
-    leaves = reference.tree_leaves(ensemble, rows)
+    leaves = oracle.tree_leaves(ensemble, rows)
     scores = ensemble.scores(rows, threads=2)
     assert scores.values.dtype == np.float32
-    np.testing.assert_array_equal(scores.values, reference.score_matrix(ensemble, leaves))
-    np.testing.assert_array_equal(scores.full, reference.full_score(ensemble, leaves))
+    np.testing.assert_array_equal(scores.values, oracle.score_matrix(ensemble, leaves))
+    np.testing.assert_array_equal(scores.full, oracle.full_score(ensemble, leaves))
     np.testing.assert_array_equal(ensemble.score_full(rows), scores.full)
 
 
@@ -34,7 +34,7 @@ def test_deciding_equals_the_oracle_to_the_last_bit(seed):
     policy = qwyc.fit_policy(scores, alpha=0.05, quit=quit)
     fast = classifier_of(ensemble, policy)
     decisions = fast.decide(rows, threads=1 + seed % 3)
-    positive, steps, score = reference.apply_policy(
+    positive, steps, score = oracle.apply_policy(
         scores.values,
         scores.base,
         scores.full,
@@ -61,7 +61,7 @@ def test_leaves_spell_the_path():
     ensemble = ensemble_of(roots, leaves, n_features=2, dtype="float64", less_equal=False, base=0.0)
     rows = [[-2.0, 0], [-1.0, 0], [0.0, 0.5], [0.0, 1.0]]
     assert ensemble.score_full(rows).tolist() == [1111, 2222, 3333, 4444]
-    le = replace(ensemble, less_equal=True)
+    le = changed(ensemble, less_equal=True)
     assert le.score_full(rows).tolist() == [1111, 1111, 2222, 2222]
 
 
@@ -79,17 +79,18 @@ def test_many_threads_at_once_give_the_same_answers():
 
 def test_no_rows():
     ensemble = random_ensemble(0)
-    none = np.empty((0, 5), dtype=ensemble.inputs.dtype)
+    none = np.empty((0, 5), dtype=ensemble.schema.dtype)
     assert ensemble.scores(none).values.shape == (0, 12)
     assert ensemble.score_full(none).shape == (0,)
 
 
 def broken(**changes):
     ensemble = random_ensemble(1, n_trees=3, depth=4, summation=Summation.FLOAT64)
-    arrays = {k: getattr(ensemble.trees, k).copy() for k in ensemble.trees.__dataclass_fields__}
+    trees = ensemble.base_models.trees
+    arrays = {k: getattr(trees, k).copy() for k in trees.__dataclass_fields__}
     for name, change in changes.items():
         arrays[name] = change(arrays[name])
-    return replace(ensemble, trees=replace(ensemble.trees, **arrays))
+    return changed(ensemble, trees=replace(trees, **arrays))
 
 
 def at(index, value):
@@ -121,18 +122,18 @@ def at(index, value):
 )
 def test_unsound_trees_are_refused(changes, message):
     with pytest.raises(qwyc.ModelError, match=message):
-        _ = broken(**changes).native
+        _ = broken(**changes).base_models.native
 
 
 def test_a_child_with_two_parents_is_refused():
     # Such a graph of n nodes has up to 2^n paths: laying them out would never end.
     roots = [(0, 0.0, 0, [], (0, 1.0, 0, [], None, None), (0, 2.0, 0, [], None, None))]
     trees = flatten(roots, lambda n: np.arange(n), lambda n: [], "float32")
-    twice = replace(random_ensemble(1, summation=Summation.FLOAT64), trees=trees)
-    _ = twice.native  # sound
+    twice = changed(random_ensemble(1, summation=Summation.FLOAT64), trees=trees)
+    _ = twice.base_models.native  # sound
     shared = replace(trees, right=np.array([1, -2, -4], dtype=np.int32))
     with pytest.raises(qwyc.ModelError, match="tree 0 has a child with two parents"):
-        _ = replace(twice, trees=shared).native
+        _ = changed(twice, trees=shared).base_models.native
 
 
 def test_flags_match_the_native_ones():

@@ -10,14 +10,14 @@ import weakref
 import numpy as np
 import pandas as pd
 import pytest
+
+import qwyc
 from forests import (
     classifier_of,
     random_ensemble,
     random_rows,
     with_inputs,
 )
-
-import qwyc
 from qwyc.errors import InputError
 
 
@@ -26,7 +26,7 @@ def classifier(seed=0, n_features=5, **inputs):
     forest = random_ensemble(seed, n_trees=40, n_features=n_features, dtype=dtype)
     ensemble = with_inputs(forest, **inputs)
     rows = random_rows(seed, ensemble)
-    if not ensemble.inputs.accepts_missing:
+    if not ensemble.schema.accepts_missing:
         rows = np.nan_to_num(rows)
     policy = qwyc.fit_policy(ensemble.scores(rows), alpha=0.1)
     return classifier_of(ensemble, policy), rows

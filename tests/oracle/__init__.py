@@ -1,0 +1,34 @@
+"""The oracle: a slow twin, in plain NumPy, of everything that is fast in qwyc.
+
+    trees       leaves, scores and full scores of trees
+    policies    a policy with thresholds, applied to scores
+    paper       the paper's Algorithms 1 and 2
+    orders      orders that are fixed before thresholds are fitted
+    stopping    thresholds by optimal stopping
+    fan         the rule of Fan et al.
+
+It imports nothing of qwyc at run time, and only tests import it. The tests compare results bit for bit.
+"""
+
+from oracle.fan import fit_and_apply_fan
+from oracle.orders import correlation_order, greedy_mse
+from oracle.paper import optimize_order, optimize_thresholds, thresholds_along
+from oracle.policies import apply_policy
+from oracle.stopping import ScoreForecast, sweep
+from oracle.trees import full_score, goes_left, score_matrix, tree_leaves
+
+__all__ = [
+    "ScoreForecast",
+    "apply_policy",
+    "correlation_order",
+    "fit_and_apply_fan",
+    "full_score",
+    "goes_left",
+    "greedy_mse",
+    "optimize_order",
+    "optimize_thresholds",
+    "score_matrix",
+    "sweep",
+    "thresholds_along",
+    "tree_leaves",
+]

@@ -54,11 +54,14 @@ def test_the_wheel_holds_what_it_should(packages):
         "qwyc/py.typed",
         "qwyc/_native.pyi",
         "qwyc/data/README.md",
+        "qwyc_experiments/reproduce.py",
     ):
         assert wanted in names
     assert any(n.startswith("qwyc/_native.") and n.endswith(".so") for n in names)
     assert any(n.endswith("licenses/LICENSE") for n in names)
-    ours = ("qwyc", "_qwyc_command")  # the package, and how its command starts
+    assert not [n for n in names if n.startswith("qwyc/experiments")]
+    # the package, the entry point of its command, and what `qwyc reproduce` runs
+    ours = ("qwyc", "_qwyc_command", "qwyc_experiments")
     assert not [n for n in names if n.split("/")[0] not in ours and ".dist-info/" not in n]
 
 
@@ -140,3 +143,11 @@ def test_the_wheel_works_with_the_core_dependencies_only(packages, tmp_path):
     )
     assert done.returncode == 2
     assert "pip install xgboost-cpu scikit-learn matplotlib" in done.stderr
+    done = subprocess.run(
+        [str(tmp_path / "clean" / "bin" / "qwyc"), "reproduce", "adult"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 2
+    assert "the experiments need xgboost-cpu" in done.stderr

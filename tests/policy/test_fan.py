@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import oracle
 import qwyc
-from oracle import reference
 
 
 def sample(seed, N=400, T=6, dtype=np.float64):
@@ -29,7 +29,7 @@ def test_native_equals_the_oracle(seed, gamma, bin_width, dtype):
         matrix, rule="fan", order="random", seed=seed, gamma=gamma, bin_width=bin_width
     )
     decisions = policy.apply(new)
-    positive, steps = reference.fan(
+    positive, steps = oracle.fit_and_apply_fan(
         matrix.values,
         matrix.base,
         matrix.full,

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import oracle
 import qwyc
-from oracle import reference
 from qwyc.runtime.arguments import allowed_disagreements
 
 
@@ -31,7 +31,7 @@ def test_native_equals_the_oracle_to_the_last_bit(problem):
     scores, alpha, quit, costs = problem
     budget = allowed_disagreements(alpha, len(scores.full))
     joint = qwyc.fit_policy(scores, alpha=alpha, quit=quit, costs=costs)
-    order, lower, upper = reference.optimize_order(
+    order, lower, upper = oracle.optimize_order(
         scores.values, scores.base, scores.positive, costs, budget, quit
     )
     np.testing.assert_array_equal(joint.order, order)
@@ -40,7 +40,7 @@ def test_native_equals_the_oracle_to_the_last_bit(problem):
 
     fixed = np.random.default_rng(0).permutation(len(costs))
     given_order = qwyc.fit_policy(scores, alpha=alpha, quit=quit, costs=costs, order=fixed)
-    lower, upper = reference.thresholds_along(
+    lower, upper = oracle.thresholds_along(
         scores.values, scores.base, scores.positive, fixed, budget, quit
     )
     np.testing.assert_array_equal(given_order.order, fixed)
@@ -48,7 +48,7 @@ def test_native_equals_the_oracle_to_the_last_bit(problem):
     np.testing.assert_array_equal(given_order.upper, upper)
 
     decisions = joint.apply(scores)
-    positive, steps, score = reference.apply_policy(
+    positive, steps, score = oracle.apply_policy(
         scores.values,
         scores.base,
         scores.full,

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from qwyc.experiments.brute_force import general_instance
 
+import oracle
 import qwyc
-from oracle import reference
 from qwyc import _native
 from qwyc.policy.fit import orders, stopping
 from qwyc.policy.fit.problem import Problem
+from qwyc_experiments.brute_force import general_instance
 
 
 def sample(seed, N=400, T=8, threshold=0.2, dtype=np.float64, ties=False):
@@ -44,10 +44,10 @@ def assert_sweeps_equal(matrix, order, costs, quit, rule, threads):
     problem = Problem(matrix, 0.2, costs, quit)
     fit = stopping.stopping_fit(problem, order, rule)
     lower, upper = np.full(len(order), -np.inf), np.full(len(order), np.inf)
-    outlooks = {}
-    for prices in ((2000.0, 2000.0), (300.0, 200.0), (60.0, 90.0), (10.0, 10.0)):
-        found = fit.sweep(*prices, threads)
-        reference.sweep(
+    forecasts = {}
+    for penalties in ((2000.0, 2000.0), (300.0, 200.0), (60.0, 90.0), (10.0, 10.0)):
+        found = fit.sweep(*penalties, threads)
+        oracle.sweep(
             matrix.values.astype(float),
             matrix.base,
             matrix.full,
@@ -55,10 +55,10 @@ def assert_sweeps_equal(matrix, order, costs, quit, rule, threads):
             order,
             costs,
             quit,
-            prices,
+            penalties,
             lower,
             upper,
-            outlooks,
+            forecasts,
             rule,
         )
         np.testing.assert_array_equal(found[0], lower)
@@ -74,9 +74,7 @@ def test_the_correlation_order_equals_its_definition(seed, dtype):
     costs = np.random.default_rng(seed).choice([1.0, 3.0], 8) if seed % 2 else np.ones(8)
     width, ridge = (0.4, 0.3) if seed < 3 else (1.0, 0.0)
     full = matrix.values.sum(axis=1, dtype=float) + 0.1
-    expected = reference.correlation_order(
-        matrix.values.astype(float), full, 0.2, costs, width, ridge
-    )
+    expected = oracle.correlation_order(matrix.values.astype(float), full, 0.2, costs, width, ridge)
     found = orders.correlation(Problem(matrix, 0.2, costs, "both"), weight_width=width, ridge=ridge)
     np.testing.assert_array_equal(found, expected)
 
@@ -90,10 +88,11 @@ def fitted():
 
 def test_a_path_goes_from_never_to_at_once(fitted):
     path, _, new = fitted
-    done = path.tally(new)
-    flips, models, cost = done.flips, done.mean_models, done.mean_cost
-    some = path.tally(new, rows=np.arange(100, 900))
-    np.testing.assert_array_equal(some.flips, path.tally(new.take(np.arange(100, 900))).flips)
+    done = path.sums(new).counts()
+    flips, models, cost = done.differences, done.mean_models, done.mean_cost
+    some = path.sums(new, rows=np.arange(100, 900))
+    part = path.sums(new.take(np.arange(100, 900)))
+    np.testing.assert_array_equal(some.differences, part.differences)
     assert flips[0].sum() == 0
     assert models[0] == 20
     assert models[-1] < 3
@@ -112,8 +111,8 @@ def test_it_takes_fewer_base_models_than_algorithm_2_on_new_rows(fitted):
         share, models = np.array(sorted(points)).T
         return np.interp(0.01, share, models)
 
-    done = path.tally(new)
-    ours = at_one_percent(zip(done.flips.sum(axis=1) / 6000, done.mean_models, strict=True))
+    done = path.sums(new).counts()
+    ours = at_one_percent(zip(done.differences.sum(axis=1) / 6000, done.mean_models, strict=True))
     points = []
     for alpha in (0.0, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.04):
         decisions = qwyc.fit_policy(matrix, alpha=alpha, order="natural").apply(new)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from qwyc.experiments.brute_force import best_cost, cost, general_instance, pipeline_instance
 
+import oracle
 import qwyc
-from oracle import reference
 from qwyc.runtime.arguments import allowed_disagreements
+from qwyc_experiments.brute_force import best_cost, cost, general_instance, pipeline_instance
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -88,7 +88,7 @@ def test_large_samples_are_cut_at_the_same_sums_as_the_oracle(ties, alpha, split
     matrix = qwyc.ScoreMatrix.from_array(F, threshold=0.3)
     budget = allowed_disagreements(alpha, len(F))
     policy = qwyc.fit_policy(matrix, alpha=alpha, budget="split" if split else "paper")
-    order, lower, upper = reference.optimize_order(
+    order, lower, upper = oracle.optimize_order(
         F, 0.0, matrix.positive, np.ones(4), budget, "both", split
     )
     np.testing.assert_array_equal(policy.order, order)

@@ -1,12 +1,9 @@
 """alpha on new rows: exact bounds, the split, the choice along the path, and the promise itself."""
 
-import sys
-
 import lightgbm
 import numpy as np
 import pytest
 import xgboost
-from forests import random_ensemble, random_rows
 from scipy import stats
 from sklearn.ensemble import (
     ExtraTreesClassifier,
@@ -16,11 +13,15 @@ from sklearn.ensemble import (
 )
 
 import qwyc
-from qwyc.build.speed import Speed
-from qwyc.model.ensemble import Summation
-from qwyc.promise import certificate as certify
+from forests import random_ensemble, random_rows
+from qwyc.model.trees import Summation
+from qwyc.policy.counts import Counts, PathCounts
 from qwyc.promise.binomial import lower_bound, rows_needed, tail, upper_bound
-from qwyc.promise.certificate import Evidence, split_sample
+from qwyc.promise.budget import budget_of
+from qwyc.promise.certificate import Certificate
+from qwyc.promise.evaluation import Speed
+from qwyc.promise.evidence import Evidence
+from qwyc.promise.split import group_numbers, split_sample
 
 COUNTS = [(0, 10), (3, 100), (37, 5000), (400, 80_000), (9, 10), (10, 10), (2_000_000, 10**8)]
 
@@ -51,12 +52,12 @@ def test_rows_needed():
     ("n", "fit"), [(2000, 1000), (40_000, 20_000), (500_000, 20_000), (900, 302)]
 )
 def test_the_split_leaves_to_certifying_what_fitting_does_not_need(n, fit):
-    a, b = split_sample(n, 0.005, 0.95, None, 0)
+    a, b = split_sample(n, budget_of(0.005), 0.95, None, 0)
     assert len(a) == fit
     np.testing.assert_array_equal(np.sort(np.concatenate([a, b])), np.arange(n))
-    again, _ = split_sample(n, 0.005, 0.95, None, 0)
+    again, _ = split_sample(n, budget_of(0.005), 0.95, None, 0)
     np.testing.assert_array_equal(a, again)
-    other, _ = split_sample(n, 0.005, 0.95, None, 1)
+    other, _ = split_sample(n, budget_of(0.005), 0.95, None, 1)
     assert not np.array_equal(a, other)
 
 
@@ -85,19 +86,20 @@ def test_too_few_rows_say_how_many_it_takes(toy):
 def evidence(flips, rows=10_000):
     flips = np.array(flips)
     zeros = np.zeros(len(flips))
-    return Evidence(rows, rows // 2, flips, zeros, zeros, 100, flips, 0, "")
+    counts = PathCounts((rows - rows // 2, rows // 2), flips, zeros, zeros)
+    return Evidence(counts, 100, flips, 0, "")
 
 
 def test_the_sequence_stops_at_the_first_failure():
     # 38 of 10,000 pass for 0.5% at 95%, 39 and more do not.
     assert upper_bound(38, 10_000, 0.95) <= 0.005 < upper_bound(39, 10_000, 0.95)
     counts = [0, 5, 20, 38, 39, 10]
-    assert evidence([[c, 0] for c in counts]).boldest(0.005, 0.95) == 3
-    assert evidence([[0, c] for c in counts[:3]]).boldest(0.005, 0.95) == 2
+    assert evidence([[c, 0] for c in counts]).boldest(budget_of(0.005), 0.95) == 3
+    assert evidence([[0, c] for c in counts[:3]]).boldest(budget_of(0.005), 0.95) == 2
     both = [[0, 0], [5, 5], [30, 2], [2, 30]]
-    assert evidence(both).boldest({"negative": 0.005, "positive": 0.002}, 0.95) == 2
+    assert evidence(both).boldest(budget_of({"negative": 0.005, "positive": 0.002}), 0.95) == 2
     with pytest.raises(qwyc.InfeasibleError, match="598 certifying rows; there are 100"):
-        evidence([[0, 0]], rows=100).boldest(0.005, 0.95)
+        evidence([[0, 0]], rows=100).boldest(budget_of(0.005), 0.95)
 
 
 def world(rng, n, T=12):
@@ -204,16 +206,16 @@ def test_groups_of_any_kind_and_whatever_comes_first():
     sizes = [2100, 380, 380, 380, 380, 380]
     groups = np.repeat(np.arange(6), sizes)
     for seed in range(60):  # one large group drawn first must not shut out the others
-        fit, rest = certify.split_sample(4000, 0.01, 0.95, groups, seed)
+        fit, rest = split_sample(4000, budget_of(0.01), 0.95, groups, seed)
         assert not set(groups[fit]) & set(groups[rest])
-    named = certify.group_numbers(["b", "a", "b"], 3)
+    named = group_numbers(["b", "a", "b"], 3)
     np.testing.assert_array_equal(named, [0, 1, 0])
     for bad in ([[1], [1, 2]], ["a"]):
         with pytest.raises(qwyc.OptionError, match="groups must be"):
-            certify.group_numbers(bad, 2)
+            group_numbers(bad, 2)
     for unknown in ([None, "a"], [1.0, float("nan")]):
         with pytest.raises(qwyc.InputError, match="groups must be known for every row"):
-            certify.group_numbers(unknown, 2)
+            group_numbers(unknown, 2)
 
 
 def test_bounds_at_low_confidence_can_be_below_what_was_seen():
@@ -222,19 +224,12 @@ def test_bounds_at_low_confidence_can_be_below_what_was_seen():
 
 
 def test_a_certificate_with_groups_or_kinds_says_so():
-    facts = {"confidence": 0.95, "rows": 1000, "full_positive": 400, "upper_bound": 0.01}
-    facts |= {"negative": 3, "positive": 4}
-    facts |= {
-        "mean_models": 2.0,
-        "mean_cost": 2.0,
-        "full_cost": 5.0,
-        "how": "held-out",
-        "fit_rows": 9,
-    }
-    facts |= {"seed": 0, "sample": "abc"}
-    said = str(certify.Certificate(alpha=0.01, groups=25, **facts))
-    assert "they come from 25 groups" in said
-    both = str(certify.Certificate(alpha={"negative": 0.01, "positive": 0.02}, **facts))
+    counts = Counts((600, 400), (3, 4), mean_models=2.0, mean_cost=2.0)
+    facts = {"confidence": 0.95, "counts": counts, "upper_bound": 0.01, "full_cost": 5.0}
+    facts |= {"how": "held-out", "fit_rows": 9, "seed": 0, "sample": "abc"}
+    said = str(Certificate(budget_of(0.01), groups=25, **facts))
+    assert "The rows come from 25 groups" in said
+    both = str(Certificate(budget_of({"negative": 0.01, "positive": 0.02}), **facts))
     assert (
         "decided negative instead of positive, and 2% the other way round (held out: 3 and" in both
     )
@@ -242,7 +237,7 @@ def test_a_certificate_with_groups_or_kinds_says_so():
 
 def test_alphas_that_nothing_could_show():
     with pytest.raises(qwyc.OptionError, match="less than any sample could show"):
-        certify.check_budget(1e-22)
+        budget_of(1e-22)
 
 
 def rare(share, n=6000):
@@ -276,17 +271,17 @@ def test_other_alphas_are_not(recwarn):
     assert not [w for w in recwarn if issubclass(w.category, qwyc.QwycWarning)]
 
 
-def test_a_classifier_that_never_quits_loses_no_class(monkeypatch, recwarn):
+def test_a_classifier_that_never_quits_loses_no_class(recwarn):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(6000, 3)).astype(np.float32)
     forest = random_ensemble(0, n_trees=20, n_features=3)
     low = np.quantile(forest.scores(X).full, 0.998)
     slow = Speed(quit=1.0, full=0.1, rows=4096)
-    monkeypatch.setattr(sys.modules["qwyc.optimize"], "measure", lambda *_: slow)
-    fast = qwyc.optimize(forest, X, alpha=0.02, threshold=low, progress=False)
+    fast = qwyc.optimize(
+        forest, X, alpha=0.02, threshold=low, evaluation=lambda *_: slow, progress=False
+    )
     assert fast.policy.quit == "never"
     assert not [w for w in recwarn if issubclass(w.category, qwyc.QwycWarning)]
-    monkeypatch.undo()
     with pytest.warns(qwyc.QwycWarning) as told:
         qwyc.optimize(forest, X, alpha=0.02, threshold=low, costs=np.ones(20), progress=False)
     assert told[0].filename == __file__  # it points at who asked
@@ -294,5 +289,5 @@ def test_a_classifier_that_never_quits_loses_no_class(monkeypatch, recwarn):
 
 def test_confidence_next_to_certain():
     both = {"negative": 0.01, "positive": 0.01}
-    needed = certify.rows_to_certify(both, float(np.nextafter(1, 0)))
-    assert needed > certify.rows_to_certify(both, 0.999)
+    needed = budget_of(both).rows_needed(float(np.nextafter(1, 0)))
+    assert needed > budget_of(both).rows_needed(0.999)

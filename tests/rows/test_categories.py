@@ -11,8 +11,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from matrices import COLOURS, NAN, check, frames
 
+from matrices import COLOURS, NAN, check, frames
 from qwyc.errors import InputError
 from qwyc.rows.matrix import to_matrix
 

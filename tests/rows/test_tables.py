@@ -16,11 +16,11 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from matrices import COLOURS, F32, F64, NAMED, NAN, check, frames
 
+from matrices import COLOURS, F32, F64, NAMED, NAN, check, frames
 from qwyc.errors import InputError
-from qwyc.model.ensemble import Inputs
 from qwyc.rows.matrix import to_matrix
+from qwyc.rows.schema import Schema
 
 
 @pytest.fixture(autouse=True)
@@ -280,13 +280,13 @@ NUMERIC = dict(numeric_columns())
 @pytest.mark.parametrize("X", NUMERIC.values(), ids=NUMERIC.keys())
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_every_numeric_column_type(X, dtype):
-    one = Inputs(n_features=1, names=("a",), dtype=dtype)
+    one = Schema(n_features=1, names=("a",), dtype=dtype)
     check(X, one, [[1], [0], [NAN]])
     check(X, replace(one, categories={0: (5, 1, 0)}), [[1], [2], [NAN]])
 
 
 def test_columns_that_are_all_null():
-    one = Inputs(n_features=1, names=("a",), dtype="float32")
+    one = Schema(n_features=1, names=("a",), dtype="float32")
     nothing = [[NAN], [NAN]]
     for categories in ({}, {0: ("x", "y")}):
         inputs = replace(one, categories=categories)

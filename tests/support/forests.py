@@ -7,8 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from qwyc.classifier import Classifier
-from qwyc.model.ensemble import Ensemble, Inputs, NodeFlag, Source, Summation, Trees
+from qwyc.model.ensemble import Source, tree_ensemble
+from qwyc.model.trees import NodeFlag, Summation, Trees
+from qwyc.promise.budget import budget_of
 from qwyc.promise.certificate import observed_certificate
+from qwyc.rows.schema import Schema
 
 
 def random_tree(rng, n_features, depth, leaf_stop=0.3):
@@ -77,9 +80,9 @@ def ensemble_of(roots, leaves=None, *, n_features=3, dtype="float32", seed=0, **
     random = np.random.default_rng(seed).normal
     values = (lambda n: random(size=n)) if leaves is None else (lambda n: leaves)
     trees = flatten(roots, values, lambda n: [], dtype)
-    made = Ensemble(
-        trees=trees,
-        inputs=Inputs(n_features=n_features, names=None, dtype=dtype),
+    made = tree_ensemble(
+        trees,
+        Schema(n_features=n_features, names=None, dtype=dtype),
         summation=Summation.FLOAT64,
         less_equal=True,
         truncates=False,
@@ -89,12 +92,24 @@ def ensemble_of(roots, leaves=None, *, n_features=3, dtype="float32", seed=0, **
         classes=np.array([0, 1]),
         source=Source("test", "0", "random"),
     )
-    return replace(made, **changes)
+    return changed(made, **changes)
+
+
+def changed(ensemble, **changes):
+    """The same ensemble with other fields, of its own or of its trees (`base` is what they start from)."""
+    of_trees = {"trees", "summation", "less_equal", "truncates", "start", "divisor"}
+    if "base" in changes:
+        changes["start"] = changes.pop("base")
+    inner = {name: changes.pop(name) for name in list(changes) if name in of_trees}
+    models = replace(ensemble.base_models, **inner) if inner else ensemble.base_models
+    return replace(ensemble, base_models=models, **changes)
 
 
 def classifier_of(ensemble, policy):
     """A classifier with a policy of any kind, which promises nothing."""
-    return Classifier(ensemble, policy, observed_certificate("in-sample", 0.0, policy, None))
+    return Classifier(
+        ensemble, policy, observed_certificate("in-sample", budget_of(0.0), policy, None)
+    )
 
 
 def random_ensemble(seed, *, n_trees=12, n_features=5, depth=5, summation=None, dtype=None):
@@ -120,9 +135,9 @@ def random_ensemble(seed, *, n_trees=12, n_features=5, depth=5, summation=None, 
     divisor = float(rng.choice([1.0, n_trees]))
     if summation != Summation.FLOAT64:
         divisor = float(n_trees) if shares else 1.0
-    return Ensemble(
-        trees=trees,
-        inputs=Inputs(n_features=n_features, names=None, dtype=dtype),
+    return tree_ensemble(
+        trees,
+        Schema(n_features=n_features, names=None, dtype=dtype),
         summation=summation,
         less_equal=bool(rng.integers(2)),
         truncates=bool(rng.integers(2)),
@@ -137,14 +152,14 @@ def random_ensemble(seed, *, n_trees=12, n_features=5, depth=5, summation=None, 
 def random_rows(seed, ensemble, n=300):
     """Rows on a grid that meets the thresholds, with codes, NaN, infinities and tiny numbers."""
     rng = np.random.default_rng(seed)
-    shape = (n, ensemble.inputs.n_features)
+    shape = (n, ensemble.schema.n_features)
     rows = np.round(rng.normal(size=shape), 1)
     codes = rng.integers(-2, 75, shape).astype(float)
     rows = np.where(rng.random(shape) < 0.4, codes, rows)
     odd = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-36, -1e-36, -0.5, 2.0**24, 3e9, 0.5]
     rows = np.where(rng.random(shape) < 0.2, rng.choice(odd, shape), rows)
-    return rows.astype(ensemble.inputs.dtype)
+    return rows.astype(ensemble.schema.dtype)
 
 
 def with_inputs(ensemble, **changes):
-    return replace(ensemble, inputs=replace(ensemble.inputs, **changes))
+    return replace(ensemble, schema=replace(ensemble.schema, **changes))

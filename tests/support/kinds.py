@@ -1,7 +1,7 @@
 """Every kind of model that qwyc reads, and what of each is read exactly: the parity matrix.
 
-`python tests/kinds.py` writes the table into docs/models.md; tests/test_parity_matrix.py runs every
-cell of it."""
+`python tests/support/kinds.py` writes the table into docs/models.md;
+tests/importers/test_parity_matrix.py runs every cell of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ import pandas as pd
 import treelite
 import xgboost
 import ydf
-from onnx_graphs import classifier
 from skl2onnx import to_onnx
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
@@ -34,6 +33,8 @@ from sklearn.ensemble import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+
+from onnx_graphs import classifier
 
 ydf.verbose(0)
 ROOT = Path(__file__).parents[2]

@@ -10,14 +10,14 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from qwyc.model.ensemble import Inputs
 from qwyc.rows.matrix import to_matrix
+from qwyc.rows.schema import Schema
 
 NAN = float("nan")
-F32 = Inputs(n_features=3, names=None, dtype="float32")
-F64 = Inputs(n_features=3, names=None, dtype="float64")
-NAMED = Inputs(n_features=3, names=("a", "b", "c"), dtype="float64")
-COLOURS = Inputs(
+F32 = Schema(n_features=3, names=None, dtype="float32")
+F64 = Schema(n_features=3, names=None, dtype="float64")
+NAMED = Schema(n_features=3, names=("a", "b", "c"), dtype="float64")
+COLOURS = Schema(
     n_features=2,
     names=("x", "colour"),
     dtype="float64",
@@ -38,7 +38,7 @@ FRAMES = {
 frames = pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES.keys())
 
 
-def check(X: Any, inputs: Inputs, expected: Any) -> None:
+def check(X: Any, inputs: Schema, expected: Any) -> None:
     got = to_matrix(X, inputs)
     assert type(got) is np.ndarray
     assert got.dtype in (np.float32, np.float64)  # the engine reads either as inputs.dtype

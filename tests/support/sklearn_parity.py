@@ -48,7 +48,7 @@ def check(model: Any, X: Any) -> Ensemble:
 
 def around_thresholds(ensemble: Ensemble, X: Any) -> Any:
     """Rows with one value each at, just above and just below a threshold, as float64."""
-    trees, rows = ensemble.trees, []
+    trees, rows = ensemble.base_models.trees, []
     for feature, t in list(zip(trees.feature, trees.threshold, strict=True))[:300]:
         with np.errstate(over="ignore"):
             up, down = (np.nextafter(t, t.dtype.type(s)) for s in (np.inf, -np.inf))

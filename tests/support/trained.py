@@ -120,8 +120,8 @@ def read_or_refuse(importer, path, content):
         ensemble = importer.read_file(path)
     except ModelError as error:
         return "refused" if str(path) in str(error) else f"does not name the file: {error}"
-    if ensemble.inputs.n_features < 1000:  # a damaged number may ask for many
-        rows = np.zeros((3, ensemble.inputs.n_features), dtype=ensemble.inputs.dtype)
-        if np.isnan(ensemble.native.score_full(rows, 1)).any():
+    if ensemble.schema.n_features < 1000:  # a damaged number may ask for many
+        rows = np.zeros((3, ensemble.schema.n_features), dtype=ensemble.schema.dtype)
+        if np.isnan(ensemble.base_models.native.score_full(rows, 1)).any():
             return "has a score that is NaN"
     return "read"

@@ -1,54 +1,32 @@
-"""Whether quitting early is worth its own bookkeeping: measured, since no count of base models tells."""
+"""Measuring whether quitting early is worth its own bookkeeping."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from qwyc.model.ensemble import Ensemble
-from qwyc.policy.policy import Policy
-from qwyc.rows.selection import row_count, take
+from qwyc.promise.certified import Certified
+from qwyc.promise.evaluation import Speed
 
 FEWEST_ROWS = 2048  # a shorter batch says little about long ones
 ROWS = 8192  # that are timed
 ROUNDS = 5
-MARGIN = 0.8  # full evaluation must take less than this share of quitting's time to be preferred
+
+Measure = Callable[[Certified, Any], Speed | None]
 
 
-@dataclass(frozen=True)
-class Speed:
-    """Time for one row, in microseconds, on one thread of this machine."""
-
-    quit: float  # rows quit early
-    full: float  # every base model on every row
-    rows: int  # measured on
-
-    @property
-    def quitting_pays(self) -> bool:
-        """Whether rows should quit early."""
-        return self.full >= MARGIN * self.quit
-
-    def __str__(self) -> str:
-        if self.quitting_pays:
-            where = f"one thread, {self.rows:,} rows, this machine"
-            return f"{self.full / self.quit:.1f} times as fast as qwyc in full ({where})"
-        return f"quitting early would be slower here ({self.quit:.2f} µs a row against {self.full:.2f})"
-
-
-def measure(ensemble: Ensemble, policy: Policy, X: Any) -> Speed | None:
-    """Time both ways on the same rows, turn by turn, and take each one's best round: whatever else the
-    machine does only ever adds. None where X has too few rows to tell."""
-    if row_count(X) < FEWEST_ROWS:
+def measure(certified: Certified, rows: Any) -> Speed | None:
+    """Time both ways on the same rows, in turn, and take each one's best round: whatever else the machine
+    does only ever adds. `rows` are as the base models take them; None where there are too few to tell."""
+    if len(rows) < FEWEST_ROWS:
         return None
-    rows = ensemble.matrix(take(X, np.arange(min(row_count(X), ROWS))))
-    quitting, never = ensemble.quitter(policy), ensemble.quitter(policy.without_quitting())
+    some, runner, models = rows[:ROWS], certified.runner, certified.ensemble.base_models
     ways: tuple[Callable[[], object], ...] = (
-        lambda: quitting.decide(rows, 1),
-        lambda: never.decide(rows, 1),
+        lambda: runner.decide(some, threads=1),
+        lambda: models.score_full(some, threads=1),
     )
     best = [np.inf, np.inf]
     for _ in range(ROUNDS):
@@ -56,5 +34,5 @@ def measure(ensemble: Ensemble, policy: Policy, X: Any) -> Speed | None:
             started = time.perf_counter()
             way()
             best[i] = min(best[i], time.perf_counter() - started)
-    quit, full = (1e6 * seconds / len(rows) for seconds in best)
-    return Speed(quit, full, len(rows))
+    quit, full = (1e6 * seconds / len(some) for seconds in best)
+    return Speed(quit, full, len(some))

@@ -121,19 +121,20 @@ def bench(
     `source` is the file of the model that the classifier was made from: the library that trained it
     is timed too, where it is installed. Its decisions must be those of the full ensemble."""
     ensemble = classifier.ensemble
-    if not isinstance(ensemble, Ensemble):
-        raise OptionError("only tree ensembles are timed; callables take what they take")
+    if ensemble.schema is None:
+        raise OptionError("an ensemble of Python callables is not timed: it takes what they take")
     seconds = check_number("seconds", seconds, above=0)
     sizes = sorted({check_count("a batch size", size) for size in sizes})
     workers = thread_count(threads)
-    rows = ensemble.matrix(X)
+    sample = ensemble.sample(X)
+    rows = sample.rows
     if not len(rows):
         raise InputError("the data has no rows")
     contestants: dict[str, Callable[[Any], object]] = {}
     library = None
     with progress_reporter(progress, "Comparing decisions", 0):
-        full = classifier.score_full(X, threads=workers)
-        decisions = classifier.decide(X, threads=workers)
+        full = classifier.score_full(sample, threads=workers)
+        decisions = classifier.decide(sample, threads=workers)
         if source is not None:
             library, model = open_source(Path(source), ensemble)
             compare_with_model(Path(source), X, ensemble)
@@ -159,9 +160,9 @@ def bench(
             )
             lines += [line(name, size, timing) for name, timing in timings.items()]
     conversion = interleave(
-        {"": Contestant(ensemble.matrix, [X], len(rows))}, seconds=min(0.2, seconds)
+        {"": Contestant(ensemble.rows, [X], len(rows))}, seconds=min(0.2, seconds)
     )
-    positive = decisions.label == ensemble.classes[1]
+    full_labels = ensemble.classes[classifier.policy.target.decide(full)]
     return Bench(
         model=ensemble.description,
         machine=machine(),
@@ -169,7 +170,7 @@ def bench(
         rows=len(rows),
         base_models=ensemble.n_models,
         mean_models=float(decisions.steps.mean()),
-        disagreements=int((positive != (full >= classifier.policy.threshold)).sum()),
+        disagreements=int((decisions.label != full_labels).sum()),
         source=library,
         conversion=conversion[""].microseconds,
         clock=clock_microseconds(),
@@ -198,15 +199,17 @@ def line(contestant: str, batch: int, timing: Timing) -> Line:
 
 def open_source(path: Path, ensemble: Ensemble) -> tuple[str, Any]:
     """The library's name and its live model from a file; the file must be one that qwyc reads."""
-    library = importers.read_model(path).source.library
-    if library != ensemble.source.library:
+    theirs, ours = importers.read_model(path).source, ensemble.source
+    assert theirs is not None  # both were read
+    assert ours is not None
+    library = theirs.library
+    if library != ours.library:
         raise ModelError(
-            f"{path} is a model of {library}; the classifier was made from one of "
-            f"{ensemble.source.library}"
+            f"{path} is a model of {library}; the classifier was made from one of {ours.library}"
         )
     if library not in SOURCES:
         raise ModelError(f"{path}: models of {library} cannot be compared with from a file")
-    model, _ = importers.load_live(path)
+    model = importers.load_live(path).model
     return SOURCES[library], getattr(model, "get_booster", lambda: model)()
 
 
@@ -252,11 +255,12 @@ def _inputs(rows: npt.NDArray[Any], size: int, name: str) -> Sequence[npt.NDArra
 
 def _taking_codes(classifier: Classifier, ensemble: Ensemble) -> Classifier:
     """The same classifier for rows that are converted already: converting is timed apart."""
-    inputs = replace(
-        ensemble.inputs,
+    assert ensemble.schema is not None
+    schema = replace(
+        ensemble.schema,
         categories={},
         arrays_hold_values=False,
         hashed=False,
         missing=float("nan"),
     )
-    return replace(classifier, ensemble=replace(ensemble, inputs=inputs, transform=None))
+    return replace(classifier, ensemble=replace(ensemble, schema=schema, transform=None))

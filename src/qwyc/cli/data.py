@@ -11,21 +11,21 @@ import qwyc
 from qwyc.cli.options import Format
 from qwyc.cli.progress import ProgressLine
 from qwyc.errors import InputError
-from qwyc.model.ensemble import Inputs
 from qwyc.rows.files.reader import in_file, read_table
+from qwyc.rows.schema import Schema
 
 
-def inputs_of(classifier: qwyc.Classifier) -> Inputs:
+def schema_of(classifier: qwyc.Classifier) -> Schema:
     """The columns that a classifier from a file takes."""
-    assert isinstance(classifier.ensemble, qwyc.Ensemble)  # files hold no other kind
-    return classifier.ensemble.inputs
+    assert classifier.ensemble.schema is not None  # a model in a file has one
+    return classifier.ensemble.schema
 
 
 def read_rows(
     data: Path, classifier: qwyc.Classifier, format: Format | None, progress: ProgressLine
 ) -> Any:
     """All rows of DATA, a pyarrow.Table of the columns that the classifier takes."""
-    rows, _ = read_table(data, inputs_of(classifier), kind=format and format.value, report=progress)
+    rows, _ = read_table(data, schema_of(classifier), kind=format and format.value, report=progress)
     return rows
 
 

@@ -23,7 +23,7 @@ from qwyc.cli.printing import make_console, print_json
 from qwyc.cli.progress import ProgressLine
 from qwyc.datasets import load_adult
 from qwyc.errors import MissingDependencyError, OptionError
-from qwyc.policy.policy import Decisions
+from qwyc.policy.decisions import Decisions
 from qwyc.promise.certificate import check_confidence
 from qwyc.runtime.arguments import check_alpha
 from qwyc.runtime.output import check_target, open_output
@@ -106,7 +106,7 @@ def run_demo(
     )
     decisions, full = classifier.decide(X_test), model.predict(X_test)
     completed = classifier.ensemble.classes[
-        (classifier.score_full(X_test) >= classifier.policy.threshold).astype(int)
+        classifier.policy.target.decide(classifier.score_full(X_test))
     ]
     microseconds = _time(model, classifier, X_test, progress)
     console.print(

@@ -150,10 +150,11 @@ def optimize(
         ensemble = qwyc.read_model(model)
         rows = None
         if data is not None:
+            assert ensemble.schema is not None  # a model in a file has one
             keep = [] if groups is None else [groups]
             kind = format and format.value
             rows, kept = read_table(
-                data, ensemble.inputs, keep=keep, option="--groups", kind=kind, report=progress
+                data, ensemble.schema, keep=keep, option="--groups", kind=kind, report=progress
             )
             if groups is not None:
                 options["groups"] = _group_labels(kept.column(groups))

@@ -14,7 +14,7 @@ import numpy as np
 import typer
 
 import qwyc
-from qwyc.cli.data import inputs_of
+from qwyc.cli.data import schema_of
 from qwyc.cli.options import ClassifierFile, DataFormat, Format, Json, Threads, argument, option
 from qwyc.cli.printing import print_json
 from qwyc.cli.progress import ProgressLine
@@ -79,7 +79,7 @@ def predict(
     # Rows that scroll over the terminal show the progress themselves.
     with ProgressLine(f"Reading {source}", quiet=to_stdout and sys.stdout.isatty()) as progress:
         reading = read_batches(
-            data, inputs_of(classifier), keep=kept, kind=format and format.value, report=progress
+            data, schema_of(classifier), keep=kept, kind=format and format.value, report=progress
         )
         predictor = _BatchPredictor(classifier, data, names, threads)
         with contextlib.closing(reading) as batches:

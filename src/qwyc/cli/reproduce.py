@@ -9,6 +9,7 @@ from typing import Annotated
 from qwyc.cli.options import Json, argument, flag, option
 from qwyc.cli.printing import make_console, print_json
 from qwyc.cli.progress import ProgressLine
+from qwyc.errors import MissingDependencyError
 
 
 class Experiment(str, Enum):
@@ -36,7 +37,15 @@ def reproduce(
 
     Nomao is read from the folder that QWYC_DATA names, or fetched from OpenML.
     """
-    from qwyc.experiments import reproduce as experiments
+    try:
+        from qwyc_experiments import reproduce as experiments
+    except ModuleNotFoundError as error:
+        if error.name != "qwyc_experiments":
+            raise
+        raise MissingDependencyError(
+            "qwyc reproduce needs the package qwyc_experiments, which is part of the wheel of qwyc and was "
+            "not found; install qwyc again from its clone: pip install --force-reinstall --no-deps ."
+        ) from None
 
     target = folder or Path(f"reproduce-{experiment.value}")
     console = make_console(quiet=as_json)

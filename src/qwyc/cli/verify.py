@@ -71,7 +71,7 @@ def verify(
                 raise typer.Exit(1) from None
             diagnosis = qwyc.diagnose(classifier, rows, threads=threads, progress=progress)
     if as_json:
-        print_json(asdict(verification) | {"diagnosis": asdict(diagnosis)})
+        print_json(verification.as_dict() | {"diagnosis": asdict(diagnosis)})
     else:
         print(verification)
         print(diagnosis)

@@ -17,17 +17,15 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from qwyc.classifier import Classifier, checked
+from qwyc.classifier import Classifier, check_classifier
 from qwyc.distributed.shipping import Parcel, pack
 from qwyc.distributed.work import Counting, Deciding, output_names
 from qwyc.errors import InputError, MissingDependencyError, OptionError
-from qwyc.model.callables import BaseModels
 from qwyc.model.ensemble import Ensemble
-from qwyc.policy.counts import PathTally, Tally
-from qwyc.rows.matrix import match_columns
+from qwyc.policy.counts import Sums
 from qwyc.runtime.arguments import check_count
 
-__all__ = ["column", "decide", "is_distributed", "sample", "tally", "tally_members"]
+__all__ = ["column", "decide", "is_distributed", "sample", "sums_of_path", "sums_of_policy"]
 
 SAMPLE = 100_000  # rows that `optimize` draws where not told how many
 
@@ -81,7 +79,7 @@ def decide(
     keep : columns to hand on beside the decisions; None is all. Fewer columns, less to move.
     prefix : goes before the names of the four columns.
     """
-    engine, present, features = _prepare(checked(classifier).ensemble, data, columns)
+    engine, present, features = _prepare(check_classifier(classifier).ensemble, data, columns)
     kept = _names("keep", present if keep is None else keep, present)
     if not isinstance(prefix, str):
         raise OptionError(f"prefix must be text, such as 'qwyc_'; got {prefix!r}")
@@ -103,14 +101,12 @@ def column(
             f"Spark needs {error.name}: pip install {error.name}"
         ) from None
 
-    names = columns
-    if checked(classifier) and names is None and isinstance(classifier.ensemble, Ensemble):
-        names = None if classifier.ensemble.transform else classifier.ensemble.inputs.names
+    ensemble, names = check_classifier(classifier).ensemble, columns
+    if names is None and ensemble.schema is not None and ensemble.transform is None:
+        names = ensemble.schema.names
     if names is None:
         raise OptionError("the model does not know its columns by name; pass columns")
-    names = _names("columns", names)
-    if isinstance(classifier.ensemble, Ensemble) and not classifier.ensemble.transform:
-        names = [names[i] for i in match_columns(names, classifier.ensemble.inputs)]
+    names = ensemble.columns(_names("columns", names))
     return spark.column(pack(classifier), tuple(names), output, classifier.ensemble.classes)
 
 
@@ -137,26 +133,28 @@ def sample(data: Any, rows: int, *, columns: Sequence[str] | None = None, seed: 
     return drawn.reset_index(drop=True)
 
 
-def sample_for(ensemble: Ensemble | BaseModels, data: Any, rows: int | None, seed: int) -> Any:
+def sample_for(ensemble: Ensemble, data: Any, rows: int | None, seed: int) -> Any:
     """The sample that `optimize` works on: the model's own columns only."""
     rows = None if rows is None else check_count("max_rows", rows)
     _, _, features = _prepare(ensemble, data, None)
     return sample(data, SAMPLE if rows is None else rows, columns=features, seed=seed)
 
 
-def tally(classifier: Classifier, data: Any) -> Tally:
-    """How a classifier does on a whole data set; counts only come back."""
-    engine, _, features = _prepare(classifier.ensemble, data, None)
-    work = Counting(features)
-    return Tally.of(engine.total(data, pack(classifier), work, work.size(classifier)))
+def sums_of_policy(classifier: Classifier, data: Any) -> Sums:
+    """What a classifier's policy does on a whole data set; only sums come back."""
+    return _sums(classifier, data, whole_path=False)
 
 
-def tally_members(classifier: Classifier, data: Any) -> PathTally:
-    """How every member of a classifier's path does on a whole data set; counts only come back."""
+def sums_of_path(classifier: Classifier, data: Any) -> Sums:
+    """What every policy of a classifier's path does on a whole data set; only sums come back."""
+    return _sums(classifier, data, whole_path=True)
+
+
+def _sums(classifier: Classifier, data: Any, *, whole_path: bool) -> Sums:
     engine, _, features = _prepare(classifier.ensemble, data, None)
-    work = Counting(features, members=True)
-    parcel = pack(classifier, members=True)
-    return PathTally.of(engine.total(data, parcel, work, work.size(classifier)))
+    work, parcel = Counting(features, whole_path), pack(classifier, whole_path=whole_path)
+    vector = engine.total(data, parcel, work, work.size(classifier))
+    return Sums.from_vector(vector, classifier.policy.target)
 
 
 def engine_of(data: Any) -> Engine:
@@ -193,17 +191,14 @@ _HINTS = {
 
 
 def _prepare(
-    ensemble: Ensemble | BaseModels, data: Any, columns: Sequence[str] | None
+    ensemble: Ensemble, data: Any, columns: Sequence[str] | None
 ) -> tuple[Engine, list[str], tuple[str, ...]]:
     """The adapter, the columns that are there and those that the classifier takes; a missing one is
     found here, before any work is started."""
     engine = engine_of(data)
     present = engine.columns(data)
     chosen = present if columns is None else _names("columns", columns, present)
-    if not isinstance(ensemble, Ensemble) or ensemble.transform is not None:
-        return engine, present, tuple(chosen)  # whatever the code in it looks for
-    positions = match_columns([str(name) for name in chosen], ensemble.inputs)
-    return engine, present, tuple(chosen[i] for i in positions)
+    return engine, present, tuple(ensemble.columns(chosen))
 
 
 def _names(option: str, names: Any, present: list[str] | None = None) -> list[str]:

@@ -14,10 +14,9 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from qwyc.classifier import Classifier
+from qwyc.classifier import Classifier, from_certified
 from qwyc.errors import OptionError
-from qwyc.files import classifier_file as artifact
-from qwyc.model.ensemble import Ensemble
+from qwyc.files import classifier_file
 
 KEPT = 8  # classifiers that a worker process keeps; the oldest goes first
 
@@ -30,16 +29,14 @@ class Parcel:
     content: bytes | Classifier  # of a `.qwyc` file; or what has code in it
 
 
-def pack(classifier: Classifier, *, members: bool = False) -> Parcel:
-    """Pack a classifier, as a file where it can be one; with all `members` of its path, or with the
-    policy alone, which is what deciding takes and much less to carry."""
-    light = classifier if members else replace(classifier, choices=None)
-    if has_code(classifier):
+def pack(classifier: Classifier, *, whole_path: bool = False) -> Parcel:
+    """Pack a classifier, as a file where it can be one; with its whole path, or with the policy alone,
+    which is what deciding takes and much less to carry."""
+    light = classifier if whole_path else replace(classifier, choices=None)
+    if classifier.ensemble.has_code:
         _check_that_it_pickles(light)
         return Parcel(f"qwyc-{uuid.uuid4().hex[:16]}", light)
-    assert isinstance(light.ensemble, Ensemble)
-    parts = (light.ensemble, light.policy, light.certificate, light.choices)
-    content = artifact.to_bytes(parts)
+    content = classifier_file.to_bytes(light)
     return Parcel(f"qwyc-{hashlib.sha256(content).hexdigest()[:16]}", content)
 
 
@@ -60,17 +57,11 @@ def _check_that_it_pickles(classifier: Classifier) -> None:
         return
 
 
-def has_code(classifier: Classifier) -> bool:
-    """Whether a classifier runs Python code on rows, which files do not hold."""
-    ensemble = classifier.ensemble
-    return not isinstance(ensemble, Ensemble) or ensemble.transform is not None
-
-
 def unpack(content: bytes | memoryview | Classifier) -> Classifier:
     """The classifier in a parcel."""
     if isinstance(content, Classifier):
         return content
-    return Classifier(*artifact.from_bytes(content))
+    return from_certified(classifier_file.from_bytes(content))
 
 
 # ---- in a worker ----------------------------------------------------------------------------

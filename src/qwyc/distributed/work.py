@@ -10,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.classifier import Classifier
-from qwyc.distributed.shipping import has_code
 from qwyc.errors import InputError
 from qwyc.policy.columns import COLUMNS, arrow_columns
-from qwyc.policy.counts import PathTally, Tally
-from qwyc.policy.policy import Decisions
-from qwyc.promise.compare import compare, tally_path
+from qwyc.policy.counts import Sums
+from qwyc.policy.decisions import Decisions
+from qwyc.promise.compare import sums_of_path, sums_of_policy
 
 Floats = npt.NDArray[np.float64]
 
@@ -64,7 +63,7 @@ class Counting:
     """Rows in, a few sums out: (n,) numbers, which add up over batches."""
 
     features: tuple[str, ...]
-    members: bool = False  # of every member of the path (PathTally), not of the policy (Tally)
+    whole_path: bool = False  # of every policy of the path, not of the classifier's own alone
 
     def on_arrow(self, classifier: Classifier, table: Any) -> Floats:
         """Sums over an Arrow table."""
@@ -77,15 +76,14 @@ class Counting:
     def _count(self, classifier: Classifier, rows: Any) -> Floats:
         if not len(rows):
             return np.zeros(self.size(classifier))
-        if self.members:
-            return tally_path(classifier, rows, threads=1)[0].numbers()
-        return compare(classifier, rows, threads=1).tally.numbers()
+        if self.whole_path:
+            return sums_of_path(classifier, rows, threads=1)[0].vector()
+        return sums_of_policy(classifier, rows, threads=1).vector()
 
     def size(self, classifier: Classifier) -> int:
         """How many sums there are."""
-        if not self.members:
-            return Tally.SIZE
-        return PathTally.size(len(classifier.needed_choices().path))
+        policies = len(classifier.needed_choices().path) if self.whole_path else 1
+        return Sums.size(classifier.policy.target, policies)
 
 
 def decide(classifier: Classifier, rows: Any) -> Decisions:
@@ -99,7 +97,7 @@ def decide(classifier: Classifier, rows: Any) -> Decisions:
 def as_rows(classifier: Classifier, table: Any) -> Any:
     """An Arrow table as the classifier takes it: what runs code of others gets pandas, as it would
     from its users."""
-    return table.to_pandas() if has_code(classifier) else table
+    return table.to_pandas() if classifier.ensemble.has_code else table
 
 
 def output_names(prefix: str, keep: Sequence[str], case_matters: bool) -> tuple[str, ...]:

@@ -5,8 +5,9 @@ that wrote it."""
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -25,18 +26,22 @@ from qwyc.importers import (
     ydf,
 )
 from qwyc.importers.live import as_pandas, unwrapped
-from qwyc.importers.sklearn import callables
+from qwyc.importers.sklearn.callables import columns_of, take_apart
 from qwyc.importers.sklearn.pipelines import (
     is_pipeline,
     last_step,
-    transform_of,
-    with_preparation,
     with_transform,
 )
-from qwyc.model.callables import BaseModels
-from qwyc.model.ensemble import Ensemble
+from qwyc.model.ensemble import Ensemble, Sample
 
-__all__ = ["SUPPORTED_FILES", "Answer", "base_models", "live_answer", "load_live", "read_model"]
+__all__ = [
+    "SUPPORTED_FILES",
+    "Answer",
+    "OpenModel",
+    "load_live",
+    "open_model",
+    "read_model",
+]
 
 Array = npt.NDArray[Any]
 
@@ -53,10 +58,10 @@ class LiveImporter(Protocol):
     def read_live(self, model: Any) -> Ensemble:
         """The model in it; ModelError where it cannot be read exactly."""
 
-    def live_labels(self, model: Any, X: Any, ensemble: Ensemble) -> Array:
+    def live_labels(self, model: Any, sample: Sample) -> Array:
         """The library's own decisions, (N,), to prove parity with."""
 
-    def live_scores(self, model: Any, X: Any, ensemble: Ensemble) -> Array:
+    def live_scores(self, model: Any, sample: Sample) -> Array:
         """Its own scores, (N,), within TOLERANCE of which ours must be."""
 
 
@@ -88,22 +93,6 @@ SUPPORTED = (
 )
 
 
-def read_model(model: Any) -> Ensemble:
-    """Read a trained model: a path, a live model of any library in docs/models.md, or a pipeline."""
-    if isinstance(model, Ensemble):
-        return model
-    if isinstance(model, (str, os.PathLike)):
-        return _importer_of(Path(model)).read_file(Path(model))
-    model = unwrapped(model)
-    if is_pipeline(model):
-        return with_transform(model, read_model(last_step(model)))
-    for importer in LIVE:
-        if importer.is_live(model):
-            return importer.read_live(model)
-    kind = f"{type(model).__module__}.{type(model).__qualname__}"
-    raise ModelError(f"cannot read a model of type {kind}; supported are {SUPPORTED}")
-
-
 @dataclass(frozen=True)
 class Answer:
     """What a live model itself says of some rows."""
@@ -113,64 +102,104 @@ class Answer:
     tolerance: float = 0.0  # relative; above 0 where the library's own sums are not reproducible
 
 
-def live_answer(model: Any, X: Any, ensemble: Ensemble | BaseModels) -> Answer | None:
-    """What a live model itself says of X; None for anything that is not live."""
+Asker = Callable[[Sample], Answer]
+
+
+@dataclass(frozen=True)
+class OpenModel:
+    """A model as it was read, and a way to ask the live model itself."""
+
+    ensemble: Ensemble
+    ask: Asker | None = None  # None: there is nobody to ask, as for a file or plain callables
+
+
+def read_model(model: Any) -> Ensemble:
+    """Read a trained model: a path, a live model of any library in docs/models.md, or a pipeline."""
+    return open_model(model).ensemble
+
+
+def open_model(model: Any) -> OpenModel:
+    """Read a trained model, and keep the way to ask it where it is live."""
+    if isinstance(model, Ensemble):
+        return OpenModel(model)
+    if isinstance(model, (str, os.PathLike)):
+        return OpenModel(_importer_of(Path(model)).read_file(Path(model)))
+    return _open_live(unwrapped(model))
+
+
+def _open_live(model: Any) -> OpenModel:
+    if is_pipeline(model):
+        inner = _open_live(last_step(model))
+        ensemble = with_transform(model, inner.ensemble)
+        return OpenModel(ensemble, partial(_ask, partial(_ask_pipeline, model, inner.ask)))
+    if (apart := take_apart(model)) is not None:
+        has_own = hasattr(model, "predict")  # a list of callables has not
+        return OpenModel(apart, partial(_ask, partial(_ask_estimator, model)) if has_own else None)
+    importer = _live_importer_of(model)
+    return OpenModel(
+        importer.read_live(model), partial(_ask, partial(_ask_library, importer, model))
+    )
+
+
+def _live_importer_of(model: Any) -> LiveImporter:
+    for importer in LIVE:
+        if importer.is_live(model):
+            return importer
+    kind = f"{type(model).__module__}.{type(model).__qualname__}"
+    raise ModelError(f"cannot read a model of type {kind}; supported are {SUPPORTED}")
+
+
+def _ask(how: Asker, sample: Sample) -> Answer:
+    """Ask a live model; whatever its library raises becomes one sentence."""
     try:
-        return _live_answer(model, X, ensemble)
+        return how(sample)
     except QwycError:
         raise
-    except Exception as error:  # whatever the library raises
+    except Exception as error:
         raise InputError(
             f"the model's own predict fails on X, so that its decisions cannot be compared "
             f"({files.reason(error)}); pass rows that the model takes"
         ) from error
 
 
-def _live_answer(model: Any, X: Any, ensemble: Ensemble | BaseModels) -> Answer | None:
-    model = unwrapped(model)
-    if is_pipeline(model):
-        return _pipeline_answer(model, X, ensemble)
-    if isinstance(ensemble, BaseModels):
-        if not hasattr(model, "predict"):
-            return None
-        return Answer(np.asarray(model.predict(ensemble.prepare(X))))
-    for importer in LIVE:
-        if importer.is_live(model):
-            scores = np.asarray(importer.live_scores(model, X, ensemble), dtype=np.float64)
-            labels = importer.live_labels(model, X, ensemble)
-            return Answer(labels, scores, importer.TOLERANCE)
-    return None
+def _ask_library(importer: LiveImporter, model: Any, sample: Sample) -> Answer:
+    scores = np.asarray(importer.live_scores(model, sample), dtype=np.float64)
+    return Answer(importer.live_labels(model, sample), scores, importer.TOLERANCE)
 
 
-def _pipeline_answer(model: Any, X: Any, ensemble: Ensemble | BaseModels) -> Answer:
+def _ask_estimator(model: Any, sample: Sample) -> Answer:
+    """The decisions of an estimator that was taken apart into its base models."""
+    return Answer(np.asarray(model.predict(columns_of(model)(sample.transformed))))
+
+
+def _ask_pipeline(model: Any, last: Asker | None, sample: Sample) -> Answer:
     """The pipeline's own decisions, and the scores of its last step."""
-    labels = np.asarray(model.predict(as_pandas(X))).reshape(-1)
-    if isinstance(ensemble, BaseModels):
+    labels = np.asarray(model.predict(as_pandas(sample.given))).reshape(-1)
+    if last is None or sample.ensemble.schema is None:
         return Answer(labels)
-    inner = replace(ensemble, transform=None)
-    said = live_answer(last_step(model), transform_of(model)(X), inner)
-    return Answer(labels) if said is None else replace(said, labels=labels)
+    return replace(last(sample.without_transform()), labels=labels)
 
 
-def base_models(model: Any) -> BaseModels | None:
-    """The base models of `model`, or None where it is to be read as trees."""
-    model = unwrapped(model)
-    if not is_pipeline(model):
-        return callables.base_models(model)
-    inner = base_models(last_step(model))
-    return None if inner is None else with_preparation(model, inner)
+@dataclass(frozen=True)
+class LoadedModel:
+    """A model file as the library that wrote it loads it."""
+
+    model: Any
+    ask: Asker
+    error: float  # relative; what its scores may have got on the way through the file
 
 
-def load_live(path: str | os.PathLike[str]) -> tuple[Any, float]:
-    """The live model in a file, loaded by the library that wrote it, and the relative error that its
-    scores may have got on the way."""
+def load_live(path: str | os.PathLike[str]) -> LoadedModel:
+    """The live model in a file, loaded by the library that wrote it."""
     importer = _importer_of(Path(path))
     try:
-        return importer.load(Path(path)), importer.LOADING_ERROR
+        model = importer.load(Path(path))
     except ImportError as error:
         raise MissingDependencyError(f"loading {path} needs {error.name}; install it") from None
     except Exception as error:  # whatever the library raises
         raise ModelError(f"{path}: the library cannot load it ({files.reason(error)})") from error
+    ask = partial(_ask, partial(_ask_library, _live_importer_of(model), model))
+    return LoadedModel(model, ask, importer.LOADING_ERROR)
 
 
 def _importer_of(path: Path) -> FileImporter:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from qwyc.errors import ModelError
 from qwyc.importers.flatten import NodeTable
-from qwyc.model.ensemble import NodeFlag
+from qwyc.model.trees import NodeFlag
 
 LESS, LESS_EQUAL, GREATER, GREATER_EQUAL = "<", "<=", ">", ">="
 

@@ -20,7 +20,10 @@ import numpy.typing as npt
 from qwyc.errors import ModelError
 from qwyc.importers import files, live
 from qwyc.importers.flatten import MAX_CATEGORY, MAX_WORDS, offsets, to_int32
-from qwyc.model.ensemble import Category, Ensemble, Inputs, Link, NodeFlag, Source, Summation, Trees
+from qwyc.model.ensemble import Ensemble, Sample, Source, tree_ensemble
+from qwyc.model.link import Link
+from qwyc.model.trees import NodeFlag, Summation, Trees
+from qwyc.rows.schema import Category, Schema
 from qwyc.target.boundary import smallest_positive
 
 LIVE_KINDS = "LightGBM (Booster, LGBMClassifier)"
@@ -78,18 +81,19 @@ def read_live(model: Any) -> Ensemble:
         return _ensemble(booster.model_to_string(), classes)
 
 
-def live_labels(model: Any, X: Any, ensemble: Ensemble) -> npt.NDArray[Any]:
+def live_labels(model: Any, sample: Sample) -> npt.NDArray[Any]:
     """The classes, (N,), that the live model itself gives the rows X."""
-    outputs = np.asarray(live.ask(model.predict, X, ensemble))
+    outputs = np.asarray(live.ask(model.predict, sample))
     if live.derives_from(model, "LGBMClassifier"):
         return outputs
-    return np.asarray(ensemble.classes[(outputs > 0.5).astype(np.intp)])
+    return np.asarray(sample.ensemble.classes[(outputs > 0.5).astype(np.intp)])
 
 
-def live_scores(model: Any, X: Any, ensemble: Ensemble) -> npt.NDArray[Any]:
+def live_scores(model: Any, sample: Sample) -> npt.NDArray[Any]:
     """The live model's own scores, (N,); of a random forest LightGBM gives the sum."""
-    scores = live.ask(partial(model.predict, raw_score=True), X, ensemble)
-    return np.asarray(scores) / ensemble.divisor
+    scores = live.ask(partial(model.predict, raw_score=True), sample)
+    ensemble = sample.ensemble
+    return np.asarray(scores) / (ensemble.n_models if ensemble.base_models.average else 1.0)
 
 
 def load(path: Path) -> Any:
@@ -114,9 +118,9 @@ def _ensemble(text: str, classes: npt.NDArray[Any]) -> Ensemble:
         raise ModelError(f"the model should have {announced} trees but holds {len(trees)}")
     if not trees:
         raise ModelError("the model has no trees; train it for one round at least")
-    return Ensemble(
-        trees=_trees(trees),
-        inputs=_inputs(header, tail),
+    return tree_ensemble(
+        _trees(trees),
+        schema=_inputs(header, tail),
         summation=Summation.FLOAT64,
         less_equal=True,
         truncates=True,
@@ -126,7 +130,7 @@ def _ensemble(text: str, classes: npt.NDArray[Any]) -> Ensemble:
         classes=classes,
         source=Source("lightgbm", "", header["objective"]),
         link=Link("logistic", scale=sigmoid),
-    ).checked()
+    )
 
 
 def _fields(text: str) -> Fields:
@@ -265,17 +269,18 @@ def _category_sets(
     return offsets(sizes), np.concatenate(sets)
 
 
-def _inputs(header: Fields, tail: str) -> Inputs:
+def _inputs(header: Fields, tail: str) -> Schema:
     n_features = int(header["max_feature_idx"]) + 1
     names = header["feature_names"].split()
     if len(names) != n_features:
         raise ModelError(f"the model has {n_features} features but names {len(names)}; {_REMEDY}")
     automatic = all(name == f"Column_{i}" for i, name in enumerate(names))
-    return Inputs(
+    return Schema(
         n_features=n_features,
         names=None if automatic else tuple(names),
         dtype="float64",
         categories=_categories(header.get("feature_infos", "").split(), tail),
+        integers="float32",
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from qwyc.model.ensemble import Ensemble
+from qwyc.model.ensemble import Sample
 
 
 def made_by(model: object, library: str) -> bool:
@@ -38,19 +38,20 @@ def as_pandas(X: Any) -> Any:
     return X.to_pandas() if made_by(X, "pyarrow") and hasattr(X, "to_pandas") else X
 
 
-def ask(predict: Callable[[Any], Any], X: Any, ensemble: Ensemble) -> Any:
-    """What `predict` says of the rows X: of X as it stands where it is an array or a pandas frame,
-    so that the library does its own conversion, and of its matrix where the library refuses X. Where
-    the matrix has codes that are not the library's, only X itself will do."""
-    inputs = ensemble.inputs
-    only_itself = bool(inputs.categories) and inputs.arrays_hold_values
+def ask(predict: Callable[[Any], Any], sample: Sample) -> Any:
+    """What `predict` says of rows: of the rows as they were given where they are an array or a pandas
+    frame, so that the library does its own conversion, and of their matrix where the library refuses
+    them. Where the matrix has codes that are not the library's, only the given rows will do."""
+    schema, X = sample.ensemble.schema, sample.given
+    assert schema is not None  # of a model that was read
+    only_itself = bool(schema.categories) and schema.arrays_hold_values
     rows = X
     if only_itself:
-        rows = _in_order(_without_mask(as_pandas(X)), inputs.names)
+        rows = _in_order(_without_mask(as_pandas(X)), schema.names)
     elif made_by(X, "pandas"):
-        rows = _in_order(X, inputs.names)
+        rows = _in_order(X, schema.names)
     elif not _is_plain(X):
-        rows = ensemble.matrix(X)
+        rows = sample.rows
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # such as: X has no feature names
         try:
@@ -58,7 +59,7 @@ def ask(predict: Callable[[Any], Any], X: Any, ensemble: Ensemble) -> Any:
         except Exception:  # every library has its own
             if only_itself or (rows is not X and not hasattr(rows, "columns")):
                 raise
-            return predict(ensemble.matrix(X))
+            return predict(sample.rows)
 
 
 def _is_plain(X: Any) -> bool:

@@ -18,7 +18,10 @@ from qwyc.errors import ModelError
 from qwyc.importers import files, live
 from qwyc.importers.comparisons import with_one_rule
 from qwyc.importers.flatten import NodeTable, flatten, offsets
-from qwyc.model.ensemble import Ensemble, Inputs, Link, NodeFlag, Source, Summation
+from qwyc.model.ensemble import Ensemble, Sample, Source, tree_ensemble
+from qwyc.model.link import Link
+from qwyc.model.trees import NodeFlag, Summation
+from qwyc.rows.schema import Schema
 from qwyc.target.boundary import smallest_positive
 
 LIVE_KINDS = "Treelite (Model)"
@@ -66,20 +69,20 @@ def read_live(model: Any) -> Ensemble:
         return _ensemble(model.serialize_bytes())
 
 
-def live_labels(model: Any, X: Any, ensemble: Ensemble) -> Array:
+def live_labels(model: Any, sample: Sample) -> Array:
     """The classes, (N,), that Treelite's own reference gives the rows X."""
     import treelite
 
-    outputs = treelite.gtil.predict(model, ensemble.matrix(X))[:, 0, :]
+    outputs = treelite.gtil.predict(model, sample.rows)[:, 0, :]
     positive = outputs[:, 0] > 0.5 if outputs.shape[1] == 1 else outputs[:, 1] > outputs[:, 0]
-    return np.asarray(ensemble.classes[positive.astype(np.intp)])
+    return np.asarray(sample.ensemble.classes[positive.astype(np.intp)])
 
 
-def live_scores(model: Any, X: Any, ensemble: Ensemble) -> Array:
+def live_scores(model: Any, sample: Sample) -> Array:
     """The scores, (N,), that Treelite's own reference gives the rows X."""
     import treelite
 
-    outputs = treelite.gtil.predict(model, ensemble.matrix(X), pred_margin=True)[:, 0, :]
+    outputs = treelite.gtil.predict(model, sample.rows, pred_margin=True)[:, 0, :]
     if outputs.shape[1] == 1:
         return np.asarray(outputs[:, 0])
     # As in an ensemble of shares: near a half, on its decision's side.
@@ -157,9 +160,9 @@ def _ensemble(content: bytes) -> Ensemble:
     summation, link, threshold = _rule(header)
     trees = [_tree(reader, header.real) for _ in range(header.n_trees)]
     table, less_equal = with_one_rule(*_table(trees, header.real, header.shares))
-    return Ensemble(
-        trees=flatten(table),
-        inputs=Inputs(header.n_features, None, "float32" if header.narrow else "float64"),
+    return tree_ensemble(
+        flatten(table),
+        schema=Schema(header.n_features, None, "float32" if header.narrow else "float64"),
         summation=summation,
         less_equal=less_equal,
         truncates=False,
@@ -169,7 +172,7 @@ def _ensemble(content: bytes) -> Ensemble:
         classes=np.array([0, 1]),
         source=Source("treelite", header.version, header.task),
         link=link,
-    ).checked()
+    )
 
 
 def _header(reader: _Reader) -> _Header:

@@ -21,7 +21,10 @@ from qwyc.errors import ModelError
 from qwyc.importers import files, live
 from qwyc.importers.flatten import NodeTable, flatten, offsets
 from qwyc.importers.wire import ubjson
-from qwyc.model.ensemble import Category, Ensemble, Inputs, Link, NodeFlag, Source, Summation
+from qwyc.model.ensemble import Ensemble, Sample, Source, tree_ensemble
+from qwyc.model.link import Link
+from qwyc.model.trees import NodeFlag, Summation
+from qwyc.rows.schema import Category, Schema
 from qwyc.target.boundary import smallest_positive
 
 LIVE_KINDS = "XGBoost (Booster, XGBClassifier, XGBRFClassifier)"
@@ -84,21 +87,21 @@ def read_live(model: Any) -> Ensemble:
         return _ensemble(document, by_classifier=by_classifier, missing=missing)
 
 
-def live_labels(model: Any, X: Any, ensemble: Ensemble) -> npt.NDArray[Any]:
+def live_labels(model: Any, sample: Sample) -> npt.NDArray[Any]:
     """The classes, (N,), that the live model itself gives the rows X."""
     if live.derives_from(model, "XGBClassifier"):
-        return np.asarray(live.ask(model.predict, X, ensemble))
+        return np.asarray(live.ask(model.predict, sample))
     # A Booster gives probabilities (margins for logitraw, 0 or 1 for hinge); its classes are those
     # that XGBClassifier makes of them.
-    outputs = np.asarray(live.ask(partial(_booster_outputs, model), X, ensemble))
-    return np.asarray(ensemble.classes[(outputs > 0.5).astype(np.intp)])
+    outputs = np.asarray(live.ask(partial(_booster_outputs, model), sample))
+    return np.asarray(sample.ensemble.classes[(outputs > 0.5).astype(np.intp)])
 
 
-def live_scores(model: Any, X: Any, ensemble: Ensemble) -> npt.NDArray[Any]:
+def live_scores(model: Any, sample: Sample) -> npt.NDArray[Any]:
     """The live model's own margins, (N,)."""
     if live.derives_from(model, "XGBClassifier"):
-        return np.asarray(live.ask(partial(model.predict, output_margin=True), X, ensemble))
-    return np.asarray(live.ask(partial(_booster_outputs, model, margin=True), X, ensemble))
+        return np.asarray(live.ask(partial(model.predict, output_margin=True), sample))
+    return np.asarray(live.ask(partial(_booster_outputs, model, margin=True), sample))
 
 
 def load(path: Path) -> Any:
@@ -141,9 +144,9 @@ def _ensemble(document: Document, *, by_classifier: bool, missing: float) -> Ens
     if booster["name"] == "dart":
         weight = np.asarray(booster["weight_drop"], dtype=np.float32)
         table = _weigh(table, weight, base if by_classifier else None)
-    return Ensemble(
-        trees=flatten(table),
-        inputs=_inputs(learner, model.get("cats"), int(parameters["num_feature"]), missing),
+    return tree_ensemble(
+        flatten(table),
+        schema=_inputs(learner, model.get("cats"), int(parameters["num_feature"]), missing),
         summation=Summation.FLOAT32,
         less_equal=False,
         truncates=False,
@@ -153,7 +156,7 @@ def _ensemble(document: Document, *, by_classifier: bool, missing: float) -> Ens
         link=_LINK if objective in _LOGISTIC else Link("none"),
         classes=np.array([0, 1]),
         source=Source("xgboost", ".".join(str(v) for v in document["version"]), objective),
-    ).checked()
+    )
 
 
 def _refuse_unsupported(objective: str, booster: Document, parameters: Document) -> None:
@@ -289,7 +292,7 @@ def _category_sets(
     return offsets(sizes), np.concatenate(codes) if codes else np.empty(0, dtype=np.int64)
 
 
-def _inputs(learner: Document, cats: Document | None, n_features: int, missing: float) -> Inputs:
+def _inputs(learner: Document, cats: Document | None, n_features: int, missing: float) -> Schema:
     names = [str(name) for name in learner.get("feature_names") or ()]
     if names and len(names) != n_features:
         raise ModelError(f"the model has {n_features} features but names {len(names)}; {_REMEDY}")
@@ -303,7 +306,7 @@ def _inputs(learner: Document, cats: Document | None, n_features: int, missing: 
             f"missing={missing:g} could be a category's code, and XGBoost then goes by how each table "
             "numbers its categories; train with missing=nan"
         )
-    return Inputs(
+    return Schema(
         n_features=n_features,
         names=tuple(names) or None,
         dtype="float32",

@@ -16,7 +16,10 @@ from qwyc.errors import ModelError
 from qwyc.importers import files, live
 from qwyc.importers.comparisons import with_one_rule
 from qwyc.importers.flatten import NodeTable, flatten, offsets
-from qwyc.model.ensemble import Category, Ensemble, Inputs, Link, NodeFlag, Source, Summation
+from qwyc.model.ensemble import Ensemble, Sample, Source, tree_ensemble
+from qwyc.model.link import Link
+from qwyc.model.trees import NodeFlag, Summation
+from qwyc.rows.schema import Category, Schema
 from qwyc.target.boundary import smallest_positive
 
 LIVE_KINDS = "YDF (boosted trees, random forests, CART)"
@@ -42,19 +45,20 @@ def read_live(model: Any) -> Ensemble:
         return _ensemble(model)
 
 
-def live_labels(model: Any, X: Any, ensemble: Ensemble) -> Array:
+def live_labels(model: Any, sample: Sample) -> Array:
     """The classes, (N,), that the live model itself gives the rows X."""
     slow = not model.list_compatible_engines()
-    return np.asarray(model.predict_class(_dataset(model, X, ensemble), use_slow_engine=slow))
+    return np.asarray(model.predict_class(_dataset(model, sample), use_slow_engine=slow))
 
 
-def live_scores(model: Any, X: Any, ensemble: Ensemble) -> Array:
+def live_scores(model: Any, sample: Sample) -> Array:
     """Scores, (N,), to compare with: ours where ours has the probability that the model gives, and
     otherwise the model's, as far as it can be told from that."""
     slow = not model.list_compatible_engines()
-    outputs = model.predict(_dataset(model, X, ensemble), use_slow_engine=slow)
+    outputs = model.predict(_dataset(model, sample), use_slow_engine=slow)
     p = np.asarray(outputs, np.float64)
-    ours = ensemble.score_full(X)
+    ensemble = sample.ensemble
+    ours = ensemble.score_full(sample)
     if ensemble.link.kind == "logistic":
         expected = 1 / (1 + np.exp(-np.clip(ours, -80, 80)))
         near = np.clip(p, 1e-37, 1 - 1e-16)
@@ -66,16 +70,18 @@ def live_scores(model: Any, X: Any, ensemble: Ensemble) -> Array:
     return np.asarray(np.where(np.abs(p - expected) <= _NEAR, ours, theirs))
 
 
-def _dataset(model: Any, X: Any, ensemble: Ensemble) -> Any:
+def _dataset(model: Any, sample: Sample) -> Any:
     """Rows as YDF takes them: a pandas frame as it is, or a dictionary of columns."""
+    X, schema = sample.given, sample.ensemble.schema
     if type(X).__module__.split(".")[0] == "pandas" and hasattr(X, "columns"):
         return X
-    matrix, names = ensemble.matrix(X), ensemble.inputs.names
+    assert schema is not None
+    matrix, names = sample.rows, schema.names
     assert names is not None
     columns: dict[str, Array] = {}
     booleans = _of_kind(model, "BOOLEAN")
     for j, name in enumerate(names):
-        known = ensemble.inputs.categories.get(j)
+        known = schema.categories.get(j)
         if known is None:
             values = matrix[:, j]
             columns[name] = values > 0.5 if name in booleans else values
@@ -120,9 +126,9 @@ def _ensemble(model: Any) -> Ensemble:
         summation = Summation.FLOAT32 if quick else Summation.FLOAT32_LATE
         link = Link("none") if model.output_logits() else _LINK
         threshold = 0.5 if model.output_logits() else _border()
-    return Ensemble(
-        trees=flatten(table),
-        inputs=inputs,
+    return tree_ensemble(
+        flatten(table),
+        schema=inputs,
         summation=summation,
         less_equal=less_equal,
         truncates=False,
@@ -132,7 +138,7 @@ def _ensemble(model: Any) -> Ensemble:
         classes=classes,
         source=Source("ydf", "", str(model.name())),
         link=link,
-    ).checked()
+    )
 
 
 @cache
@@ -141,7 +147,7 @@ def _border() -> float:
     return smallest_positive(lambda score: _LINK.probability(score) >= 0.5, np.float32)
 
 
-def _inputs(model: Any) -> tuple[Inputs, dict[int, int]]:
+def _inputs(model: Any) -> tuple[Schema, dict[int, int]]:
     """What rows look like, and the column of every attribute of the model's own numbering."""
     features = model.input_features()
     specification = model.data_spec()
@@ -152,7 +158,7 @@ def _inputs(model: Any) -> tuple[Inputs, dict[int, int]]:
             raise ModelError(f"the feature {feature.name!r} is {kind.lower()}; {_SUPPORTED}")
         if kind == "CATEGORICAL":
             categories[j] = _categories(specification.columns[feature.column_idx], feature.name)
-    inputs = Inputs(
+    inputs = Schema(
         n_features=len(features),
         names=tuple(str(feature.name) for feature in features),
         dtype="float32",

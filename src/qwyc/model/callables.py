@@ -1,32 +1,36 @@
-"""Cascade: a policy over Python callables, each called only with the rows still undecided."""
+"""Callables: any Python functions as base models, each called only with the rows still undecided."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from qwyc.errors import InputError, OptionError, QwycError
-from qwyc.policy.policy import Decisions, FanPolicy, Policy
-from qwyc.policy.scores import ScoreMatrix
+from qwyc.model.base_models import Floats
+from qwyc.model.ensemble import Ensemble
+from qwyc.model.link import Link
+from qwyc.policy.rule import GO_ON, IN_FULL, StoppingRule
+from qwyc.rows.schema import Schema
 from qwyc.rows.selection import row_count, take
 from qwyc.runtime.arguments import check_choice, check_number
 from qwyc.runtime.progress import Report
+from qwyc.target.target import Decided
 
 BaseModel = Callable[[Any], Any]
 MEASURED_PASSES = 3
 
 
-def _as_they_are(X: Any) -> Any:
+def _unchanged(X: Any) -> Any:
     return X
 
 
 @dataclass(frozen=True, eq=False)
-class BaseModels:
+class CallableModels:
     """T callables that add up to an ensemble: each takes rows and gives one score per row, (n,), or
     the shares of the two classes, (n, 2).
 
@@ -34,11 +38,13 @@ class BaseModels:
     the same way; a score is then the positive share less the negative one."""
 
     models: Sequence[BaseModel]
-    base: float = 0.0
+    start: float = 0.0  # what is added to the scores
     divisor: float = 1.0
-    threshold: float = 0.0
-    classes: npt.NDArray[Any] = field(default_factory=lambda: np.array([0, 1]))
-    prepare: Callable[[Any], Any] = _as_they_are  # checks rows, gives them as base models take them
+    prepare: Callable[[Any], Any] = _unchanged  # checks rows, gives them as base models take them
+
+    kind: ClassVar[str] = "callables"
+    score_bytes: ClassVar[int] = 8
+    average: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for t, model in enumerate(self.models):
@@ -47,13 +53,22 @@ class BaseModels:
         if not len(self.models):
             raise OptionError("there must be at least one base model")
         check_number("divisor", self.divisor, above=0)
-        check_number("base", self.base)
-        check_number("threshold", self.threshold)
-        if np.shape(self.classes) != (2,):
-            raise OptionError(
-                f"classes must be two labels, negative and positive; got {self.classes!r}"
-            )
-        object.__setattr__(self, "classes", np.asarray(self.classes))
+        check_number("base", self.start)
+
+    @property
+    def n_models(self) -> int:
+        """Number of callables, T."""
+        return len(self.models)
+
+    @property
+    def description(self) -> str:
+        """Such as "12 Python callables"."""
+        return f"{self.n_models} Python callables"
+
+    @property
+    def base(self) -> float:
+        """What the running sum starts from."""
+        return self.start / self.divisor
 
     def outputs(self, t: int, X: Any, n: int) -> npt.NDArray[np.float64]:
         """What base model t says of n rows, (n,) or (n, 2), checked."""
@@ -95,124 +110,129 @@ class BaseModels:
             )
         total = np.zeros_like(outputs[0])
         if total.ndim == 1:
-            total += self.base
+            total += self.start
         for out in outputs:
             total = total + out
         total = total / self.divisor
         return total if total.ndim == 1 else total[:, 1] - total[:, 0]
 
-    @property
-    def n_models(self) -> int:
-        """Number of base models, T."""
-        return len(self.models)
-
     def scores(
-        self, X: Any, *, threads: int | None = None, report: Report = lambda done: None
-    ) -> ScoreMatrix:
-        """Every base model on every row, one after the other: callables run as they are. `report` is
-        called with the number of evaluations done, of rows times base models."""
-        n, X = row_count(X), self.prepare(X)
+        self, rows: Any, *, threads: int | None = None, report: Report = lambda done: None
+    ) -> tuple[npt.NDArray[Any], Floats]:
+        """Every base model on every row, (N, T), one after the other, and the full scores, (N,)."""
+        n, X = row_count(rows), self.prepare(rows)
         outputs = []
         for t in range(len(self.models)):
             outputs.append(self.outputs(t, X, n))
             report(n * (t + 1))
         values = np.asfortranarray(np.stack([self.step(out) for out in outputs], axis=1))
-        return ScoreMatrix(values, self.base / self.divisor, self.threshold, self.total(outputs))
+        return values, self.total(outputs)
 
-    @property
-    def description(self) -> str:
-        """What it is, in a few words."""
-        return f"{self.n_models} Python callables"
-
-    def score_full(self, X: Any, *, threads: int | None = None) -> npt.NDArray[np.float64]:
+    def score_full(self, rows: Any, *, threads: int | None = None) -> Floats:
         """The full score of every row, (N,)."""
-        return self.scores(X).full
+        return self.scores(rows)[1]
 
-    def decide(
-        self, X: Any, policy: Policy | FanPolicy, *, threads: int | None = None
-    ) -> Decisions:
-        """Evaluate rows in the policy's order, each base model only on the rows still undecided."""
-        n, T = row_count(X), policy.n_models
-        X = self.prepare(X)
-        positive, steps = np.zeros(n, dtype=np.int64), np.full(n, T, dtype=np.int32)
-        score = np.zeros(n)
-        running = np.full(n, self.base / self.divisor)
-        rows = np.arange(n)  # not decided yet
-        may_quit = np.ones(n, dtype=bool)  # no more once Fan's rule wants a row in full
-        kept: dict[int, tuple[npt.NDArray[Any], npt.NDArray[np.float64]]] = {}
-        for r, t in enumerate(policy.order):
-            if not len(rows):
-                break
-            out = self.outputs(int(t), X if len(rows) == n else take(X, rows), len(rows))
-            kept[int(t)] = (rows, out)
-            running[rows] += self.step(out)
-            if r == T - 1:
-                continue
-            outcome = np.where(may_quit[rows], policy.outcomes(r, running[rows]), 0)
-            quits = np.abs(outcome) == 1
-            done = rows[quits]
-            positive[done], steps[done], score[done] = outcome[quits] == 1, r + 1, running[done]
-            may_quit[rows[outcome == 2]] = False
-            rows = rows[~quits]
-        if len(rows):
-            outputs = [out[np.searchsorted(at, rows)] for at, out in (kept[t] for t in range(T))]
-            score[rows] = self.total(outputs)
-            positive[rows] = score[rows] >= policy.threshold
-        return Decisions(self.classes[positive], steps, score, steps == T)
+    def runner(self, policy: StoppingRule) -> CallableRunner:
+        """The callables in a policy's order."""
+        return CallableRunner(self, policy)
 
-    def costs(self, X: Any, how: str, *, threads: int | None = None) -> npt.NDArray[np.float64]:
-        """Microseconds a row that each base model takes on X here, (T,); `how` must be "measured"."""
+    def costs(self, rows: Any, how: str, *, threads: int | None = None) -> Floats:
+        """Microseconds per row that each base model takes here, (T,); `how` must be "measured"."""
         check_choice("costs", how, ("measured",))
-        n, X = row_count(X), self.prepare(X)
+        n, X = row_count(rows), self.prepare(rows)
         if n == 0:
             raise InputError("X has no rows; costs are measured on rows")
         costs = np.empty(len(self.models))
         for t in range(len(self.models)):
-            spent = []
+            seconds = []
             for _ in range(MEASURED_PASSES):
                 started = time.perf_counter()
                 self.outputs(t, X, n)
-                spent.append(time.perf_counter() - started)
-            costs[t] = max(1e6 * float(np.median(spent)) / n, 1e-6)
+                seconds.append(time.perf_counter() - started)
+            costs[t] = max(1e6 * float(np.median(seconds)) / n, 1e-6)
         return costs
 
+    def bounds(self) -> None:
+        """Nothing is known about what a callable may return."""
+        return
 
-class Cascade:
-    """Decides rows with a policy over callables: f(x) = base + sum of models[t](x).
+    def tensors(self) -> None:
+        """Callables are code, which files do not hold."""
+        return
 
-    Rows may be an array, a pandas, Polars or Arrow table, a sparse matrix or a list; a base model is
-    called with the same kind of thing, holding only the rows that are still undecided."""
+    def facts(self) -> dict[str, Any]:
+        """Nothing of it is kept in files."""
+        return {}
 
-    def __init__(
-        self,
-        models: BaseModels | Sequence[BaseModel],
-        policy: Policy | FanPolicy,
-        *,
-        base: float = 0.0,
-        classes: Any = (0, 1),
+    def digest_facts(self) -> tuple[list[Any], list[float]]:
+        """Code has no digest."""
+        return [], []
+
+    def layout(self) -> tuple[dict[str, Any], str]:
+        """Callables are called one by one; there is nothing to lay out."""
+        return {}, ""
+
+
+@dataclass(frozen=True, eq=False)
+class CallableRunner:
+    """Callables in a policy's order."""
+
+    base_models: CallableModels
+    policy: StoppingRule
+
+    def decide(
+        self, rows: Any, *, threads: int | None = None
+    ) -> tuple[Decided, npt.NDArray[np.int32], Floats]:
+        """Evaluate rows in the policy's order, each base model only on the rows still undecided."""
+        models, policy, n, T = self.base_models, self.policy, row_count(rows), self.policy.n_models
+        X = models.prepare(rows)
+        decided, steps = np.zeros(n, dtype=np.intp), np.full(n, T, dtype=np.int32)
+        score = np.zeros(n)
+        running = np.full(n, models.base)
+        undecided = np.arange(n)
+        may_quit = np.ones(n, dtype=bool)  # no more once the rule wants a row in full
+        kept: dict[int, tuple[npt.NDArray[Any], Floats]] = {}  # rows and outputs by base model
+        for r, t in enumerate(policy.order):
+            if not len(undecided):
+                break
+            part = X if len(undecided) == n else take(X, undecided)
+            out = models.outputs(int(t), part, len(undecided))
+            kept[int(t)] = (undecided, out)
+            running[undecided] += models.step(out)
+            if r == T - 1:
+                continue
+            outcome = policy.outcomes(r, running[undecided])
+            quits = may_quit[undecided] & (outcome != GO_ON) & (outcome != IN_FULL)
+            done = undecided[quits]
+            decided[done], steps[done], score[done] = outcome[quits], r + 1, running[done]
+            may_quit[undecided[outcome == IN_FULL]] = False
+            undecided = undecided[~quits]
+        if len(undecided):
+            outputs = [
+                out[np.searchsorted(at, undecided)] for at, out in (kept[t] for t in range(T))
+            ]
+            score[undecided] = models.total(outputs)
+            decided[undecided] = policy.target.decide(score[undecided])
+        return decided, steps, score
+
+    def one_row(
+        self, labels: Sequence[Any], fallback: Callable[[Any], Any], schema: Schema | None
     ) -> None:
-        if not isinstance(policy, (Policy, FanPolicy)):
-            raise OptionError(f"a policy was expected, as fit_policy gives it; got {policy!r}")
-        if not isinstance(models, BaseModels):
-            models = BaseModels(list(models), base=base, classes=classes)
-        if models.n_models != policy.n_models:
-            raise OptionError(
-                f"the policy is for {policy.n_models} base models; got {models.n_models}"
-            )
-        self.base_models = models
-        self.policy = policy
+        """One row is decided like many."""
+        return
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The class of every row, (N,)."""
-        return self.decide(X).label
 
-    def decide(self, X: Any) -> Decisions:
-        """The class of every row, how many base models it took, its score and whether it is complete."""
-        return self.base_models.decide(X, self.policy)
-
-    def score_full(self, X: Any) -> npt.NDArray[np.float64]:
-        """The full score of every row, (N,), from every base model."""
-        return self.base_models.score_full(X)
-
-    def __repr__(self) -> str:
-        return f"qwyc.Cascade: {self.base_models.description}, quits {self.policy.quit}"
+def callable_ensemble(
+    models: Sequence[BaseModel],
+    *,
+    base: float = 0.0,
+    divisor: float = 1.0,
+    threshold: float = 0.0,
+    classes: Any = (0, 1),
+    prepare: Callable[[Any], Any] = _unchanged,
+) -> Ensemble:
+    """An ensemble of callables: f(x) = (base + sum of models[t](x)) / divisor, positive from `threshold`
+    on. `prepare` checks rows and gives them as the base models take them."""
+    check_number("threshold", threshold)
+    family = CallableModels(list(models), base, divisor, prepare)
+    return Ensemble(family, None, threshold, classes, link=Link(kind="none"))

@@ -1,124 +1,30 @@
-"""Ensemble: a trained tree ensemble as flat arrays, whatever library it came from.
+"""Ensemble: base models of one family, the rows that they take and what their score decides.
 
-An importer builds one (`qwyc.read_model`), the scorer and the engine run it, the artifact stores it.
-It is complete and frozen: nothing here refers back to the source library.
-"""
+An importer builds one (`qwyc.read_model`), policies are fitted to its scores, files keep it. It is
+complete and frozen: nothing here refers back to the source library."""
 
 from __future__ import annotations
 
-import enum
 import hashlib
 import json
-import math
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from qwyc import _native
-from qwyc.errors import InputError, ModelError, OptionError
-from qwyc.policy.policy import Policy
+from qwyc.errors import OptionError
+from qwyc.model.base_models import BaseModels, Floats, Runner
+from qwyc.model.link import LOGISTIC, Link
+from qwyc.model.trees import Summation, TreeModels, Trees
+from qwyc.policy.decisions import Decisions
+from qwyc.policy.rule import StoppingRule
 from qwyc.policy.scores import ScoreMatrix
-from qwyc.rows import matrix as tables
-from qwyc.runtime.arguments import check_choice
+from qwyc.rows.matrix import match_columns, to_matrix
+from qwyc.rows.schema import Schema
 from qwyc.runtime.progress import Report
-from qwyc.runtime.threads import thread_count
-from qwyc.target.boundary import smallest_positive
-
-Category = str | int | float | bool | None  # None: scikit-learn may count it as a value
-MEASURED_ROWS = 4096
-BLOCK = 1 << 24  # evaluations between two reports of progress
-
-
-class NodeFlag(enum.IntFlag):
-    """What a split does besides comparing (native/forest.hpp has the same numbers)."""
-
-    DEFAULT_LEFT = 1  # a missing value goes left
-    CATEGORICAL = 2  # the split is a set of category codes, not a threshold
-    IN_SET_LEFT = 4  # a code in the set goes left (otherwise right)
-    ZERO_IS_MISSING = 8  # |x| <= 1e-35 counts as missing (LightGBM's zero_as_missing)
-
-
-class Summation(enum.IntEnum):
-    """How the source library adds its base models up; the full score is that, bit for bit."""
-
-    FLOAT32 = 0  # base + f_1 + ... + f_T, every partial sum rounded to float32 (XGBoost)
-    FLOAT64 = 1  # (base + f_1 + ... + f_T) / divisor in float64 (LightGBM, scikit-learn boosting)
-    SHARES = 2  # both classes' shares added apart in float64, divided, compared (random forests)
-    FLOAT64_LATE = 3  # f_1 + ... + f_T in float64, the base added last (CatBoost)
-    FLOAT32_LATE = 4  # f_1 + ... + f_T in float32, the base added last (ONNX Runtime)
-
-
-@dataclass(frozen=True, eq=False)
-class Trees:
-    """T binary decision trees. Tree t owns nodes node_begin[t]:node_begin[t+1], children after their
-    parents, root first; and leaves leaf_begin[t]:leaf_begin[t+1], one more than it has nodes."""
-
-    node_begin: npt.NDArray[np.int64]  # (T + 1,)
-    leaf_begin: npt.NDArray[np.int64]  # (T + 1,)
-    feature: npt.NDArray[np.int32]  # (n_nodes,)
-    threshold: npt.NDArray[Any]  # (n_nodes,) of the dtype that rows are converted to
-    left: npt.NDArray[np.int32]  # (n_nodes,) counted within the tree: >= 0 a node, < 0 leaf ~left
-    right: npt.NDArray[np.int32]  # (n_nodes,)
-    flags: npt.NDArray[np.uint8]  # (n_nodes,) NodeFlag
-    category_begin: npt.NDArray[np.int64]  # (n_nodes + 1,) into category_words
-    category_words: npt.NDArray[np.uint32]  # bit sets of category codes, 32 codes a word
-    leaf_value: npt.NDArray[np.float64]  # (n_leaves,) the source's own values
-    leaf_other: npt.NDArray[np.float64]  # (n_leaves,) the other class's share; empty but for SHARES
-
-    @property
-    def n_trees(self) -> int:
-        """Number of trees, T."""
-        return len(self.node_begin) - 1
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """What rows must look like for the model to take them."""
-
-    n_features: int
-    names: tuple[str, ...] | None  # None: the model knows its columns by position only
-    dtype: str  # "float32" or "float64": rows are converted to it before any comparison
-    categories: Mapping[int, tuple[Category, ...]] = field(default_factory=dict)  # code -> value
-    arrays_hold_values: bool = False  # plain arrays hold category values too (otherwise codes)
-    unseen: str = "missing"  # or "invalid" (-1), "first" (0), "error": as in the source
-    hashed: bool = False  # categories are CatBoost's hashes of values, not values
-    missing: float = float("nan")  # a value that means missing, besides NaN
-    accepts_missing: bool = True  # otherwise NaN is refused, as the source does
-    accepts_infinity: bool = True
-
-    @cached_property
-    def takes_plain_rows(self) -> bool:
-        """Whether numbers are all there is to a row: none of them stands for something else."""
-        return math.isnan(self.missing) and not (self.arrays_hold_values and self.categories)
-
-    @cached_property
-    def takes_any_numbers(self) -> bool:
-        """Whether, besides, none is refused, so that nobody needs to look at them."""
-        return self.takes_plain_rows and self.accepts_missing and self.accepts_infinity
-
-
-@dataclass(frozen=True)
-class Link:
-    """From a score to the probability of the positive class, as the source library computes it."""
-
-    kind: str = "logistic"  # "identity": the score is the probability; "none": there is none
-    scale: float = 1.0  # logistic: 1 / (1 + exp(-scale * score))
-    dtype: str = "float64"  # in which the source computes that
-
-    def probability(self, score: float) -> float:
-        """The probability of the positive class at a score."""
-        if self.kind == "none":
-            raise OptionError("the model gives no probabilities; pass threshold as a score")
-        if self.kind == "identity":
-            return score
-        if self.dtype == "float32":
-            one = np.float32(1)  # where exp would overflow the probability is 0 in float32 too
-            return float(one / (one + np.float32(_native.exp_f32(min(-score, 88.7)))))
-        return 1.0 / (1.0 + math.exp(min(-self.scale * score, 700.0)))
 
 
 @dataclass(frozen=True)
@@ -132,151 +38,160 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """f(x) = base + sum of T trees; the full decision is classes[1] where f(x) >= threshold."""
+    """f(x) = base + sum of T base models; the full decision is classes[1] where f(x) >= threshold."""
 
-    trees: Trees
-    inputs: Inputs
-    summation: Summation
-    less_equal: bool  # a row goes left where x <= threshold (otherwise x < threshold)
-    truncates: bool  # category codes are cut to integers before their sign is looked at
-    base: float
-    divisor: float  # T for averages, otherwise 1
+    base_models: BaseModels
+    schema: Schema | None  # what rows must look like; None: base models take them as they are
     threshold: float  # the smallest full score that the source calls positive
     classes: npt.NDArray[Any]  # (2,) negative, positive
-    source: Source
-    link: Link = Link()
+    source: Source | None = None
+    link: Link = LOGISTIC
     transform: Callable[[Any], Any] | None = None  # a pipeline's own steps, from its rows to ours
 
+    def __post_init__(self) -> None:
+        if np.shape(self.classes) != (2,):
+            raise OptionError(
+                f"classes must be two labels, negative and positive; got {self.classes!r}"
+            )
+        object.__setattr__(self, "classes", np.asarray(self.classes))
+
     def __getstate__(self) -> dict[str, Any]:
-        # What is cached can be made again, and the native forest cannot be pickled.
+        # What is cached can be made again.
         return {k: v for k, v in self.__dict__.items() if k in self.__dataclass_fields__}
 
     @property
     def n_models(self) -> int:
         """Number of base models, T."""
-        return self.trees.n_trees
+        return self.base_models.n_models
 
     @property
     def description(self) -> str:
         """What it is, in a few words."""
-        source = f"{self.source.library} {self.source.version}".rstrip()
-        steps = "" if self.transform is None else f", behind {self.transform}"
-        return (
-            f"{self.n_models} trees from {source} ({self.source.kind}), "
-            f"{self.inputs.n_features} features{steps}"
-        )
+        words = self.base_models.description
+        if self.source is not None:
+            words += f" from {self.source.library} {self.source.version}".rstrip()
+            words += f" ({self.source.kind})"
+        if self.schema is not None:
+            words += f", {self.schema.n_features} features"
+        return words if self.transform is None else f"{words}, behind {self.transform}"
 
-    @cached_property
-    def native(self) -> _native.Forest:
-        """The same ensemble in the native core; raises ModelError where the arrays are not sound."""
-        t = self.trees
-        try:
-            return _native.Forest(
-                t.node_begin,
-                t.leaf_begin,
-                t.feature,
-                t.threshold,
-                t.left,
-                t.right,
-                t.flags,
-                t.category_begin,
-                t.category_words,
-                t.leaf_value,
-                t.leaf_other,
-                n_features=self.inputs.n_features,
-                summation=int(self.summation),
-                less_equal=self.less_equal,
-                truncates=self.truncates,
-                base=self.base,
-                divisor=self.divisor,
-            )
-        except ValueError as error:
-            raise ModelError(f"the model's trees are not sound: {error}") from None
+    @property
+    def has_code(self) -> bool:
+        """Whether deciding a row runs Python code, which files do not hold."""
+        return self.transform is not None or self.base_models.tensors() is None
 
-    def checked(self) -> Ensemble:
-        """The ensemble; raises ModelError where its arrays are not sound."""
-        _ = self.native
-        return self
+    def rows(self, X: Any) -> Any:
+        """Rows as the base models take them: a matrix (N, n_features), C order, float32 or float64, where
+        there is a schema."""
+        if isinstance(X, Sample):
+            return X.rows
+        return self._converted(X if self.transform is None else self.transform(X))
 
-    def matrix(self, X: Any) -> npt.NDArray[Any]:
-        """Rows as the trees take them: (N, n_features), C order, float32 or float64; the engine reads
-        either as `inputs.dtype`."""
-        return tables.to_matrix(X if self.transform is None else self.transform(X), self.inputs)
+    def _converted(self, X: Any) -> Any:
+        return X if self.schema is None else to_matrix(X, self.schema)
+
+    def sample(self, X: Any) -> Sample:
+        """Rows that are used more than once, to be converted only once. It goes wherever X does."""
+        return Sample(self, X)
+
+    def columns(self, present: Sequence[Any]) -> list[Any]:
+        """Of the columns that a table has, those that the model takes, in its order; all of them where
+        code decides which it looks at."""
+        if self.schema is None or self.transform is not None:
+            return list(present)
+        return [present[i] for i in match_columns([str(name) for name in present], self.schema)]
 
     def scores(
         self, X: Any, *, threads: int | None = None, report: Report = lambda done: None
     ) -> ScoreMatrix:
         """Every base model on every row. `report` is called with the number of evaluations done, of
         rows times base models."""
-        rows, cores = self.matrix(X), thread_count(threads)
-        n, block = len(rows), max(1, BLOCK // self.n_models)
-        values, full = self.native.score_matrix(rows[:block], cores)  # (T, block), (block,)
-        if (
-            n > block
-        ):  # in parts: it can be interrupted, and somebody may want to know how far it is
-            first, values = values, np.empty((self.n_models, n), dtype=values.dtype)
-            values[:, :block], full = first, np.concatenate([full, np.empty(n - block)])
-        for i in range(block, n, block):
-            report(i * self.n_models)
-            part = slice(i, i + block)
-            values[:, part], full[part] = self.native.score_matrix(rows[part], cores)
-        report(n * self.n_models)
+        values, full = self.base_models.scores(self.rows(X), threads=threads, report=report)
         return ScoreMatrix(
-            values=values.T,
-            base=self.base / self.divisor,
-            threshold=self.threshold,
-            full=full,
-            average=self.divisor != 1,
+            values, self.base_models.base, self.threshold, full, self.base_models.average
         )
 
-    def score_full(self, X: Any, *, threads: int | None = None) -> npt.NDArray[np.float64]:
+    def score_full(self, X: Any, *, threads: int | None = None) -> Floats:
         """The full score of every row, (N,), bit for bit the source library's own."""
-        return self.native.score_full(self.matrix(X), thread_count(threads))
+        return self.base_models.score_full(self.rows(X), threads=threads)
 
-    def quitter(self, policy: Policy) -> _native.Quitter:
-        """The ensemble laid out for one policy."""
-        return _native.Quitter(
-            self.native, policy.order, policy.lower, policy.upper, policy.threshold
-        )
+    def decide(self, X: Any, runner: Runner, *, threads: int | None = None) -> Decisions:
+        """Decide rows with base models that are laid out for a policy."""
+        decided, steps, score = runner.decide(self.rows(X), threads=threads)
+        return Decisions(self.classes[decided], steps, score, steps == self.n_models)
 
-    def score_at(self, probability: float) -> float:
-        """The smallest score at which the source gives the positive class this probability or more."""
-        self.link.probability(0.0)  # raises where the model gives no probabilities
-        if self.link.kind == "identity":
-            return probability
-        try:
-            return smallest_positive(
-                lambda score: self.link.probability(score) >= probability,
-                np.float32 if self.link.dtype == "float32" else np.float64,
-            )
-        except ValueError:
-            raise OptionError(
-                f"no score has a probability that turns at {probability!r}; pass threshold as a score"
-            ) from None
+    def runner(self, policy: StoppingRule) -> Runner:
+        """The base models laid out for one policy."""
+        return self.base_models.runner(policy)
 
-    def costs(self, X: Any, how: str, *, threads: int | None = None) -> npt.NDArray[np.float64]:
-        """What each base model costs on rows like X, (T,): "size" counts nodes visited, leaf included;
-        "measured" is microseconds a row on this machine, so it differs from run to run."""
-        check_choice("costs", how, ("measured", "size"))
-        rows = self.matrix(X)
-        if not len(rows):
-            raise InputError("X has no rows; costs are measured on rows")
-        if how == "size":
-            return 1.0 + self.native.mean_path_lengths(rows, thread_count(threads))
-        return np.maximum(1e6 * self.native.measure_seconds(rows[:MEASURED_ROWS], 5), 1e-6)
+    def costs(self, X: Any, how: str, *, threads: int | None = None) -> Floats:
+        """What each base model costs on rows like X, (T,): "measured" is microseconds per row on this
+        machine, so it differs from run to run; for trees, "size" counts the nodes that rows visit."""
+        return self.base_models.costs(self.rows(X), how, threads=threads)
 
     @cached_property
-    def digest(self) -> str:
-        """SHA-256 over everything that decides a row: equal digests decide alike."""
+    def digest(self) -> str | None:
+        """SHA-256 over everything that decides a row: equal digests decide alike. None for code."""
+        tensors = self.base_models.tensors()
+        if tensors is None or self.schema is None:
+            return None
+        rules, numbers = self.base_models.digest_facts()
         facts = {
-            "inputs": asdict(self.inputs),
-            "rules": [int(self.summation), self.less_equal, self.truncates],
-            "numbers": [float(v).hex() for v in (self.base, self.divisor, self.threshold)],
+            "inputs": self.schema.digest_facts(),
+            "rules": rules,
+            "numbers": [float(v).hex() for v in (*numbers, self.threshold)],
             "classes": [self.classes.dtype.str, self.classes.tolist()],
         }
         digest = hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode())
-        for name in sorted(Trees.__dataclass_fields__):
-            array = np.ascontiguousarray(getattr(self.trees, name))
+        for name in sorted(tensors):
+            array = np.ascontiguousarray(tensors[name])
             digest.update(f"{name}{array.dtype.str}{array.shape}".encode())
             digest.update(array.data)
         return digest.hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows as they were given, and as the base models take them."""
+
+    ensemble: Ensemble
+    given: Any
+    convert: Callable[[], Any] | None = None  # where another sample has the rows already
+
+    @cached_property
+    def transformed(self) -> Any:
+        """The rows after a pipeline's own steps, as its last step takes them."""
+        transform = self.ensemble.transform
+        return self.given if transform is None else transform(self.given)
+
+    @cached_property
+    def rows(self) -> Any:
+        """The rows as the base models take them."""
+        if self.convert is not None:
+            return self.convert()
+        return self.ensemble._converted(self.transformed)
+
+    def without_transform(self) -> Sample:
+        """The same rows for the same ensemble without a pipeline's own steps."""
+        inner = replace(self.ensemble, transform=None)
+        return Sample(inner, self.transformed, lambda: self.rows)
+
+
+def tree_ensemble(
+    trees: Trees,
+    schema: Schema,
+    *,
+    summation: Summation,
+    less_equal: bool,
+    truncates: bool,
+    base: float,
+    divisor: float,
+    threshold: float,
+    classes: npt.NDArray[Any],
+    source: Source,
+    link: Link = LOGISTIC,
+) -> Ensemble:
+    """An ensemble of trees; raises ModelError where its arrays are not sound."""
+    models = TreeModels(trees, schema.n_features, summation, less_equal, truncates, base, divisor)
+    _ = models.native  # checks every array
+    return Ensemble(models, schema, threshold, classes, source, link)

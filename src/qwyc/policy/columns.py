@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from qwyc.policy.policy import Decisions
+from qwyc.policy.decisions import Decisions
 
 COLUMNS = ("label", "steps", "score", "complete")
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.errors import InputError
+from qwyc.target.two_classes import TwoClasses
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,7 +19,7 @@ class ScoreMatrix:
     """Per-model scores of N rows, and the full score they add up to.
 
     `full` is summed as the source library does it, so it may differ from `base + values.sum(1)` in
-    the last bits; the full decision is `full >= threshold`."""
+    the last bits."""
 
     values: npt.NDArray[Any]  # (N, T) float32 or float64, column-major
     base: float  # what the running sum starts from
@@ -26,10 +27,15 @@ class ScoreMatrix:
     full: npt.NDArray[np.float64]  # (N,)
     average: bool = False  # the full score is a mean of T votes, and values are votes over T
 
+    @cached_property
+    def target(self) -> TwoClasses:
+        """What the full scores decide."""
+        return TwoClasses(self.threshold)
+
     @property
     def positive(self) -> npt.NDArray[np.bool_]:
-        """The full decisions, (N,)."""
-        return self.full >= self.threshold
+        """Where the full decision is positive, (N,)."""
+        return self.target.decide(self.full).astype(bool)
 
     @cached_property
     def digest(self) -> str:
@@ -38,11 +44,10 @@ class ScoreMatrix:
 
     @property
     def full_bytes(self) -> bytes:
-        """The full scores, byte by byte."""
+        """The full scores as bytes, of which digests are made."""
         return np.ascontiguousarray(self.full).tobytes()
 
     def take(self, rows: npt.NDArray[np.intp]) -> ScoreMatrix:
-        """Some of the rows."""
         return replace(self, values=np.asfortranarray(self.values[rows]), full=self.full[rows])
 
     @classmethod

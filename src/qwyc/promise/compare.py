@@ -10,61 +10,62 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qwyc.classifier import Classifier
 from qwyc.errors import InputError
-from qwyc.policy.counts import PathTally, Tally, count_flips
+from qwyc.policy.counts import Sums, sum_over_rows
+from qwyc.promise.certified import Certified
 from qwyc.rows.selection import row_count, take
 from qwyc.runtime.progress import ProgressOption, progress_reporter
+from qwyc.target.target import Decided
 
 BLOCK = 1 << 16  # rows between two reports of progress
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What a classifier and its full ensemble say of the same N rows."""
+    """What a classifier and its full ensemble decide about the same N rows."""
 
-    decided: npt.NDArray[np.bool_]  # (N,) early decisions
-    full: npt.NDArray[np.bool_]  # (N,) full decisions
+    decided: Decided  # (N,) early decisions
+    full: Decided  # (N,) full decisions
     steps: npt.NDArray[np.int32]  # (N,) base models evaluated
-
-    @property
-    def tally(self) -> Tally:
-        """The same, counted."""
-        negative, positive = count_flips(self.decided, self.full)
-        steps = int(self.steps.sum(dtype=np.int64))
-        return Tally(len(self.steps), int(self.full.sum()), negative, positive, steps)
 
 
 def compare(
-    classifier: Classifier, X: Any, *, threads: int | None = None, progress: ProgressOption = False
+    certified: Certified, X: Any, *, threads: int | None = None, progress: ProgressOption = False
 ) -> Comparison:
     """Decide rows early and in full."""
-    n = row_count(X)
-    decided, full = np.empty(n, dtype=bool), np.empty(n, dtype=bool)
+    ensemble, target, n = certified.ensemble, certified.policy.target, row_count(X)
+    decided, full = np.empty(n, dtype=np.intp), np.empty(n, dtype=np.intp)
     steps = np.empty(n, dtype=np.int32)
     for part, block in _blocks(X, n, progress):
-        decisions = classifier.decide(block, threads=threads)
-        decided[part] = decisions.label == classifier.ensemble.classes[1]
-        steps[part] = decisions.steps
-        full[part] = classifier.score_full(block, threads=threads) >= classifier.policy.threshold
+        rows = ensemble.sample(block)
+        decided[part], steps[part], _ = certified.runner.decide(rows.rows, threads=threads)
+        full[part] = target.decide(ensemble.score_full(rows, threads=threads))
     return Comparison(decided, full, steps)
 
 
-def tally_path(
-    classifier: Classifier, X: Any, *, threads: int | None = None, progress: ProgressOption = False
-) -> tuple[PathTally, str]:
-    """What every member of a classifier's path does on rows, and the rows' digest."""
-    path = classifier.needed_choices().path
-    digest, counts = hashlib.sha256(), []
+def sums_of_policy(
+    certified: Certified, X: Any, *, threads: int | None = None, progress: ProgressOption = False
+) -> Sums:
+    """What a classifier's policy does on rows."""
+    seen = compare(certified, X, threads=threads, progress=progress)
+    return sum_over_rows(certified.policy, seen.decided, seen.full, seen.steps)
+
+
+def sums_of_path(
+    certified: Certified, X: Any, *, threads: int | None = None, progress: ProgressOption = False
+) -> tuple[Sums, str]:
+    """What every policy of a classifier's path does on rows, and the rows' digest."""
+    path = certified.needed_choices().path
+    digest, sums = hashlib.sha256(), []
     for _, block in _blocks(X, row_count(X), progress):
-        scores = classifier.ensemble.scores(block, threads=threads)
+        scores = certified.ensemble.scores(block, threads=threads)
         digest.update(scores.full_bytes)
-        counts.append(path.tally(scores, threads=threads).numbers())
-    return PathTally.of(np.sum(counts, axis=0)), digest.hexdigest()
+        sums.append(path.sums(scores, threads=threads).vector())
+    return Sums.from_vector(np.sum(sums, axis=0), path.target), digest.hexdigest()
 
 
 def _blocks(X: Any, n: int, progress: ProgressOption) -> Iterator[tuple[slice, Any]]:
-    """Rows X, some at a time, and where they stand."""
+    """Some rows at a time, and where they are in X."""
     if not n:
         raise InputError("X has no rows; rows like those to come are needed")
     with progress_reporter(progress, "Comparing with the full ensemble", n) as report:

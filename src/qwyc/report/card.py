@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from qwyc.promise.certificate import percent
-
-if TYPE_CHECKING:
-    from qwyc.classifier import Classifier
+from qwyc.promise.certified import Certified
 
 # Colours that hold on light and on dark pages: the text's own, a blue and an orange.
 STYLE = (
@@ -23,10 +20,10 @@ BLUE, ORANGE = "#3d7fc9", "#d0713f"
 POINTS = 60  # of the picture
 
 
-def card(fast: Classifier) -> str:
+def card(certified: Certified) -> str:
     """HTML without scripts: what it is, what it takes, what it promises, and the thresholds."""
-    seen, policy = fast.certificate, fast.policy
-    negative, positive = (escape(str(c)) for c in fast.ensemble.classes)
+    seen, policy = certified.certificate, certified.policy
+    negative, positive = (escape(str(c)) for c in certified.ensemble.classes)
     share = seen.mean_models / policy.n_models
     if seen.rows:
         work = f"<b>{seen.mean_models:.1f}</b> of {policy.n_models} base models per row"
@@ -37,7 +34,7 @@ def card(fast: Classifier) -> str:
         f'<div style="background:{BLUE};width:{100 * min(share, 1):.1f}%;height:6px;'
         f'border-radius:3px"></div></div>'
     )
-    speed = escape(str(fast.speed)) if fast.speed is not None else ""
+    speed = escape(str(certified.speed)) if certified.speed is not None else ""
     quits = {
         "both": f"early for {negative} and {positive}",
         "negative": f"early for {negative} only; {positive} always has its full score",
@@ -48,7 +45,7 @@ def card(fast: Classifier) -> str:
         ("decides", f"{positive} where score &ge; {policy.threshold:.4g}, otherwise {negative}"),
         ("quits", quits),
         ("takes", work + bar + speed),
-        ("promises", _promise(fast)),
+        ("promises", _promise(certified)),
     ]
     rows = "".join(
         f'<tr style="background:none"><td style="{LABEL}">{name}</td>'
@@ -57,38 +54,28 @@ def card(fast: Classifier) -> str:
     )
     return (
         f'<div style="{STYLE}"><div style="margin-bottom:6px"><b>qwyc.Classifier</b> &middot; '
-        f"{escape(fast.ensemble.description)}</div>"
+        f"{escape(certified.ensemble.description)}</div>"
         '<table style="border:none;border-collapse:collapse;width:100%;margin:0;font-size:13px">'
         f"{rows}</table>"
-        f"{_band(fast)}</div>"
+        f"{_band(certified)}</div>"
     )
 
 
-def _promise(fast: Classifier) -> str:
-    seen = fast.certificate
+def _promise(certified: Certified) -> str:
+    seen = certified.certificate
     if seen.how == "proven":
         return "<b>proven</b>: no input is decided differently from the full ensemble"
     counted = f"{seen.disagreements:,} of {seen.rows:,}"
     if seen.how == "in-sample":
         return f"nothing for new rows; {counted} fitting rows are decided differently"
-    if isinstance(seen.alpha, dict):
-        negative, positive = (escape(str(c)) for c in fast.ensemble.classes)
-        asked = (
-            f"at most <b>{_percent(seen.alpha['negative'])}</b> of new rows are decided {negative} instead "
-            f"of {positive}, and <b>{_percent(seen.alpha['positive'])}</b> the other way round"
-        )
-    else:
-        asked = f"at most <b>{_percent(seen.alpha)}</b> of new rows are decided differently"
-    return f"{asked}, with {percent(seen.confidence)} confidence ({counted} held-out rows were)"
+    names = [escape(str(label)) for label in certified.ensemble.classes]
+    statement = seen.budget.statement(names, emphasis="<b>{}</b>")
+    return f"{statement}, with {percent(seen.confidence)} confidence ({counted} held-out rows were)"
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.3g}%"
-
-
-def _band(fast: Classifier) -> str:
+def _band(certified: Certified) -> str:
     """Where rows quit along the order, as a small picture; nothing where no row does."""
-    policy = fast.policy
+    policy = certified.policy
     if policy.quit == "never" or policy.n_models < 3:
         return ""
     at = np.unique(np.linspace(0, policy.n_models - 2, POINTS).astype(int))  # the last has none
@@ -115,7 +102,7 @@ def _band(fast: Classifier) -> str:
             'stroke-width="1.5" vector-effect="non-scaling-stroke"/>'
         )
 
-    negative, positive = (escape(str(c)) for c in fast.ensemble.classes)
+    negative, positive = (escape(str(c)) for c in certified.ensemble.classes)
     areas = area(upper, 0, BLUE) + area(lower, height, ORANGE)
     quits = [(BLUE, positive)] if np.isfinite(upper).any() else []
     quits += [(ORANGE, negative)] if np.isfinite(lower).any() else []

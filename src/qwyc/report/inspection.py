@@ -1,104 +1,103 @@
-"""inspect: what a classifier is, what it would cost at other alphas, and how it is evaluated."""
+"""Everything that is known about a classifier: what it is, what other alphas cost, how it is evaluated."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
-import numpy as np
-
 from qwyc import _native
-from qwyc.classifier import Classifier
-from qwyc.model.ensemble import Ensemble
 from qwyc.promise.certificate import percent
+from qwyc.promise.certified import Certified
+from qwyc.report.text import summary
 
 ALPHAS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02)
-# Other trees are compared for many rows at once (native/plan.hpp).
-WHY_WALKED = "node by node, having more than 256 leaves or a category of more than 254 kinds"
 
 
-def inspect(fast: Classifier) -> dict[str, Any]:
-    """Everything that is known about a classifier, as plain values."""
+def inspect(certified: Certified) -> dict[str, Any]:
+    """Everything as plain values, for JSON."""
+    ensemble, policy, seen = certified.ensemble, certified.policy, certified.certificate
     facts: dict[str, Any] = {
-        "model": fast.ensemble.description,
-        "classes": fast.ensemble.classes.tolist(),
-        "threshold": fast.policy.threshold,
-        "base_models": fast.policy.n_models,
-        "quits": fast.policy.quit,
-        "why": why(fast),
-        "certificate": asdict(fast.certificate) | {"sentence": str(fast.certificate)},
-        "at_other_alphas": other_alphas(fast),
+        "model": ensemble.description,
+        "classes": ensemble.classes.tolist(),
+        "threshold": policy.threshold,
+        "base_models": policy.n_models,
+        "quits": policy.quit,
+        "why": why(certified),
+        "evaluation_decided_by": certified.evaluation.decided_by,
+        "certificate": seen.as_dict() | {"sentence": str(seen)},
+        "at_other_alphas": other_alphas(certified),
     }
-    if isinstance(fast.ensemble, Ensemble):
-        leaves = np.diff(fast.ensemble.trees.leaf_begin)
-        facts["trees"] = {
-            "nodes": len(fast.ensemble.trees.feature),
-            "most_leaves": int(leaves.max()),
-            "walked": fast.ensemble.native.n_walked,
-        }
-        facts["features"] = fast.ensemble.inputs.n_features
-        facts["digest"] = fast.ensemble.digest
+    layout, _ = ensemble.base_models.layout()
+    if layout:
+        facts[ensemble.base_models.kind] = layout
         facts["instruction_sets"] = _native.available_isas()
+    if ensemble.schema is not None:
+        facts["features"] = ensemble.schema.n_features
+    if ensemble.digest is not None:
+        facts["digest"] = ensemble.digest
     return facts
 
 
-def why(fast: Classifier) -> str:
+def why(certified: Certified) -> str:
     """Whether rows quit early or are evaluated in full, and why."""
-    if fast.policy.quit != "never":
-        if not fast.certificate.rows:
+    speed, choice = certified.speed, certified.evaluation
+    if certified.policy.quit != "never":
+        if not certified.certificate.rows:
             return "rows quit early; nothing was measured"
-        return "rows quit early" if fast.speed is None else f"rows quit early: {fast.speed}"
-    if _could_quit(fast):
-        timed = f": {fast.speed}" if fast.speed is not None else ""
+        return "rows quit early" if speed is None else f"rows quit early: {speed}"
+    if choice.decided_by == "request" and not choice.quits:
+        return "rows are evaluated in full, as requested"
+    if _could_quit(certified):
+        timed = f": {speed}" if speed is not None else ""
         return (
             "rows are evaluated in full, since quitting early was measured to be slower when the "
             f"classifier was optimised{timed}"
         )
-    if fast.choices is None:  # the times are not in the file
+    if certified.choices is None and choice.decided_by == "unknown":
         return "rows are evaluated in full: quitting early is slower, or would break the promise"
     return "rows are evaluated in full: no policy that quits early keeps the promise"
 
 
-def _could_quit(fast: Classifier) -> bool:
+def _could_quit(certified: Certified) -> bool:
     """Whether a policy that quits early was certified, and not taken."""
-    asked = fast.certificate
-    if fast.choices is None or asked.confidence is None:
-        return fast.speed is not None and not fast.speed.quitting_pays
-    return fast.choices.evidence.boldest(asked.alpha, asked.confidence) > 0
+    asked, choice = certified.certificate, certified.evaluation
+    if choice.decided_by != "unknown":
+        return not choice.quits
+    if certified.choices is None or asked.confidence is None:
+        return False
+    return certified.choices.evidence.boldest(asked.budget, asked.confidence) > 0
 
 
-def other_alphas(fast: Classifier) -> list[dict[str, float]]:
+def other_alphas(certified: Certified) -> list[dict[str, float]]:
     """Base models per row at other alphas, on the rows held out; each is valid by itself."""
-    if fast.choices is None or fast.certificate.confidence is None:
+    if certified.choices is None or certified.certificate.confidence is None:
         return []
-    evidence = fast.choices.evidence
+    evidence = certified.choices.evidence
     return [
         {
             "alpha": alpha,
-            "mean_models": float(evidence.mean_models[k]),
-            "mean_cost": float(evidence.mean_cost[k]),
+            "mean_models": float(evidence.counts.mean_models[k]),
+            "mean_cost": float(evidence.counts.mean_cost[k]),
         }
-        for alpha, k in evidence.boldest_at_each(ALPHAS, fast.certificate.confidence)
+        for alpha, k in evidence.boldest_at_each(ALPHAS, certified.certificate.confidence)
     ]
 
 
-def describe(fast: Classifier) -> str:
+def describe(certified: Certified) -> str:
     """The same for people: the classifier's own four lines, and what they leave out."""
-    facts = inspect(fast)
-    lines = [repr(fast), f"  evaluation {facts['why']}"]
-    if "trees" in facts:
-        trees = facts["trees"]
-        kinds = f"{trees['nodes']:,} nodes, up to {trees['most_leaves']:,} leaves a tree"
-        if trees["walked"]:
-            kinds += f"; {trees['walked']:,} trees are walked {WHY_WALKED}"
-        lines.append(f"  trees      {kinds}; {facts['instruction_sets'][0]} on this machine")
-        lines.append(f"  digest     {facts['digest']}")
-    if facts["at_other_alphas"]:
+    base_models, others = certified.ensemble.base_models, other_alphas(certified)
+    lines = [summary(certified), f"  evaluation {why(certified)}"]
+    _, layout = base_models.layout()
+    if layout:
         lines.append(
-            f"  other alphas, at {percent(fast.certificate.confidence)} confidence, on the rows held out:"
+            f"  {base_models.kind:<10} {layout}; {_native.available_isas()[0]} on this machine"
         )
+    if certified.ensemble.digest is not None:
+        lines.append(f"  digest     {certified.ensemble.digest}")
+    if others:
+        level = percent(certified.certificate.confidence)
+        lines.append(f"  other alphas, at {level} confidence, on the rows held out:")
         lines += [
             f"    {at['alpha']:>6.2%}  {at['mean_models']:7.1f} base models per row"
-            for at in facts["at_other_alphas"]
+            for at in others
         ]
     return "\n".join(lines)

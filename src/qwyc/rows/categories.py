@@ -56,6 +56,8 @@ def of_column(column: Series[Any], known: Sequence[Any], unseen: str, where: str
         taken, distinct = _factorize(column)
         none_is_value = column.implementation.is_polars()
         return _take(taken, distinct, known, unseen, where, none_is_value)
+    if _has_no_type(column):
+        return np.full(len(column), _null_code(column, known))
     values, null = numbers(column, where, categorical=True)
     if values.dtype.kind == "O":
         if column.implementation.is_pandas_like() and None not in known:
@@ -244,6 +246,15 @@ def _is_text(column: Series[Any]) -> bool:
     return column.dtype in (nw.String, nw.Categorical, nw.Enum)
 
 
+def _has_no_type(column: Series[Any]) -> bool:
+    """Whether this is a column of Arrow's or Polars' type for nulls alone."""
+    import narwhals.stable.v1 as nw
+
+    if column.implementation.is_pandas_like() or column.dtype != nw.Unknown:
+        return False
+    return bool(column.null_count() == len(column))
+
+
 def _factorize(column: Series[Any]) -> tuple[Array, list[Any]]:
     """(N,) positions into a list of values that holds every value of the column at least."""
     import narwhals.stable.v1 as nw
@@ -256,11 +267,27 @@ def _factorize(column: Series[Any]) -> tuple[Array, list[Any]]:
         return taken, [*unique, None]  # -1, missing, takes the last
     if len(column) <= _FEW_ROWS:
         return np.arange(len(column)), column.to_list()
-    if column.implementation.is_pyarrow() and column.dtype == nw.String:
-        column = column.cast(nw.String)  # string views have no kernels
+    if column.implementation.is_pyarrow():
+        return _factorize_arrow(column.to_native())
     distinct = column.unique().to_list()
     taken = column.replace_strict(distinct, list(range(len(distinct))), return_dtype=nw.Int64)
     return taken.to_numpy(), distinct
+
+
+def _factorize_arrow(column: Any) -> tuple[Array, list[Any]]:
+    """The same for a pyarrow.ChunkedArray of text or of dictionary type, which may be all null."""
+    import pyarrow
+
+    if pyarrow.types.is_dictionary(column.type):
+        encoded = column.unify_dictionaries()
+    else:
+        if column.type not in (pyarrow.string(), pyarrow.large_string()):
+            column = column.cast(pyarrow.string())  # string views have no kernels
+        encoded = column.dictionary_encode()
+    distinct = encoded.chunk(0).dictionary.to_pylist()  # the same in every chunk
+    indices = [chunk.indices.cast(pyarrow.int64()) for chunk in encoded.chunks]
+    taken = [index.fill_null(len(distinct)).to_numpy() for index in indices]
+    return np.concatenate(taken), [*distinct, None]
 
 
 def numbers(

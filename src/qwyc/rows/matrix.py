@@ -21,7 +21,7 @@ from qwyc.rows import categories
 if TYPE_CHECKING:
     from narwhals.stable.v1 import DataFrame, Series
 
-    from qwyc.model.ensemble import Inputs
+    from qwyc.rows.schema import Schema
 
 Array = npt.NDArray[Any]
 
@@ -29,7 +29,7 @@ _READ_AS_THEY_ARE = (np.dtype(np.float32), np.dtype(np.float64))  # by the engin
 _NAMED_AT_MOST = 10  # column names in one message
 
 
-def to_matrix(X: Any, inputs: Inputs) -> Array:
+def to_matrix(X: Any, inputs: Schema) -> Array:
     """Rows as the trees take them: (N, n_features), C order, float32 or float64. Of `inputs.dtype`, but
     for arrays of the other that can go to the engine as they are: it converts while it reads."""
     if type(X) is np.ndarray and X.dtype in _READ_AS_THEY_ARE and inputs.takes_any_numbers:
@@ -47,7 +47,7 @@ def to_matrix(X: Any, inputs: Inputs) -> Array:
     return rows
 
 
-def _convert(X: Any, inputs: Inputs) -> Array:
+def _convert(X: Any, inputs: Schema) -> Array:
     if isinstance(X, np.ndarray):
         return _from_array(X, inputs)
     if hasattr(X, "toarray") and hasattr(X, "nnz"):  # scipy.sparse, without importing it
@@ -56,7 +56,8 @@ def _convert(X: Any, inputs: Inputs) -> Array:
             "what X leaves out if the model takes that for missing, as XGBoost does"
         )
     if isinstance(X, (list, tuple)):
-        return _from_array(_as_array(X, object if inputs.arrays_hold_values else None), inputs)
+        values = _as_array(X, object if inputs.arrays_hold_values else None)
+        return _from_array(values, inputs, from_list=True)
     frame = _as_frame(X)
     return _from_array(_as_array(X), inputs) if frame is None else _from_frame(frame, inputs)
 
@@ -73,7 +74,7 @@ def _as_array(X: Any, dtype: type | None = None) -> Array:
         ) from None
 
 
-def _from_array(X: Array, inputs: Inputs) -> Array:
+def _from_array(X: Array, inputs: Schema, *, from_list: bool = False) -> Array:
     values = np.asarray(X)  # (N, n_features) plain: without mask or subclass
     as_values = inputs.categories if inputs.arrays_hold_values else {}
     if (
@@ -96,13 +97,20 @@ def _from_array(X: Array, inputs: Inputs) -> Array:
         )
     _check_count(values.shape[1], inputs)
     masked = np.ma.getmaskarray(X) if isinstance(X, np.ma.MaskedArray) else None  # or like values
+    dtype: Any = inputs.dtype
+    if inputs.integers == "float32" and values.dtype not in _READ_AS_THEY_ARE:
+        dtype = "float32"
     if values.dtype.kind in "OU":
         if masked is not None:
             values = values.astype(object)
             values[masked] = None
-        return _from_objects(values, inputs, as_values)
-    read_as_it_is = values.dtype in _READ_AS_THEY_ARE and inputs.takes_any_numbers
-    dtype = values.dtype if read_as_it_is and masked is None else inputs.dtype
+        # LGBMClassifier reads arrays of objects as float64, and lists that become one as float32.
+        return _from_objects(values, dtype if from_list else inputs.dtype, inputs, as_values)
+    if from_list:
+        for j in range(values.shape[1]):
+            _refuse_ambiguous(values[:, j], inputs, _column_name(j, inputs))
+    if values.dtype in _READ_AS_THEY_ARE and inputs.takes_any_numbers and masked is None:
+        dtype = values.dtype
     rows = np.require(values, dtype, ["C", "A"])
     if (as_values or masked is not None) and np.may_share_memory(rows, values):
         rows = rows.copy()
@@ -118,9 +126,9 @@ def _from_array(X: Array, inputs: Inputs) -> Array:
     return rows
 
 
-def _from_objects(values: Array, inputs: Inputs, as_values: Any) -> Array:
+def _from_objects(values: Array, dtype: str, inputs: Schema, as_values: Any) -> Array:
     """Python objects, column by column: numbers and None, and categories where they are values."""
-    rows = np.empty(values.shape, inputs.dtype)
+    rows = np.empty(values.shape, dtype)
     for j in range(values.shape[1]):
         column, where = values[:, j], _column_name(j, inputs)
         if j in as_values and inputs.hashed:
@@ -128,7 +136,7 @@ def _from_objects(values: Array, inputs: Inputs, as_values: Any) -> Array:
         elif j in as_values:
             rows[:, j] = categories.of_objects(column, as_values[j], inputs.unseen, where)
         else:
-            rows[:, j] = _objects_to_numbers(column, inputs.dtype, where)
+            rows[:, j] = _objects_to_numbers(column, dtype, where)
     return rows
 
 
@@ -151,7 +159,7 @@ def _objects_to_numbers(column: Array, dtype: str, where: str) -> Array:
     return numbers
 
 
-def _check_count(n_columns: int, inputs: Inputs) -> None:
+def _check_count(n_columns: int, inputs: Schema) -> None:
     if n_columns != inputs.n_features:
         names = f" ({listed(inputs.names)})" if inputs.names else ""
         raise InputError(
@@ -189,7 +197,7 @@ def _as_frame(X: Any) -> DataFrame[Any] | None:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def _from_frame(frame: DataFrame[Any], inputs: Inputs) -> Array:
+def _from_frame(frame: DataFrame[Any], inputs: Schema) -> Array:
     labels = frame.columns  # text, but pandas allows anything
     positions = match_columns([str(label) for label in labels], inputs)
     if (whole := _numbers_side_by_side(frame, positions, inputs)) is not None:
@@ -202,14 +210,14 @@ def _from_frame(frame: DataFrame[Any], inputs: Inputs) -> Array:
         if known is not None and inputs.hashed:
             rows[:, j] = categories.of_hashed_column(column, known, where)
         elif known is None:
-            _fill_numbers(rows[:, j], column, where)
+            _fill_numbers(rows[:, j], column, inputs, where)
         else:
             rows[:, j] = categories.of_column(column, known, inputs.unseen, where)
     return rows
 
 
 def _numbers_side_by_side(
-    frame: DataFrame[Any], positions: Sequence[int], inputs: Inputs
+    frame: DataFrame[Any], positions: Sequence[int], inputs: Schema
 ) -> Array | None:
     """The rows of a pandas frame whose features are all float32, or all float64: one array, which is many
     times as fast as one column after the other; None for any other frame."""
@@ -226,7 +234,7 @@ def _numbers_side_by_side(
     )
 
 
-def match_columns(labels: Sequence[str], inputs: Inputs) -> Sequence[int]:
+def match_columns(labels: Sequence[str], inputs: Schema) -> Sequence[int]:
     """The position in X of every feature, (n_features,)."""
     _refuse_twice(labels)
     if inputs.names is None:
@@ -265,12 +273,13 @@ def _refuse_twice(labels: Sequence[str]) -> None:
         raise InputError(f"X has more than one column named {listed(twice)}; rename or drop them")
 
 
-def _fill_numbers(out: Array, column: Series[Any], where: str) -> None:
+def _fill_numbers(out: Array, column: Series[Any], inputs: Schema, where: str) -> None:
     """Write a column of numbers to `out`, (N,); null becomes NaN. Integers go to float32 directly,
     not through float64."""
     values, null = categories.numbers(column, where)
     if values.dtype.kind == "O":
         values = _objects_to_numbers(values, out.dtype.name, where)
+    _refuse_ambiguous(values, inputs, where)
     out[:] = values
     if null is not None:
         out[null] = np.nan
@@ -279,7 +288,7 @@ def _fill_numbers(out: Array, column: Series[Any], where: str) -> None:
 # ---- checks and messages --------------------------------------------------------------------
 
 
-def _refuse_special(rows: Array, inputs: Inputs) -> None:
+def _refuse_special(rows: Array, inputs: Schema) -> None:
     """Refuse NaN and infinity where the source library does."""
     if (inputs.accepts_missing and inputs.accepts_infinity) or np.isfinite(rows).all():
         return
@@ -290,7 +299,7 @@ def _refuse_special(rows: Array, inputs: Inputs) -> None:
         _refuse(np.isinf(rows), what, "infinities", inputs)
 
 
-def _refuse(bad: npt.NDArray[np.bool_], what: str, kind: str, inputs: Inputs) -> None:
+def _refuse(bad: npt.NDArray[np.bool_], what: str, kind: str, inputs: Schema) -> None:
     if bad.any():
         i, j = np.unravel_index(int(np.argmax(bad)), bad.shape)
         raise categories.RowError(
@@ -301,7 +310,25 @@ def _refuse(bad: npt.NDArray[np.bool_], what: str, kind: str, inputs: Inputs) ->
         )
 
 
-def _column_name(j: int, inputs: Inputs) -> str:
+def _refuse_ambiguous(values: Array, inputs: Schema, where: str) -> None:
+    """Refuse integers (N,) past 2**53 that become another float32 by way of float64: scikit-learn goes
+    that way with frames of several types and with lists, but not always."""
+    if inputs.integers != "checked" or values.dtype.kind not in "iu" or values.dtype.itemsize < 8:
+        return
+    if not len(values) or (values.max() <= 2**53 and values.min() >= -(2**53)):
+        return
+    bad = values.astype(np.float32) != values.astype(np.float64).astype(np.float32)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise categories.RowError(
+            "X has an integer past 2**53 in ",
+            row,
+            f"{where}, {values[row]}, which the source library rounds to one number or another, depending "
+            "on what holds it; pass the column as floats, or all of X as a NumPy array",
+        )
+
+
+def _column_name(j: int, inputs: Schema) -> str:
     return f"column {inputs.names[j]!r}" if inputs.names else f"column {j}"
 
 

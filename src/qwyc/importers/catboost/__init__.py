@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import tempfile
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,10 @@ from qwyc.errors import ModelError
 from qwyc.importers import files, live
 from qwyc.importers.catboost.document import MAGIC, Document, from_cbm, from_json, scaled
 from qwyc.importers.catboost.trees import Splits, splits_of, trees_of
-from qwyc.model.ensemble import Ensemble, Inputs, Link, Source, Summation, Trees
+from qwyc.model.ensemble import Ensemble, Sample, Source, tree_ensemble
+from qwyc.model.link import Link
+from qwyc.model.trees import Summation, Trees
+from qwyc.rows.schema import Schema
 from qwyc.target.boundary import smallest_sum_above_zero
 
 LIVE_KINDS = "CatBoost (CatBoostClassifier)"
@@ -73,23 +77,25 @@ def read_live(model: Any) -> Ensemble:
             )
 
 
-def live_labels(model: Any, X: Any, ensemble: Ensemble) -> Array:
+def live_labels(model: Any, sample: Sample) -> Array:
     """The classes, (N,), that the live model itself gives the rows X."""
     predict = partial(model.predict, prediction_type="Class")
-    return np.asarray(_ask(predict, X, ensemble)).reshape(-1)
+    return np.asarray(_ask(predict, sample)).reshape(-1)
 
 
-def live_scores(model: Any, X: Any, ensemble: Ensemble) -> Array:
+def live_scores(model: Any, sample: Sample) -> Array:
     """The live model's own scores, (N,)."""
     predict = partial(model.predict, prediction_type="RawFormulaVal")
-    return np.asarray(_ask(predict, X, ensemble)).reshape(-1)
+    return np.asarray(_ask(predict, sample)).reshape(-1)
 
 
-def _ask(predict: Any, X: Any, ensemble: Ensemble) -> Any:
+def _ask(predict: Any, sample: Sample) -> Any:
     """CatBoost takes categories from pandas frames, and not from those of Polars."""
-    if ensemble.inputs.categories and live.made_by(X, "polars"):
-        X = X.to_pandas(use_pyarrow_extension_array=False)
-    return live.ask(predict, X, ensemble)
+    schema = sample.ensemble.schema
+    if schema is not None and schema.categories and live.made_by(sample.given, "polars"):
+        frame = sample.given.to_pandas(use_pyarrow_extension_array=False)
+        sample = replace(sample, given=frame)
+    return live.ask(predict, sample)
 
 
 def load(path: Path) -> Any:
@@ -107,9 +113,9 @@ def _ensemble(document: Document, classifier: bool = False) -> Ensemble:
     splits = splits_of(document)
     trees = trees_of(document, splits)
     base = float(document.bias[0]) + 0.0  # no -0
-    return Ensemble(
-        trees=trees,
-        inputs=_inputs(document, splits),
+    return tree_ensemble(
+        trees,
+        schema=_inputs(document, splits),
         summation=Summation.FLOAT64_LATE,
         less_equal=True,
         truncates=False,
@@ -119,7 +125,7 @@ def _ensemble(document: Document, classifier: bool = False) -> Ensemble:
         classes=_classes(document),
         source=Source("catboost", _version(document), loss),
         link=Link("logistic"),
-    ).checked()
+    )
 
 
 def _refuse_unsupported(document: Document, classifier: bool) -> str:
@@ -137,19 +143,20 @@ def _refuse_unsupported(document: Document, classifier: bool) -> str:
     return loss
 
 
-def _inputs(document: Document, splits: Splits) -> Inputs:
+def _inputs(document: Document, splits: Splits) -> Schema:
     known = [(f.column, f.name) for f in document.floats]
     known += [(f.column, f.name) for f in document.others]
     columns = sorted(column for column, _ in known)
     if columns != list(range(len(columns))):
         raise ModelError("the model's features are not numbered from 0 without gaps")
     names = [name for _, name in sorted(known)]
-    return Inputs(
+    return Schema(
         n_features=len(columns),
         names=tuple(names) if names and all(names) and len(set(names)) == len(names) else None,
         dtype="float32",
         categories=splits.categories,  # where there are none, the trees do not look
-        arrays_hold_values=bool(splits.categories),
+        # Lists are read as objects, as CatBoost does: their integers are float64 before they are float32.
+        arrays_hold_values=True,
         unseen="invalid",
         hashed=bool(splits.categories),
     )

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from qwyc.errors import ModelError
 from qwyc.importers.catboost.document import Document
 from qwyc.importers.flatten import MAX_WORDS, NodeTable, bit_sets, flatten, offsets, to_int32
-from qwyc.model.ensemble import Category, NodeFlag, Trees
+from qwyc.model.trees import NodeFlag, Trees
+from qwyc.rows.schema import Category
 
 _MAX_DEPTH = 24
 

@@ -16,7 +16,10 @@ from qwyc.importers.comparisons import with_one_rule
 from qwyc.importers.flatten import flatten
 from qwyc.importers.onnx.graph import TreeGraph, find_trees
 from qwyc.importers.onnx.trees import Weights, first, text, trees_of
-from qwyc.model.ensemble import Ensemble, Inputs, Link, Source, Summation
+from qwyc.model.ensemble import Ensemble, Sample, Source, tree_ensemble
+from qwyc.model.link import Link
+from qwyc.model.trees import Summation
+from qwyc.rows.schema import Schema
 from qwyc.target.boundary import smallest_positive, smallest_sum_above_zero
 
 LIVE_KINDS = "ONNX (ModelProto, InferenceSession)"
@@ -85,35 +88,43 @@ def _session(content: bytes) -> Any:
     return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
 
 
-def _run(model: Any, X: Any, ensemble: Ensemble) -> list[Any]:
+def _run(model: Any, sample: Sample) -> list[Any]:
     session = _session(_content(model))
     entry = session.get_inputs()[0]
-    rows = ensemble.matrix(X)
-    rows = rows.astype({"tensor(float)": np.float32, "tensor(double)": np.float64}[entry.type])
+    rows = sample.rows.astype(
+        {"tensor(float)": np.float32, "tensor(double)": np.float64}[entry.type]
+    )
     outputs: list[Any] = session.run(None, {entry.name: rows})
     return outputs
 
 
-def live_labels(model: Any, X: Any, ensemble: Ensemble) -> Array:
+def _classifies(sample: Sample) -> bool:
+    """Whether the operator with the trees gives classes, not scores."""
+    source = sample.ensemble.source
+    return source is not None and source.kind == "TreeEnsembleClassifier"
+
+
+def live_labels(model: Any, sample: Sample) -> Array:
     """The classes, (N,), that ONNX Runtime gives the rows X."""
-    outputs = np.asarray(_run(model, X, ensemble)[0])
-    if ensemble.source.kind != "TreeEnsembleClassifier":
-        return ensemble.classes[(outputs.reshape(-1) > 0.5).astype(np.intp)]
+    outputs = np.asarray(_run(model, sample)[0])
+    if not _classifies(sample):
+        return sample.ensemble.classes[(outputs.reshape(-1) > 0.5).astype(np.intp)]
     return outputs.reshape(-1)
 
 
-def live_scores(model: Any, X: Any, ensemble: Ensemble) -> Array:
+def live_scores(model: Any, sample: Sample) -> Array:
     """Scores, (N,), to compare with. The graph gives probabilities: ours where ours has that
     probability, and otherwise theirs, as far as it can be told."""
-    outputs = _run(model, X, ensemble)
-    if ensemble.source.kind == "TreeEnsembleClassifier":
+    outputs = _run(model, sample)
+    ensemble = sample.ensemble
+    if _classifies(sample):
         last = outputs[-1]
         if isinstance(last, list):  # a dictionary a row
             last = np.array([[row[key] for key in row] for row in last])
         p = np.asarray(last, np.float64)[:, -1]
     else:
         p = np.asarray(outputs[0], np.float64).reshape(-1)
-    ours = ensemble.score_full(X)
+    ours = ensemble.score_full(sample)
     if ensemble.link.kind == "none":
         return ours
     expected = ours
@@ -138,9 +149,9 @@ def _ensemble(graph: TreeGraph) -> Ensemble:
         threshold = smallest_sum_above_zero(trees.leaf_value, base)
         if not graph.wide:
             threshold = smallest_positive(lambda score: score > 0, np.float32)
-    return Ensemble(
-        trees=trees,
-        inputs=Inputs(graph.n_columns or used, None, real.name),
+    return tree_ensemble(
+        trees,
+        schema=Schema(graph.n_columns or used, None, real.name),
         summation=Summation.FLOAT64_LATE if graph.wide else Summation.FLOAT32_LATE,
         less_equal=less_equal,
         truncates=False,
@@ -150,7 +161,7 @@ def _ensemble(graph: TreeGraph) -> Ensemble:
         classes=classes,
         source=Source("onnx", graph.producer, kind),
         link=link,
-    ).checked()
+    )
 
 
 def _decision(graph: TreeGraph, weights: Weights) -> tuple[float, Link, float | None, Array]:

@@ -18,6 +18,10 @@ _FLOAT, _DOUBLE = 1, 11  # element types of tensors
 _DTYPES = {1: "<f4", 2: "u1", 3: "i1", 6: "<i4", 7: "<i8", 11: "<f8"}
 _SAME = ("Identity", "Cast")  # hand values on
 _AROUND = (*_SAME, "Reshape", "ZipMap", "Squeeze", "Flatten")
+_CYCLE = (
+    "the graph has a cycle: an operator is fed with its own output, directly or through others; export the "
+    "model again"
+)
 
 Array = npt.NDArray[Any]
 
@@ -61,9 +65,12 @@ def find_trees(content: bytes) -> TreeGraph:
     constants = {tensor.text(8) for tensor in graph.messages(5)}
     inputs = [value for value in graph.messages(11) if value.text(1) not in constants]
     producers = {name: op for op in operators for name in op.outputs}
-    name, casts = trees.inputs[0], []
+    name = trees.inputs[0]
+    casts: list[Any] = []  # what each step casts to; None where it does not
     while name in producers:
         op = producers[name]
+        if op is trees or len(casts) >= len(operators):
+            raise ModelError(_CYCLE)
         if op.kind not in _SAME:
             raise ModelError(
                 f"the graph transforms its rows ({op.kind}) before the trees; pass a model of the trees "
@@ -94,7 +101,9 @@ def _what_follows(trees: Operator, operators: Sequence[Operator], outputs: Seque
     name, sigmoid, steps = (outputs[0] if outputs else ""), False, 0
     while name not in trees.outputs:
         op = producers.get(name)
-        if op is None or op.kind not in allowed or steps > len(operators):
+        if steps >= len(operators):
+            raise ModelError(_CYCLE)
+        if op is None or op.kind not in allowed:
             what = "nothing" if op is None else op.kind
             raise ModelError(
                 f"the graph's first output is made by {what}, not by its tree ensemble; qwyc reads "

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from qwyc.errors import ModelError
 from qwyc.importers.flatten import NodeTable
 from qwyc.importers.onnx.graph import TREES
-from qwyc.model.ensemble import NodeFlag
+from qwyc.model.trees import NodeFlag
 
 _MODES = {
     "BRANCH_LEQ": "<=",

@@ -16,7 +16,9 @@ from qwyc.errors import ModelError
 from qwyc.importers.flatten import offsets
 from qwyc.importers.live import ask
 from qwyc.importers.sklearn.trees import flat_trees, inputs_of, source, split_trees
-from qwyc.model.ensemble import Ensemble, Link, NodeFlag, Summation, Trees
+from qwyc.model.ensemble import Ensemble, Sample, tree_ensemble
+from qwyc.model.link import Link
+from qwyc.model.trees import NodeFlag, Summation, Trees
 from qwyc.target.boundary import smallest_positive, smallest_sum_above_zero
 
 _SUPPORTED = (
@@ -69,7 +71,7 @@ def read_live(model: Any) -> Ensemble:
     for name in _names(model):
         if name in _READERS:
             _check_fitted(model, name)
-            return _READERS[name](model, name).checked()
+            return _READERS[name](model, name)
     name = type(model).__name__
     if any("Regressor" in base.__name__ for base in type(model).__mro__):
         raise ModelError(
@@ -109,9 +111,9 @@ def _read_forest(model: Any, name: str) -> Ensemble:
 
 def _voting(model: Any, name: str, first: Any, trees: Trees) -> Ensemble:
     """Trees whose class shares are averaged; `first` is one of the estimators."""
-    return Ensemble(
-        trees=trees,
-        inputs=inputs_of(
+    return tree_ensemble(
+        trees,
+        schema=inputs_of(
             model,
             "float32",
             accepts_missing=bool(first._support_missing_values(np.empty((0, 0)))),
@@ -133,9 +135,9 @@ def _read_boosting(model: Any, name: str) -> Ensemble:
     """GradientBoostingClassifier: the prior's log-odds plus learning_rate times every leaf."""
     trees = [estimator.tree_ for estimator in model.estimators_[:, 0]]
     value = np.concatenate([tree.value[:, 0, 0] for tree in trees])  # (n,)
-    return Ensemble(
-        trees=split_trees(trees, model.learning_rate * value),
-        inputs=inputs_of(model, "float32", accepts_missing=False, accepts_infinity=False),
+    return tree_ensemble(
+        split_trees(trees, model.learning_rate * value),
+        schema=inputs_of(model, "float32", accepts_missing=False, accepts_infinity=False),
         summation=Summation.FLOAT64,
         less_equal=True,
         truncates=False,
@@ -192,9 +194,9 @@ def _read_hist(model: Any, name: str) -> Ensemble:
         has_set=in_sets,
     )
     base = float(np.asarray(model._baseline_prediction).item())
-    return Ensemble(
-        trees=trees,
-        inputs=inputs_of(model, "float64", categories=categories),
+    return tree_ensemble(
+        trees,
+        schema=inputs_of(model, "float64", categories=categories),
         summation=Summation.FLOAT64,
         less_equal=True,
         truncates=False,
@@ -310,9 +312,9 @@ def _read_ada_boost(model: Any, name: str) -> Ensemble:
         positive = np.asarray(estimator.classes_)[says] == model.classes_[1]
         values.append(np.where(positive, 2 * weight, -2 * weight))
     value = np.concatenate(values)
-    return Ensemble(
-        trees=split_trees(trees, value),
-        inputs=inputs_of(model, "float32", accepts_missing=False, accepts_infinity=False),
+    return tree_ensemble(
+        split_trees(trees, value),
+        schema=inputs_of(model, "float32", accepts_missing=False, accepts_infinity=False),
         summation=Summation.FLOAT64,
         less_equal=True,
         truncates=False,
@@ -340,23 +342,24 @@ _READERS: dict[str, Callable[[Any, str], Ensemble]] = {
 # ---- the live model's own answer -------------------------------------------------------------
 
 
-def live_labels(model: Any, X: Any, ensemble: Ensemble) -> npt.NDArray[Any]:
+def live_labels(model: Any, sample: Sample) -> npt.NDArray[Any]:
     """The model's own labels, (N,). A forest with many threads adds its trees up in whatever order
     they finish; rows close to a tie are decided again in tree order."""
-    labels = np.asarray(ask(model.predict, X, ensemble))
-    if ensemble.summation == Summation.SHARES and getattr(model, "n_jobs", 1) != 1:
-        matrix = ensemble.matrix(X)
-        score = ensemble.score_full(matrix)
+    labels = np.asarray(ask(model.predict, sample))
+    ensemble = sample.ensemble
+    if ensemble.base_models.average and getattr(model, "n_jobs", 1) != 1:
+        matrix = sample.rows
+        score = ensemble.score_full(sample)
         close = np.flatnonzero(np.abs(score - 0.5) < _TIE)
         if close.size:
             single = copy.copy(model)
             single.n_jobs = 1
-            labels[close] = ask(single.predict, matrix[close], ensemble)
+            labels[close] = ask(single.predict, ensemble.sample(matrix[close]))
     return labels
 
 
-def live_scores(model: Any, X: Any, ensemble: Ensemble) -> npt.NDArray[Any]:
+def live_scores(model: Any, sample: Sample) -> npt.NDArray[Any]:
     """The model's own scores, (N,): its decision function, or the positive class's share."""
     if hasattr(model, "decision_function"):
-        return np.asarray(ask(model.decision_function, X, ensemble))
-    return np.asarray(ask(model.predict_proba, X, ensemble))[:, 1]
+        return np.asarray(ask(model.decision_function, sample))
+    return np.asarray(ask(model.predict_proba, sample))[:, 1]

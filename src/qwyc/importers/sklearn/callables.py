@@ -13,26 +13,25 @@ import numpy.typing as npt
 from qwyc.errors import InputError, ModelError
 from qwyc.importers.live import as_pandas, derives_from, made_by
 from qwyc.importers.sklearn import has_tree_bases
-from qwyc.model.callables import BaseModels
+from qwyc.model.callables import callable_ensemble
+from qwyc.model.ensemble import Ensemble
 
 Shares = npt.NDArray[np.float64]  # (n, 2) of the negative and the positive class
 
 ABOVE_ZERO = float(np.nextafter(0.0, 1.0))  # positive where one share exceeds the other
 
 
-def base_models(model: Any) -> BaseModels | None:
-    """The base models of `model`, or None where it is not an ensemble of this kind."""
-    if isinstance(model, BaseModels):
-        return model
+def take_apart(model: Any) -> Ensemble | None:
+    """An ensemble of the base models of `model`, or None where it is not of this kind."""
     if isinstance(model, (list, tuple)):
         if not model:
             raise ModelError(
                 "the list of base models is empty; pass a callable for each base model"
             )
-        return BaseModels(list(model))  # says which of them cannot be called
+        return callable_ensemble(model)  # says which of them cannot be called
     if not made_by(model, "sklearn"):
         return None
-    for name, take_apart in (
+    for name, read in (
         ("BaggingClassifier", _bagging),
         ("VotingClassifier", _voting),
         ("AdaBoostClassifier", _ada_boost),
@@ -47,7 +46,7 @@ def base_models(model: Any) -> BaseModels | None:
                 raise ModelError(
                     f"this {name} has {len(model.classes_)} classes; qwyc supports binary classifiers"
                 )
-            return take_apart(model)
+            return read(model)
     return None
 
 
@@ -69,7 +68,7 @@ class _BaggedShares:
         return _one_hot(self.estimator.predict(columns))
 
 
-def _bagging(model: Any) -> BaseModels:
+def _bagging(model: Any) -> Ensemble:
     """Mean of predict_proba, or of votes, each base estimator on its own columns."""
     pairs = zip(model.estimators_, model.estimators_features_, strict=True)
     return _shares([_BaggedShares(e, f) for e, f in pairs], len(model.estimators_), model)
@@ -89,7 +88,7 @@ class _VotedShares:
         return _one_hot(self.estimator.predict(X)) * self.weight
 
 
-def _voting(model: Any) -> BaseModels:
+def _voting(model: Any) -> Ensemble:
     """Weighted mean of predict_proba (soft) or weighted votes (hard)."""
     weights = model._weights_not_none
     factors = (
@@ -115,7 +114,7 @@ class _BoostedShares:
         return np.where(matches, self.weight, -1.0 * self.weight)
 
 
-def _ada_boost(model: Any) -> BaseModels:
+def _ada_boost(model: Any) -> Ensemble:
     """Each base estimator adds its weight to the class it predicts and takes it from the other."""
     weights = model.estimator_weights_[: len(model.estimators_)]
     pairs = zip(model.estimators_, weights, strict=True)
@@ -150,7 +149,7 @@ class _PassedThrough:
         return np.asarray(_plain(X) @ self.weights, dtype=float)
 
 
-def _stacking(model: Any) -> BaseModels:
+def _stacking(model: Any) -> Ensemble:
     """A linear final estimator adds up what the base estimators say, each times its coefficient."""
     final = model.final_estimator_
     linear = derives_from(final, "LinearClassifierMixin")
@@ -171,38 +170,32 @@ def _stacking(model: Any) -> BaseModels:
         raise ModelError(
             "this StackingClassifier's base estimators give more than one number a row"
         )
-    return BaseModels(
+    return callable_ensemble(
         models,
         base=float(np.ravel(final.intercept_)[0]),
         threshold=ABOVE_ZERO,
         classes=np.asarray(model.classes_),
-        prepare=_Columns.of(model),
+        prepare=columns_of(model),
     )
 
 
-def _shares(models: Sequence[Callable[[Any], Shares]], divisor: float, source: Any) -> BaseModels:
-    return BaseModels(
+def _shares(models: Sequence[Callable[[Any], Shares]], divisor: float, source: Any) -> Ensemble:
+    return callable_ensemble(
         models,
         divisor=float(divisor),
         threshold=ABOVE_ZERO,
         classes=np.asarray(source.classes_),
-        prepare=_Columns.of(source),
+        prepare=columns_of(source),
     )
 
 
 @dataclass(frozen=True)
-class _Columns:
+class Columns:
     """Rows with the columns that the ensemble was fitted on, in its order; an error where they are not
     there. Base estimators fitted on bare arrays could not tell."""
 
     names: Sequence[str] | None
     count: int | None
-
-    @classmethod
-    def of(cls, source: Any) -> _Columns:
-        """Those of a scikit-learn estimator."""
-        names = getattr(source, "feature_names_in_", None)
-        return cls(None if names is None else list(names), getattr(source, "n_features_in_", None))
 
     def __call__(self, X: Any) -> Any:
         X = as_pandas(X)
@@ -216,6 +209,12 @@ class _Columns:
         if self.count is not None and (len(shape) != 2 or shape[1] != self.count):
             raise InputError(f"X has shape {shape}; the model was trained on {self.count} columns")
         return X
+
+
+def columns_of(model: Any) -> Columns:
+    """The columns of a scikit-learn estimator."""
+    names = getattr(model, "feature_names_in_", None)
+    return Columns(None if names is None else list(names), getattr(model, "n_features_in_", None))
 
 
 def _plain(X: Any, *, finite: bool = False) -> Any:

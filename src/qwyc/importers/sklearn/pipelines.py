@@ -13,7 +13,6 @@ import numpy as np
 from qwyc.errors import InputError, ModelError
 from qwyc.importers.files import reason
 from qwyc.importers.live import as_pandas, derives_from, made_by, unwrapped
-from qwyc.model.callables import BaseModels
 from qwyc.model.ensemble import Ensemble
 
 
@@ -74,11 +73,6 @@ def with_transform(model: Any, inner: Ensemble) -> Ensemble:
     if inner.transform is not None:  # the last step is a pipeline too
         transform = _Chain(transform, inner.transform)
     return replace(inner, transform=transform)
-
-
-def with_preparation(model: Any, inner: BaseModels) -> BaseModels:
-    """The same for a last step that was taken apart into base models."""
-    return replace(inner, prepare=_Chain(transform_of(model), inner.prepare))
 
 
 class _Chain:

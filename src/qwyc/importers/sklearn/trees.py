@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.importers.flatten import offsets
-from qwyc.model.ensemble import Inputs, NodeFlag, Source, Trees
+from qwyc.model.ensemble import Source
+from qwyc.model.trees import NodeFlag, Trees
+from qwyc.rows.schema import Schema
 
 
 def source(name: str) -> Source:
@@ -19,15 +21,16 @@ def source(name: str) -> Source:
     return Source(library="scikit-learn", version=version, kind=name)
 
 
-def inputs_of(model: Any, dtype: str, **rest: Any) -> Inputs:
+def inputs_of(model: Any, dtype: str, **rest: Any) -> Schema:
     """What rows the model takes, by its own `feature_names_in_`."""
     names = getattr(model, "feature_names_in_", None)
-    return Inputs(
+    return Schema(
         n_features=int(model.n_features_in_),
         names=None if names is None else tuple(str(name) for name in names),
         dtype=dtype,
         arrays_hold_values=bool(rest.get("categories")),
         unseen="missing",
+        integers="checked" if dtype == "float32" else "direct",
         **rest,
     )
 

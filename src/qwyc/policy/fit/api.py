@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from qwyc.errors import OptionError
+from qwyc.policy.fan_policy import FanPolicy
 from qwyc.policy.fit import fan, stopping
 from qwyc.policy.fit.orders import FIXED, Order, fixed_order
 from qwyc.policy.fit.paper import fit_thresholds
 from qwyc.policy.fit.problem import Problem
-from qwyc.policy.policy import FanPolicy, Policy
+from qwyc.policy.path import Path
+from qwyc.policy.policy import Policy
 from qwyc.runtime.arguments import allowed_disagreements, check_alpha, check_choice, check_count
 from qwyc.runtime.progress import ProgressOption
 
@@ -120,7 +122,7 @@ def fit_path(
     seed: int = 0,
     threads: int | None = None,
     progress: ProgressOption = None,
-) -> stopping.Path:
+) -> Path:
     """Policies by optimal stopping from "never quit" to "quit at once"; options as for `fit_policy`.
 
     The order may be any but "joint", which needs an alpha."""

@@ -1,4 +1,4 @@
-"""The rule of Fan et al. (2002), as the paper's appendix describes it: the rival to compare with.
+"""The rule of Fan et al. (2002), as the paper's appendix describes it.
 
 At each step the running sum g falls into a bin floor(g / bin_width). Over the sample rows in that bin,
 mu and sigma are the mean and deviation of g - f, running minus full score. So f is about g - mu, and
@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.errors import OptionError
+from qwyc.policy.fan_policy import FanPolicy
 from qwyc.policy.fit.problem import Problem
-from qwyc.policy.policy import FanPolicy
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.runtime.arguments import check_number, is_number
 
@@ -74,11 +74,11 @@ def at_alpha(
     policy: FanPolicy, matrix: ScoreMatrix, allowed: int, *, threads: int | None = None
 ) -> FanPolicy:
     """The smallest gamma, to 1%, with no more than `allowed` disagreements on these rows."""
-    positive = matrix.full >= policy.threshold
+    full = policy.target.decide(matrix.full)
 
     def holds(gamma: float) -> bool:
         label = replace(policy, gamma=gamma).apply(matrix, threads=threads).label
-        return int(np.count_nonzero(label != positive)) <= allowed
+        return int(np.count_nonzero(label != full)) <= allowed
 
     if holds(0.0):
         return replace(policy, gamma=0.0)

@@ -12,6 +12,7 @@ from qwyc.errors import InputError
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.runtime.arguments import check_choice, check_costs, check_number
 from qwyc.runtime.threads import thread_count
+from qwyc.target.two_classes import TwoClasses
 
 QUITS = ("both", "negative", "positive")
 
@@ -42,18 +43,23 @@ class Problem:
 
     @property
     def n_rows(self) -> int:
-        """N."""
+        """Number of rows, N."""
         return len(self.matrix.full)
 
     @property
     def n_models(self) -> int:
-        """T."""
+        """Number of base models, T."""
         return len(self.costs)
 
     @property
+    def target(self) -> TwoClasses:
+        """What the full scores decide here; the threshold need not be the matrix's own."""
+        return TwoClasses(self.threshold)
+
+    @property
     def positive(self) -> npt.NDArray[np.bool_]:
-        """The full decisions, (N,)."""
-        return self.matrix.full >= self.threshold
+        """Where the full decision is positive, (N,)."""
+        return self.target.decide(self.matrix.full).astype(bool)
 
     @property
     def by_model(self) -> npt.NDArray[Any]:

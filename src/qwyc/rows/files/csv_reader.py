@@ -16,7 +16,7 @@ from qwyc.rows import categories
 from qwyc.rows.files.batch import Columns, Match, Read
 
 if TYPE_CHECKING:
-    from qwyc.model.ensemble import Inputs
+    from qwyc.rows.schema import Schema
 
 HEAD = 1 << 20  # bytes that the columns' types are taken from
 BLOCK = 1 << 23  # bytes in a batch
@@ -44,7 +44,7 @@ class _Replayed(io.RawIOBase):
 
 
 def read_csv(
-    file: BinaryIO, name: str, inputs: Inputs, match: Match, *, numbered: bool = False
+    file: BinaryIO, name: str, inputs: Schema, match: Match, *, numbered: bool = False
 ) -> Read:
     """The rows of a stream. `name` is for messages; `match` finds the columns among the header's.
     `numbered`: more slowly, but an error knows the row. Not for pipes: Arrow then waits for them."""
@@ -129,7 +129,7 @@ def _delimiter(head: bytes) -> str:
     return next((mark for mark in DELIMITERS if mark in header), ",")
 
 
-def _missing(inputs: Inputs) -> list[str]:
+def _missing(inputs: Schema) -> list[str]:
     """What stands for a missing value: not what the model knows as a category."""
     from pyarrow import csv
 
@@ -164,7 +164,7 @@ def _is_utf8(text: bytes) -> bool:
     return True
 
 
-def _types(schema: Any, columns: Columns, inputs: Inputs) -> dict[str, Any]:
+def _types(schema: Any, columns: Columns, inputs: Schema) -> dict[str, Any]:
     """What each column is read as. A column that holds something else is an error later on."""
     import pyarrow
 

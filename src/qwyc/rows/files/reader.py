@@ -18,7 +18,7 @@ from qwyc.rows.files.csv_reader import WrongRowError, read_csv
 from qwyc.rows.matrix import listed, match_columns
 
 if TYPE_CHECKING:
-    from qwyc.model.ensemble import Inputs
+    from qwyc.rows.schema import Schema
 
 KINDS = {
     ".csv": "csv",
@@ -32,6 +32,7 @@ COMPRESSED = (".gz", ".bz2", ".zst")  # of CSV
 MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow"}  # how files start
 BATCH = 1 << 16  # rows of a Parquet file in a batch
 AHEAD = 2  # batches that wait to be worked on
+BUFFER = 1 << 16  # bytes of each column of a Parquet file that are read at once
 
 Report = Callable[[str, int, int], None]  # what, done, total; total 0: not known
 
@@ -59,7 +60,7 @@ def kind_of(path: Path, kind: str | None = None) -> str:
 
 def read_batches(
     path: Path,
-    inputs: Inputs,
+    inputs: Schema,
     *,
     keep: Sequence[str] = (),
     option: str = "--keep",
@@ -122,7 +123,7 @@ def _ahead(batches: Read) -> Read:
 
 def read_table(
     path: Path,
-    inputs: Inputs,
+    inputs: Schema,
     *,
     keep: Sequence[str] = (),
     option: str = "--keep",
@@ -214,7 +215,7 @@ def in_file(path: Path, error: InputError, *, before: int = 0) -> InputError:
 
 
 def _wanted(
-    labels: Sequence[str], path: Path, inputs: Inputs, keep: list[str], option: str
+    labels: Sequence[str], path: Path, inputs: Schema, keep: list[str], option: str
 ) -> Columns:
     absent = [name for name in keep if name not in labels]
     if absent:
@@ -235,7 +236,7 @@ def _wanted(
 # ---- CSV, Parquet and Arrow -----------------------------------------------------------------------
 
 
-def _csv(file: BinaryIO, path: Path, inputs: Inputs, match: Match) -> Read:
+def _csv(file: BinaryIO, path: Path, inputs: Schema, match: Match) -> Read:
     try:
         yield from read_csv(file, shown(path), inputs, match)
     except WrongRowError as error:
@@ -255,14 +256,40 @@ def _parquet(file: BinaryIO, path: Path, match: Match) -> Read:
             f"cannot read {shown(path)} as parquet: it is a pipe, and Parquet is read from its end; "
             "give a file, or pipe CSV or Arrow"
         )
-    content = parquet.ParquetFile(file)
+    # pre_buffer holds all that is read until the end; without a buffer, a row group is read whole.
+    content = parquet.ParquetFile(file, pre_buffer=False, buffer_size=BUFFER)
     columns = match(content.schema_arrow.names)
     total, done = content.metadata.num_rows, 0
-    for rows in content.iter_batches(BATCH, columns=columns.names):
+    reading = content.iter_batches(BATCH, columns=columns.names)
+    for rows in _checked(reading, path, "parquet"):  # its decoder takes text that is not UTF-8
         done += rows.num_rows
         yield columns.of(rows), done, total
     if not done:
         yield columns.of(RecordBatch.from_pylist([], schema=content.schema_arrow)), 0, 0
+
+
+def _checked(batches: Iterator[Any], path: Path, kind: str) -> Iterator[Any]:
+    """The same pyarrow.RecordBatches, each checked in full before anything looks at its values: Arrow
+    believes what a file says of its lengths and offsets, and reads foreign memory where that is wrong."""
+    import pyarrow
+
+    number, before = 0, 0  # batches and rows
+    while True:
+        try:
+            rows = next(batches, None)
+            if rows is None:
+                return
+            rows.validate(full=True)
+        except (pyarrow.ArrowInvalid, OSError) as error:
+            if getattr(error, "errno", None) is not None:
+                raise  # the system cannot read, and the file may be sound
+            reason = " ".join(str(error).split())
+            raise InputError(
+                f"cannot read {shown(path)} as {kind}: batch {number:,}, which starts at row {before:,}, "
+                f"is damaged ({reason}); write the file again"
+            ) from None
+        yield rows
+        number, before = number + 1, before + rows.num_rows
 
 
 def _arrow(file: BinaryIO, path: Path, match: Match) -> Read:
@@ -284,7 +311,7 @@ def _arrow(file: BinaryIO, path: Path, match: Match) -> Read:
         total, batches = 0, iter(content)
     columns = match(content.schema.names)
     done = 0
-    for done, rows in enumerate(batches, 1):
+    for done, rows in enumerate(_checked(batches, path, "arrow"), 1):
         yield columns.of(rows), done, total
     if not done:
         yield columns.of(RecordBatch.from_pylist([], schema=content.schema)), 0, 0

@@ -1,6 +1,6 @@
 """Base models per row at equal disagreement on new rows: this library against everything published.
 
-    python -m qwyc.experiments.frontier [--seeds 2] [--trees 500] [--only NAME ...] [--output FILE.csv]
+    python -m qwyc_experiments.frontier [--seeds 2] [--trees 500] [--only NAME ...] [--output FILE.csv]
         [--again METHOD ...]
 
 For every (data set, model) pair and seed: the model is trained on one part of the rows, policies are
@@ -39,7 +39,7 @@ GAMMAS = (0.5, 0.8, 1.1, 1.4, 1.7, 2.0, 2.4, 2.8, 3.3, 4.0, 5.0, 7.0)
 def data_folder() -> Path:
     """Where the data sets are that are not shipped."""
     return Path(
-        os.environ.get("QWYC_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")
+        os.environ.get("QWYC_DATA", Path(__file__).resolve().parents[3] / "shared" / "data")
     )
 
 
@@ -146,8 +146,8 @@ def pairs(trees: int) -> dict[str, Pair]:
 
 def our_curve(fit: Any, test: Any, quit: str) -> Points:
     """Every member of the path."""
-    done = qwyc.fit_path(fit, quit=quit, progress=False).tally(test)
-    share = done.flips.sum(axis=1) / len(test.full)
+    done = qwyc.fit_path(fit, quit=quit, progress=False).sums(test).counts()
+    share = done.differences.sum(axis=1) / len(test.full)
     return list(zip(share.tolist(), done.mean_models.tolist(), strict=True))
 
 

@@ -1,6 +1,6 @@
 """alpha = 0 against a million random inputs per kind of model: does any decision differ?
 
-    python -m qwyc.experiments.proof [--rows 1000000] [--trees 100]
+    python -m qwyc_experiments.proof [--rows 1000000] [--trees 100]
 
 Inputs are random, not data: normal numbers of several sizes, values on thresholds, missing values and,
 where the library takes them, infinities. Thresholds other than the model's own are tried as well, at full
@@ -82,7 +82,7 @@ def main() -> None:
     for name, model in models(options.trees).items():
         ensemble = qwyc.read_model(model.fit(X, train.label))
         rng = np.random.default_rng(0)
-        rows = random_inputs(rng, X, options.rows, ensemble.inputs)
+        rows = random_inputs(rng, X, options.rows, ensemble.schema)
         full = ensemble.score_full(rows)
         thresholds = [ensemble.threshold, *rng.choice(full, 3)]
         differ, steps = 0, []

@@ -1,6 +1,6 @@
 """How far the published procedure's alpha is from what new rows see.
 
-    make experiments        or        python experiments/optimism.py [--trees 500]
+    python -m qwyc_experiments.optimism [--trees 500]
 
 Algorithm 1 (joint order) and Algorithm 2 along the source's own order, fitted on Adult's training rows for
 several alphas; disagreement with the full ensemble on those rows and on the test rows, which neither the

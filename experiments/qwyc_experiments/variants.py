@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 import qwyc
-from qwyc.policy.fit import orders, stopping
-from qwyc.policy.fit.problem import Problem
 
+from .internals import DEFAULT_RULE, RIDGE, Problem, correlation, fit_path
 from .levels import Points, at_level
 
 
@@ -56,20 +55,20 @@ def problem_of(case: Case) -> Problem:
 
 def order_of(case: Case, **constants: float) -> np.ndarray:
     """The default order with another `weight_width` or `ridge`."""
-    return orders.correlation(problem_of(case), **constants)
+    return correlation(problem_of(case), **constants)
 
 
-def path_of(case: Case, order: np.ndarray | None = None, **changes: Any) -> stopping.Path:
+def path_of(case: Case, order: np.ndarray | None = None, **changes: Any) -> qwyc.Path:
     """The default path with changes to its rule, along the default order or another."""
     if order is None:
         order = order_of(case)
-    return stopping.fit_path(problem_of(case), order, rule=replace(stopping.DEFAULT, **changes))
+    return fit_path(problem_of(case), order, rule=replace(DEFAULT_RULE, **changes))
 
 
-def points_of(path: stopping.Path, matrix: qwyc.ScoreMatrix) -> Points:
+def points_of(path: qwyc.Path, matrix: qwyc.ScoreMatrix) -> Points:
     """Disagreement and mean cost of every member."""
-    done = path.tally(matrix)
-    share = done.flips.sum(axis=1) / len(matrix.full)
+    done = path.sums(matrix).counts()
+    share = done.differences.sum(axis=1) / len(matrix.full)
     return list(zip(share.tolist(), done.mean_cost.tolist(), strict=True))
 
 
@@ -113,7 +112,7 @@ def by_ratio(case: Case) -> np.ndarray:
     """Greedy by the criterion itself, not its gain, over all that the base models so far cost."""
     C = covariances(case)
     T = len(C)
-    with_full, own = C.sum(axis=1), (1 + orders.RIDGE) * np.diag(C)
+    with_full, own = C.sum(axis=1), (1 + RIDGE) * np.diag(C)
     with_partial, left = np.zeros(T), np.ones(T, dtype=bool)
     partial_full = partial = spent = 0.0
     order = np.empty(T, dtype=np.int32)
@@ -137,7 +136,7 @@ def joint_order(case: Case) -> np.ndarray:
     return policy.order
 
 
-def portfolio(case: Case, candidates: list[Callable[[Case], np.ndarray]]) -> stopping.Path:
+def portfolio(case: Case, candidates: list[Callable[[Case], np.ndarray]]) -> qwyc.Path:
     """The order whose path is cheapest at 0.25 and 0.5% on a third of the fitting rows, refitted on all."""
     n = len(case.fit.full)
     rows = np.random.default_rng(0).permutation(n)
@@ -151,7 +150,7 @@ def portfolio(case: Case, candidates: list[Callable[[Case], np.ndarray]]) -> sto
     return path_of(case, min(candidates, key=cost)(case))
 
 
-def smoothed(path: stopping.Path, width: int) -> stopping.Path:
+def smoothed(path: qwyc.Path, width: int) -> qwyc.Path:
     """Thresholds averaged over neighbouring steps, those that are infinite left out."""
 
     def mean(rows: np.ndarray) -> np.ndarray:
@@ -168,7 +167,7 @@ def smoothed(path: stopping.Path, width: int) -> stopping.Path:
     return replace(path, lower=lower, upper=np.maximum(lower, mean(path.upper)))
 
 
-def bagged(case: Case, times: int) -> stopping.Path:
+def bagged(case: Case, times: int) -> qwyc.Path:
     """Thresholds averaged over paths that are fitted on different four fifths of the rows."""
     order, n = order_of(case), len(case.fit.full)
     paths = []
@@ -180,4 +179,6 @@ def bagged(case: Case, times: int) -> stopping.Path:
     def middle(name: str) -> np.ndarray:
         return np.median([getattr(path, name)[:K] for path in paths], axis=0)
 
-    return replace(paths[0], lower=middle("lower"), upper=middle("upper"), price=paths[0].price[:K])
+    return replace(
+        paths[0], lower=middle("lower"), upper=middle("upper"), penalty=paths[0].penalty[:K]
+    )

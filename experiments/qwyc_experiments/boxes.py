@@ -1,12 +1,12 @@
 """alpha = 0: would bounds that know the path taken so far pay?
 
-    python -m qwyc.experiments.boxes [--trees 100] [--rows 400]
+    python -m qwyc_experiments.boxes [--trees 100] [--rows 400]
 
 The proof bounds what the remaining trees add by their smallest and largest leaves. A row that has gone
 through some trees is known to lie in a box of the features, and only leaves that the box can reach count.
 Base models per row on UCI Adult rows with bounds that know nothing, the box after the first one, two or
-five trees, or the box after every tree. The last column is the price of the last but one: nodes looked at
-to find those bounds. Evaluating every tree visits a node per level and tree.
+five trees, or the box after every tree. The last column is the number of nodes looked at to find
+the bounds of the column before it. Evaluating every tree visits a node per level and tree.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Boxes:
     """What is known of every row's features, and the leaves that are then in reach."""
 
     def __init__(self, ensemble: qwyc.Ensemble, X: np.ndarray) -> None:
-        self.trees, self.X = ensemble.trees, X
-        self.step = self.trees.leaf_value / ensemble.divisor
-        self.less_equal = ensemble.less_equal
+        self.trees, self.X = ensemble.base_models.trees, X
+        self.step = self.trees.leaf_value / ensemble.base_models.divisor
+        self.less_equal = ensemble.base_models.less_equal
         self.low = np.full(X.shape, -np.inf)  # (rows, features)
         self.high = np.full(X.shape, np.inf)
         self.looked = 0  # nodes

@@ -1,6 +1,6 @@
 """Does alpha hold on new rows as often as the confidence says, and how much of it is used?
 
-    python -m qwyc.experiments.validity [--repetitions 400] [--grouped 60] [--real 100] [--tight 10]
+    python -m qwyc_experiments.validity [--repetitions 400] [--grouped 60] [--real 100] [--tight 10]
 
 Known truth: rows drawn from a distribution, policies measured on 200,000 other draws. Real data: one
 model's scores on a large pool of rows, all of them new to the model, taken as the whole population;

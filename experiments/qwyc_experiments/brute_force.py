@@ -1,6 +1,6 @@
 """How far the greedy joint order is from the best order, where the best can be found.
 
-    python -m qwyc.experiments.brute_force [--instances 400]
+    python -m qwyc_experiments.brute_force [--instances 400]
 
 All T! orders, each with the thresholds of Algorithm 2, which at alpha = 0 are the best that an order can
 have: letting more rows quit at a step never keeps a row from quitting later. The ratio is the mean cost

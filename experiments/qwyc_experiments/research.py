@@ -1,6 +1,6 @@
 """Variants of the default method against it, chosen on some rows and reported on others.
 
-    python -m qwyc.experiments.research STUDY ... [--half select|report] [--seeds 2] [--cache FOLDER]
+    python -m qwyc_experiments.research STUDY ... [--half select|report] [--seeds 2] [--cache FOLDER]
 
 Every data set is cut in two for good. A variant is chosen on "select" rows and its figure read on "report"
 rows: other rows, and a model trained on other rows, so nothing is chosen on rows that are reported. In
@@ -23,7 +23,6 @@ from rich.console import Console
 from rich.table import Table
 
 import qwyc
-from qwyc.policy.fit import stopping
 
 from .frontier import Pair, pairs
 from .levels import LEVELS, at_level
@@ -77,7 +76,7 @@ def case_of(name: str, pair: Pair, half: str, seed: int, cache: Path) -> Case:
     return Case(fit, matrix("test"), quit, np.ones(fit.values.shape[1]))
 
 
-Variant = Callable[[Case], stopping.Path]
+Variant = Callable[[Case], qwyc.Path]
 
 
 def study(name: str) -> tuple[Callable[[Case], Case], dict[str, Variant]]:
@@ -96,7 +95,7 @@ def study(name: str) -> tuple[Callable[[Case], Case], dict[str, Variant]]:
 
     ridge: dict[str, Variant] = {"ridge 0.1": order(ridge=0.1)}
     share = {
-        f"outlook {s:.0%} of the price": constants(outlook_share=s)
+        f"forecast {s:.0%} of the penalty": constants(outlook_share=s)
         for s in (0.0, 0.25, 0.75, 0.9, 1.0)
     }
     several: list[Callable[[Case], np.ndarray]] = [
@@ -121,11 +120,11 @@ def study(name: str) -> tuple[Callable[[Case], Case], dict[str, Variant]]:
             }
             | {"backward, ridge 0.1": lambda case: path_of(case, backward_order(case, 0.1))},
         ),
-        "price": (same, share),
+        "penalty": (same, share),
         "ridge": (same, ridge),
         "sweeps": (
             same,
-            {"4 first sweeps": constants(first_sweeps=4), "2 a price": constants(sweeps=2)},
+            {"4 first sweeps": constants(first_sweeps=4), "2 per penalty": constants(sweeps=2)},
         ),
         "thresholds": (
             same,

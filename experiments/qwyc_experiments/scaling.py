@@ -1,6 +1,6 @@
 """How the time to fit grows with base models T and rows N.
 
-    python -m qwyc.experiments.scaling [--models 100 500] [--rows 10000 30000 100000] [--threads 2]
+    python -m qwyc_experiments.scaling [--models 100 500] [--rows 10000 30000 100000] [--threads 2]
         [--only joint path optimize]
 
 Scores are those of an XGBoost model on Covertype rows that it was not trained on, drawn with repetition if
@@ -21,9 +21,9 @@ import xgboost
 from rich.console import Console
 
 import qwyc
-from qwyc.runtime.memory import memory_needed, memory_to_fit_path
 
 from .frontier import covertype
+from .internals import memory_needed, memory_to_fit_path
 
 WAYS = ["joint", "path", "optimize"]
 

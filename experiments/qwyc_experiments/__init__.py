@@ -1,0 +1,14 @@
+"""Experiments with qwyc: the paper's two on public data, and those behind the figures in docs/.
+
+    reproduce     the paper's Experiments 1 and 2 (`qwyc reproduce`; docs/reproduction.md)
+    validity      how often a certificate is wrong (docs/certification.md)
+    frontier      base models per row against every published method (docs/certification.md)
+    proof         alpha = 0 on random inputs (docs/certification.md)
+    research      variants of the default method (docs/research.md)
+    boxes         tighter bounds at alpha = 0 (docs/research.md)
+    brute_force   Algorithm 1 against the best of all orders (docs/decisions/0004-algorithms.md)
+    scaling       time and memory of fitting (docs/decisions/0007-memory.md)
+    optimism      Algorithm 1's alpha on new rows (docs/decisions/0008-method.md)
+
+All but `reproduce` are run with `python -m qwyc_experiments.NAME`.
+"""

@@ -1,0 +1,28 @@
+"""Names that the experiments need and that qwyc does not export.
+
+The other modules of this package use the public API and this file only; import-linter checks it
+(pyproject.toml). Each group says why the public API is not enough.
+"""
+
+# Studies fit with other constants than the defaults. `qwyc.fit_path` has no parameters for them.
+from qwyc.policy.fit.orders import RIDGE, correlation
+from qwyc.policy.fit.problem import Problem
+from qwyc.policy.fit.stopping import DEFAULT as DEFAULT_RULE
+from qwyc.policy.fit.stopping import fit_path
+
+# `scaling` prints the memory that qwyc predicts next to the memory that a run takes.
+from qwyc.runtime.memory import memory_needed, memory_to_fit_path
+
+# `reproduce` writes all of its files or none.
+from qwyc.runtime.output import replacing
+
+__all__ = [
+    "DEFAULT_RULE",
+    "RIDGE",
+    "Problem",
+    "correlation",
+    "fit_path",
+    "memory_needed",
+    "memory_to_fit_path",
+    "replacing",
+]

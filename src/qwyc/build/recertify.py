@@ -1,0 +1,70 @@
+"""recertify: another operating point for the same classifier, from other rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from qwyc import distributed
+from qwyc.check.verify import DEFAULT_CONFIDENCE
+from qwyc.classifier import Classifier, check_classifier
+from qwyc.errors import InputError, OptionError
+from qwyc.promise.budget import budget_of
+from qwyc.promise.certificate import check_confidence, warn_of_rare_classes
+from qwyc.promise.compare import sums_of_path
+from qwyc.promise.evaluation import Evaluation
+from qwyc.promise.evidence import Choices
+from qwyc.runtime.progress import ProgressOption
+
+
+def recertify(
+    classifier: Classifier,
+    X: Any,
+    *,
+    alpha: float | Mapping[str, float] | None = None,
+    confidence: float | None = None,
+    threads: int | None = None,
+    progress: ProgressOption = False,
+) -> Classifier:
+    """The same classifier with its operating point chosen and certified anew, on other rows: more of
+    them, or such as come now. Nothing is fitted again.
+
+    Every policy of its path is tried on all of X, a table or a data set of Spark, Ray or Dask; the
+    boldest that an exact binomial test passes is taken. The more rows, the closer to alpha it comes
+    and the smaller an alpha can be. X must be like the rows to come and must not hold the rows that
+    the classifier was made from, or the promise is void. By default alpha and confidence are those of
+    its certificate; choose them before you look, since each choice is valid by itself only. Rows are
+    counted as independent draws. Whether quitting pays is not measured again.
+    """
+    check_classifier(classifier)
+    if classifier.certificate.how == "proven":
+        raise OptionError("this classifier is proven for every input; there is nothing to certify")
+    before = classifier.needed_choices()
+    budget = classifier.certificate.budget if alpha is None else budget_of(alpha)
+    if budget.is_zero:
+        raise OptionError("alpha=0 is proven, not sampled: optimise the model for it")
+    level = classifier.certificate.confidence if confidence is None else confidence
+    level = check_confidence(DEFAULT_CONFIDENCE if level is None else level)
+    if distributed.is_distributed(X):
+        sums = distributed.sums_of_path(classifier, X)
+        if not sums.rows:
+            raise InputError("the data set has no rows; certifying needs rows like those to come")
+    else:
+        sums, digest = sums_of_path(classifier, X, threads=threads, progress=progress)
+        if digest == before.evidence.sample:
+            raise InputError(
+                "these are the rows that the classifier was made from, and its thresholds were fitted to "
+                "some of them: certify it on others"
+            )
+    choices = Choices(before.path, replace(before.evidence, counts=sums.counts(), groups=0))
+    policy, certificate = choices.choose(budget, level)
+    warn_of_rare_classes(certificate, policy.quit)
+    return replace(
+        classifier,
+        policy=policy,
+        certificate=certificate,
+        choices=choices,
+        evaluation=Evaluation(True, "default"),
+        speed=None,
+    )

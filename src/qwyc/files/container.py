@@ -1,0 +1,114 @@
+"""The container of a `.qwyc` file: safetensors with one metadata entry, a JSON header with a checksum.
+
+Nothing in a file is executed. The checksum, a SHA-256 over header and tensors, tells a damaged file from
+a whole one; it does not tell who wrote the file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import mmap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import safetensors.numpy
+
+from qwyc.errors import ArtifactError
+from qwyc.files.values import count
+
+KEY = "qwyc"  # the only metadata entry: safetensors writes several in random order
+DTYPES = {"U8": "u1", "U32": "<u4", "I32": "<i4", "I64": "<i8", "F32": "<f4", "F64": "<f8"}
+
+Content = bytes | memoryview | mmap.mmap
+Tensors = dict[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Container:
+    """What a file holds, before anything is made of it."""
+
+    format: int
+    body: Any  # plain JSON values
+    tensors: Tensors
+
+
+def pack(container: Container) -> bytes:
+    """The content of a file; the same container gives the same bytes."""
+    tensors = {name: np.ascontiguousarray(array) for name, array in container.tensors.items()}
+    digest = _digest(container.body, tensors)
+    header = {"format": container.format, "sha256": digest, "body": container.body}
+    return safetensors.numpy.save(tensors, metadata={KEY: _canonical(header)})
+
+
+def unpack(content: Content, formats: tuple[int, ...]) -> Container:
+    """What the content of a file says, in one of these formats, once its checksum has been compared."""
+    layout, begin = _layout(content)
+    try:
+        header = json.loads(layout.pop("__metadata__")[KEY])
+        version, body, checksum = header["format"], header["body"], header["sha256"]
+        if isinstance(version, bool) or not isinstance(version, int):
+            raise ValueError
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise _not_a_file() from None
+    if version not in formats:
+        known = " and ".join(str(number) for number in formats)
+        raise ArtifactError(
+            f"the file has format {version}; this version of qwyc reads formats {known}. "
+            "Install the version that wrote it, or optimise again."
+        )
+    tensors = _tensors(memoryview(content)[begin:], layout)
+    if _digest(body, tensors) != checksum:
+        raise ArtifactError("the file is damaged: its contents do not match their checksum")
+    return Container(version, body, tensors)
+
+
+def _layout(content: Content) -> tuple[dict[str, Any], int]:
+    """The safetensors header, and where the tensors' bytes begin."""
+    size = int.from_bytes(content[:8], "little")
+    if len(content) < 8 or size > len(content) - 8:
+        raise _not_a_file()
+    try:
+        layout = json.loads(bytes(content[8 : 8 + size]))
+    except (ValueError, RecursionError):
+        raise _not_a_file() from None
+    if not isinstance(layout, dict):
+        raise _not_a_file()
+    return layout, 8 + size
+
+
+def _not_a_file() -> ArtifactError:
+    return ArtifactError(
+        "not a qwyc file, or a truncated one; qwyc optimize makes one from a model"
+    )
+
+
+def _tensors(view: memoryview, layout: Mapping[str, Any]) -> Tensors:
+    """The tensors, copied: what is checked must not change when the file does."""
+    tensors = {}
+    try:
+        for name, facts in layout.items():
+            dtype, shape = np.dtype(DTYPES[facts["dtype"]]), [count(n) for n in facts["shape"]]
+            begin, end = (count(at) for at in facts["data_offsets"])
+            if end > len(view) or end - begin != math.prod(shape) * dtype.itemsize:
+                raise ValueError(f"tensor {name} does not fit the file")
+            tensors[name] = np.frombuffer(view[begin:end], dtype).reshape(shape).copy()
+    except (ValueError, KeyError, TypeError, AttributeError, ArtifactError) as error:
+        raise ArtifactError(f"the file is damaged: {error}") from None
+    return tensors
+
+
+def _digest(body: Any, tensors: Mapping[str, npt.NDArray[Any]]) -> str:
+    digest = hashlib.sha256(_canonical(body).encode())
+    for name in sorted(tensors):
+        array = tensors[name]
+        digest.update(f"{name}{array.dtype.str}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)

@@ -1,0 +1,61 @@
+"""How each family of base models is kept in a file. A family that can be saved has an entry here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from qwyc.errors import ArtifactError
+from qwyc.files.container import Tensors
+from qwyc.files.values import flag, number, text
+from qwyc.model.base_models import BaseModels
+from qwyc.model.trees import Summation, TreeModels, Trees
+from qwyc.rows.schema import Schema
+
+TensorTypes = Mapping[str, tuple[int, tuple[str, ...]]]  # name -> number of axes, allowed dtypes
+
+
+@dataclass(frozen=True)
+class Family:
+    """What a file holds of base models of one kind, and how they are made from it."""
+
+    tensors: TensorTypes  # names are `kind.name`
+    read: Callable[[dict[str, Any], Tensors, Schema], BaseModels]
+
+
+def _read_trees(facts: dict[str, Any], tensors: Tensors, schema: Schema) -> TreeModels:
+    trees = Trees(**{name: tensors[f"trees.{name}"] for name in Trees.__dataclass_fields__})
+    if schema.dtype != trees.threshold.dtype.name:
+        raise ArtifactError("the schema's dtype is not the dtype of the thresholds")
+    models = TreeModels(
+        trees,
+        schema.n_features,
+        summation=Summation[text(facts["summation"]).upper()],
+        less_equal=flag(facts["less_equal"]),
+        truncates=flag(facts["truncates"]),
+        start=number(facts["base"]),
+        divisor=number(facts["divisor"]),
+    )
+    _ = models.native  # checks every array
+    return models
+
+
+FAMILIES: Mapping[str, Family] = {
+    TreeModels.kind: Family(
+        {
+            "trees.node_begin": (1, ("int64",)),
+            "trees.leaf_begin": (1, ("int64",)),
+            "trees.feature": (1, ("int32",)),
+            "trees.threshold": (1, ("float32", "float64")),
+            "trees.left": (1, ("int32",)),
+            "trees.right": (1, ("int32",)),
+            "trees.flags": (1, ("uint8",)),
+            "trees.category_begin": (1, ("int64",)),
+            "trees.category_words": (1, ("uint32",)),
+            "trees.leaf_value": (1, ("float64",)),
+            "trees.leaf_other": (1, ("float64",)),
+        },
+        _read_trees,
+    ),
+}

@@ -1,0 +1,253 @@
+"""The parts of a classifier as plain values and tensors, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qwyc.errors import ArtifactError
+from qwyc.files.container import Tensors
+from qwyc.files.families import FAMILIES
+from qwyc.files.values import count, flag, number, one_of, text, whole
+from qwyc.model.ensemble import Ensemble, Source
+from qwyc.model.link import Link
+from qwyc.policy.counts import Counts, PathCounts
+from qwyc.policy.path import Path
+from qwyc.policy.policy import Policy
+from qwyc.promise.budget import budget_of
+from qwyc.promise.certificate import Certificate
+from qwyc.promise.evaluation import DECIDED_BY, Evaluation
+from qwyc.promise.evidence import Choices, Evidence
+from qwyc.rows.schema import INTEGERS, Schema
+from qwyc.target.two_classes import TwoClasses
+
+# ---- the model --------------------------------------------------------------------------------
+
+
+def model_facts(ensemble: Ensemble) -> dict[str, Any]:
+    """What `model` holds in a header."""
+    models, schema, source = ensemble.base_models, ensemble.schema, ensemble.source
+    assert schema is not None  # code alone has none, and is not saved
+    assert source is not None
+    return {
+        "kind": models.kind,
+        "base_models": models.facts(),
+        "source": asdict(source),
+        "digest": ensemble.digest,
+        "schema": schema_facts(schema),
+        "threshold": ensemble.threshold,
+        "classes": classes_facts(ensemble.classes),
+        "link": asdict(ensemble.link),
+    }
+
+
+def read_model(facts: dict[str, Any], tensors: Tensors) -> Ensemble:
+    """The ensemble, once its base models have been checked."""
+    schema = read_schema(facts["schema"])
+    read = FAMILIES[facts["kind"]].read
+    ensemble = Ensemble(
+        read(facts["base_models"], tensors, schema),
+        schema,
+        threshold=number(facts["threshold"]),
+        classes=read_classes(facts["classes"]),
+        source=Source(**{f.name: text(facts["source"][f.name]) for f in fields(Source)}),
+        link=Link(
+            kind=one_of(facts["link"]["kind"], "logistic", "identity", "none"),
+            scale=number(facts["link"]["scale"]),
+            dtype=one_of(facts["link"]["dtype"], "float32", "float64"),
+        ),
+    )
+    if ensemble.digest != facts["digest"]:
+        raise ArtifactError("the model does not match its digest")
+    return ensemble
+
+
+def schema_facts(schema: Schema) -> dict[str, Any]:
+    """What rows must look like."""
+    return {
+        "n_features": schema.n_features,
+        "names": None if schema.names is None else list(schema.names),
+        "dtype": schema.dtype,
+        "categories": [[i, list(v)] for i, v in sorted(schema.categories.items())],
+        "arrays_hold_values": schema.arrays_hold_values,
+        "unseen": schema.unseen,
+        "hashed": schema.hashed,
+        "missing": None if np.isnan(schema.missing) else schema.missing,
+        "accepts_missing": schema.accepts_missing,
+        "accepts_infinity": schema.accepts_infinity,
+        "integers": schema.integers,
+    }
+
+
+def read_schema(facts: dict[str, Any]) -> Schema:
+    """What rows must look like."""
+    n, names = count(facts["n_features"]), facts["names"]
+    if names is not None and len(names) != n:
+        raise ArtifactError(f"{len(names)} feature names for {n} features")
+    categories = {}
+    for i, values in facts["categories"]:
+        if count(i) >= n or not all(isinstance(v, (str, int, float, type(None))) for v in values):
+            raise ArtifactError("categories of an unknown feature, or not text or numbers")
+        categories[i] = tuple(values)
+    missing = facts["missing"]
+    return Schema(
+        n_features=n,
+        names=None if names is None else tuple(text(name) for name in names),
+        dtype=text(facts["dtype"]),
+        categories=categories,
+        arrays_hold_values=flag(facts["arrays_hold_values"]),
+        unseen=text(facts["unseen"]),
+        hashed=flag(facts["hashed"]),
+        missing=float("nan") if missing is None else number(missing, finite=False),
+        accepts_missing=flag(facts["accepts_missing"]),
+        accepts_infinity=flag(facts["accepts_infinity"]),
+        integers=one_of(facts["integers"], *INTEGERS),
+    )
+
+
+def classes_facts(classes: npt.NDArray[Any]) -> dict[str, Any]:
+    """The class labels and their dtype."""
+    values = classes.tolist()
+    if not all(isinstance(v, (str, int, float)) for v in values):
+        raise ArtifactError(f"class labels must be text or numbers to be saved; got {values!r}")
+    return {"dtype": classes.dtype.str, "values": values}
+
+
+def read_classes(facts: dict[str, Any]) -> npt.NDArray[Any]:
+    """The two class labels, (2,)."""
+    values = facts["values"]
+    if len(values) != 2 or not all(isinstance(v, (str, int, float)) for v in values):
+        raise ArtifactError("classes must be two labels, text or numbers")
+    dtype = np.dtype(text(facts["dtype"]))
+    if dtype.kind not in "biufUO" or dtype.itemsize > 4096:
+        raise ArtifactError(f"classes cannot have dtype {dtype}")
+    return np.array(values, dtype=dtype)
+
+
+# ---- the certificate and the evidence ---------------------------------------------------------
+
+
+def certificate_facts(certificate: Certificate) -> dict[str, Any]:
+    """What `certificate` holds in a header."""
+    return {
+        "alpha": certificate.alpha,
+        "confidence": certificate.confidence,
+        "counts": asdict(certificate.counts),
+        "upper_bound": certificate.upper_bound,
+        "full_cost": certificate.full_cost,
+        "how": certificate.how,
+        "fit_rows": certificate.fit_rows,
+        "seed": certificate.seed,
+        "sample": certificate.sample,
+        "groups": certificate.groups,
+    }
+
+
+def read_certificate(facts: dict[str, Any]) -> Certificate:
+    """A certificate whose numbers go together."""
+    how = one_of(facts["how"], "held-out", "in-sample", "proven")
+    confidence, bound = facts["confidence"], facts["upper_bound"]
+    if confidence is not None and not 0 < number(confidence) < 1:
+        raise ArtifactError(f"confidence must be between 0 and 1, got {confidence!r}")
+    if number(facts["full_cost"]) <= 0:
+        raise ArtifactError("costs must be positive")
+    return Certificate(
+        budget=budget_of(facts["alpha"]),
+        confidence=None if confidence is None and how != "held-out" else number(confidence),
+        counts=_read_counts(facts["counts"]),
+        upper_bound=None if bound is None and how != "held-out" else number(bound),
+        full_cost=number(facts["full_cost"]),
+        how=how,
+        fit_rows=count(facts["fit_rows"]),
+        seed=whole(facts["seed"]),
+        sample=text(facts["sample"]),
+        groups=count(facts["groups"]),
+    )
+
+
+def _read_counts(facts: Mapping[str, Any]) -> Counts:
+    counts = Counts(
+        _by_class(facts["by_class"]),
+        tuple(count(n) for n in facts["differences"]),
+        number(facts["mean_models"]),
+        number(facts["mean_cost"]),
+    )
+    if len(counts.differences) != len(TwoClasses.differences):
+        raise ArtifactError("the certificate counts other kinds of difference")
+    if counts.disagreements > counts.rows:
+        raise ArtifactError("the certificate has more disagreements than rows")
+    if counts.mean_models < 0:
+        raise ArtifactError("base models per row must be positive")
+    return counts
+
+
+def _by_class(values: Any) -> tuple[int, ...]:
+    by_class = tuple(count(n) for n in values)
+    if len(by_class) != TwoClasses.n_classes:
+        raise ArtifactError("rows are counted by another number of classes")
+    return by_class
+
+
+def evidence_facts(choices: Choices) -> dict[str, Any]:
+    """What `evidence` holds in a header."""
+    seen = choices.evidence
+    return {
+        "by_class": list(seen.counts.by_class),
+        "fit_rows": seen.fit_rows,
+        "seed": seen.seed,
+        "sample": seen.sample,
+        "groups": seen.groups,
+    }
+
+
+def path_tensors(choices: Choices) -> Tensors:
+    """A path and the evidence on it, as tensors."""
+    path, seen = choices.path, choices.evidence
+    return {
+        "path.lower": path.lower,
+        "path.upper": path.upper,
+        "path.penalty": path.penalty,
+        "path.differences": seen.counts.differences,
+        "path.fit_differences": seen.fit_differences,
+        "path.mean_models": seen.counts.mean_models,
+        "path.mean_cost": seen.counts.mean_cost,
+    }
+
+
+def read_choices(facts: dict[str, Any], tensors: Tensors, policy: Policy) -> Choices:
+    """A path that the policy is on, and evidence that goes with it."""
+    t = {name.removeprefix("path."): tensors[name] for name in tensors if name.startswith("path.")}
+    path = Path(policy.order, t["lower"], t["upper"], t["penalty"], policy.threshold, policy.costs)
+    K, T, kinds = len(path), policy.n_models, len(TwoClasses.differences)
+    shapes: dict[str, tuple[int, ...]] = {"lower": (K, T), "upper": (K, T), "mean_models": (K,)}
+    shapes |= {"differences": (K, kinds), "fit_differences": (K, kinds), "mean_cost": (K,)}
+    if K == 0 or any(t[name].shape != shape for name, shape in shapes.items()):
+        raise ArtifactError("the path's tensors differ in length")
+    for k in range(K):
+        _ = path[k]  # checks its thresholds
+    path.index_of(policy)  # which was chosen from it
+    by_class = _by_class(facts["by_class"])
+    counts = PathCounts(by_class, t["differences"], t["mean_models"], t["mean_cost"])
+    fit_rows = count(facts["fit_rows"])
+    for found, n in ((counts.differences, counts.rows), (t["fit_differences"], fit_rows)):
+        # Each by itself first: sums may overflow.
+        if found.min() < 0 or found.max() > n or found.sum(axis=1).max() > n or n == 0:
+            raise ArtifactError("the path has more disagreements than rows")
+    evidence = Evidence(
+        counts=counts,
+        fit_rows=fit_rows,
+        fit_differences=t["fit_differences"],
+        seed=whole(facts["seed"]),
+        sample=text(facts["sample"]),
+        groups=count(facts["groups"]),
+    )
+    return Choices(path, evidence)
+
+
+def read_evaluation(facts: dict[str, Any]) -> Evaluation:
+    """Who decided whether rows quit."""
+    return Evaluation(flag(facts["quits"]), one_of(facts["decided_by"], *DECIDED_BY))

@@ -1,0 +1,104 @@
+"""The interface of a family of base models: trees, Python callables, and whatever comes next.
+
+A new family is a new file beside `trees.py` and `callables.py` with these members, a kernel in native/
+where it is evaluated natively, and an entry in `files.families` where it can be saved. No caller
+asks which family it has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from qwyc.policy.rule import StoppingRule
+from qwyc.runtime.progress import Report
+from qwyc.target.target import Decided
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """What base models can add to a running sum, for any input at all."""
+
+    least: Floats  # (T,)
+    most: Floats  # (T,)
+    margin: (
+        float  # more than rounding makes a running sum plus what is left differ from the full score
+    )
+
+
+class Runner(Protocol):
+    """Base models laid out for one policy."""
+
+    def decide(
+        self, rows: Any, *, threads: int | None = None
+    ) -> tuple[Decided, npt.NDArray[np.int32], Floats]:
+        """The index of each row's class, the base models that it took and its score, each (N,)."""
+
+    def one_row(
+        self, labels: Sequence[Any], fallback: Callable[[Any], Any], schema: Any
+    ) -> Callable[[Any], Any] | None:
+        """A function that decides one row of plain numbers and passes everything else to `fallback`;
+        None where there is nothing faster than `fallback`."""
+
+
+class BaseModels(Protocol):
+    """T base models of one family, which add up to a score. `rows` are as `Ensemble.rows` gives them."""
+
+    @property
+    def kind(self) -> str:
+        """The family's name in files: `model.kind`."""
+
+    @property
+    def description(self) -> str:
+        """How many of what, such as "500 trees"."""
+
+    @property
+    def n_models(self) -> int:
+        """Number of base models, T."""
+
+    @property
+    def base(self) -> float:
+        """What the running sum starts from."""
+
+    @property
+    def average(self) -> bool:
+        """Whether the full score is a mean of T votes."""
+
+    @property
+    def score_bytes(self) -> int:
+        """Bytes that one base model's score of one row takes in a ScoreMatrix."""
+
+    def scores(
+        self, rows: Any, *, threads: int | None = None, report: Report = lambda done: None
+    ) -> tuple[npt.NDArray[Any], Floats]:
+        """Every base model on every row, (N, T), column-major, and the full scores, (N,). `report` is
+        called with the number of evaluations done, of rows times base models."""
+
+    def score_full(self, rows: Any, *, threads: int | None = None) -> Floats:
+        """The full score of every row, (N,), summed as the source sums it."""
+
+    def runner(self, policy: StoppingRule) -> Runner:
+        """The base models laid out for one policy."""
+
+    def bounds(self) -> Bounds | None:
+        """What every base model can add; None where nothing is known."""
+
+    def costs(self, rows: Any, how: str, *, threads: int | None = None) -> Floats:
+        """What each base model costs on rows like these, (T,)."""
+
+    def tensors(self) -> Mapping[str, npt.NDArray[Any]] | None:
+        """The arrays that a file keeps, by name; None where base models are code."""
+
+    def facts(self) -> dict[str, Any]:
+        """What a file keeps besides the tensors, as plain values."""
+
+    def digest_facts(self) -> tuple[list[Any], list[float]]:
+        """What decides a row besides the tensors: rules, and numbers."""
+
+    def layout(self) -> tuple[dict[str, Any], str]:
+        """How they are evaluated: as plain values, and as a line of text; both empty if not known."""

@@ -1,0 +1,58 @@
+"""Cascade: a policy over Python callables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy.typing as npt
+
+from qwyc.errors import OptionError
+from qwyc.model.base_models import Floats
+from qwyc.model.callables import BaseModel, callable_ensemble
+from qwyc.model.ensemble import Ensemble
+from qwyc.policy.decisions import Decisions
+from qwyc.policy.fan_policy import FanPolicy
+from qwyc.policy.policy import Policy
+
+
+class Cascade:
+    """Decides rows with a policy over callables: f(x) = base + sum of models[t](x).
+
+    Rows may be an array, a pandas, Polars or Arrow table, a sparse matrix or a list; a base model is
+    called with the same kind of thing, holding only the rows that are still undecided."""
+
+    def __init__(
+        self,
+        models: Ensemble | Sequence[BaseModel],
+        policy: Policy | FanPolicy,
+        *,
+        base: float = 0.0,
+        classes: Any = (0, 1),
+    ) -> None:
+        if not isinstance(policy, (Policy, FanPolicy)):
+            raise OptionError(f"a policy was expected, as fit_policy gives it; got {policy!r}")
+        if not isinstance(models, Ensemble):
+            models = callable_ensemble(list(models), base=base, classes=classes)
+        if models.n_models != policy.n_models:
+            raise OptionError(
+                f"the policy is for {policy.n_models} base models; got {models.n_models}"
+            )
+        self.ensemble = models
+        self.policy = policy
+        self._runner = models.runner(policy)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The class of every row, (N,)."""
+        return self.decide(X).label
+
+    def decide(self, X: Any) -> Decisions:
+        """The class of every row, how many base models it took, its score and whether it is complete."""
+        return self.ensemble.decide(X, self._runner)
+
+    def score_full(self, X: Any) -> Floats:
+        """The full score of every row, (N,), from every base model."""
+        return self.ensemble.score_full(X)
+
+    def __repr__(self) -> str:
+        return f"qwyc.Cascade: {self.ensemble.description}, quits {self.policy.quit}"

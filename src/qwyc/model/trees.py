@@ -1,0 +1,269 @@
+"""Trees: decision trees as flat arrays, evaluated natively, whatever library they came from."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from qwyc import _native
+from qwyc.errors import InputError, ModelError, OptionError
+from qwyc.model.base_models import Bounds, Floats
+from qwyc.policy.policy import Policy
+from qwyc.policy.rule import StoppingRule
+from qwyc.rows.schema import Schema
+from qwyc.runtime.arguments import check_choice
+from qwyc.runtime.progress import Report
+from qwyc.runtime.threads import thread_count
+from qwyc.target.target import Decided
+
+MEASURED_ROWS = 4096
+BLOCK = 1 << 24  # evaluations between two reports of progress
+HALF_ULP_32, HALF_ULP_64 = 2.0**-24, 2.0**-53  # relative error of one rounding
+SMALLEST_32 = 2.0**-149  # absolute error of one rounding near zero
+# Other trees are compared for many rows at once (native/core/plan.hpp).
+WHY_WALKED = "node by node, having more than 256 leaves or a category of more than 254 kinds"
+
+
+class NodeFlag(enum.IntFlag):
+    """What a split does besides comparing (native/forest.hpp has the same numbers)."""
+
+    DEFAULT_LEFT = 1  # a missing value goes left
+    CATEGORICAL = 2  # the split is a set of category codes, not a threshold
+    IN_SET_LEFT = 4  # a code in the set goes left (otherwise right)
+    ZERO_IS_MISSING = 8  # |x| <= 1e-35 counts as missing (LightGBM's zero_as_missing)
+
+
+class Summation(enum.IntEnum):
+    """How the source library adds its base models up; the full score is that, bit for bit."""
+
+    FLOAT32 = 0  # base + f_1 + ... + f_T, every partial sum rounded to float32 (XGBoost)
+    FLOAT64 = 1  # (base + f_1 + ... + f_T) / divisor in float64 (LightGBM, scikit-learn boosting)
+    SHARES = 2  # both classes' shares added apart in float64, divided, compared (random forests)
+    FLOAT64_LATE = 3  # f_1 + ... + f_T in float64, the base added last (CatBoost)
+    FLOAT32_LATE = 4  # f_1 + ... + f_T in float32, the base added last (ONNX Runtime)
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """T binary decision trees. Tree t owns nodes node_begin[t]:node_begin[t+1], children after their
+    parents, root first; and leaves leaf_begin[t]:leaf_begin[t+1], one more than it has nodes."""
+
+    node_begin: npt.NDArray[np.int64]  # (T + 1,)
+    leaf_begin: npt.NDArray[np.int64]  # (T + 1,)
+    feature: npt.NDArray[np.int32]  # (n_nodes,)
+    threshold: npt.NDArray[Any]  # (n_nodes,) of the dtype that rows are converted to
+    left: npt.NDArray[np.int32]  # (n_nodes,) counted within the tree: >= 0 a node, < 0 leaf ~left
+    right: npt.NDArray[np.int32]  # (n_nodes,)
+    flags: npt.NDArray[np.uint8]  # (n_nodes,) NodeFlag
+    category_begin: npt.NDArray[np.int64]  # (n_nodes + 1,) into category_words
+    category_words: npt.NDArray[np.uint32]  # bit sets of category codes, 32 codes a word
+    leaf_value: npt.NDArray[np.float64]  # (n_leaves,) the source's own values
+    leaf_other: npt.NDArray[np.float64]  # (n_leaves,) the other class's share; empty but for SHARES
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees, T."""
+        return len(self.node_begin) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class TreeModels:
+    """Trees as base models: how a row goes through them, and how the source adds them up."""
+
+    trees: Trees
+    n_features: int
+    summation: Summation
+    less_equal: bool  # a row goes left where x <= threshold (otherwise x < threshold)
+    truncates: bool  # category codes are cut to integers before their sign is looked at
+    start: float  # what the source's own sum starts from, or has added at the end
+    divisor: float  # T for averages, otherwise 1
+
+    kind: ClassVar[str] = "trees"
+    score_bytes: ClassVar[int] = 4
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is cached can be made again, and the native forest cannot be pickled.
+        return {k: v for k, v in self.__dict__.items() if k in self.__dataclass_fields__}
+
+    @property
+    def n_models(self) -> int:
+        """Number of trees, T."""
+        return self.trees.n_trees
+
+    @property
+    def description(self) -> str:
+        """Such as "500 trees"."""
+        return f"{self.n_models} trees"
+
+    @property
+    def base(self) -> float:
+        """What the running sum starts from."""
+        return self.start / self.divisor
+
+    @property
+    def average(self) -> bool:
+        """Whether the full score is a mean of T votes."""
+        return self.divisor != 1
+
+    @cached_property
+    def native(self) -> _native.Forest:
+        """The same trees in the native core; raises ModelError where the arrays are not sound."""
+        t = self.trees
+        try:
+            return _native.Forest(
+                t.node_begin,
+                t.leaf_begin,
+                t.feature,
+                t.threshold,
+                t.left,
+                t.right,
+                t.flags,
+                t.category_begin,
+                t.category_words,
+                t.leaf_value,
+                t.leaf_other,
+                n_features=self.n_features,
+                summation=int(self.summation),
+                less_equal=self.less_equal,
+                truncates=self.truncates,
+                base=self.start,
+                divisor=self.divisor,
+            )
+        except ValueError as error:
+            raise ModelError(f"the model's trees are not sound: {error}") from None
+
+    def scores(
+        self, rows: Any, *, threads: int | None = None, report: Report = lambda done: None
+    ) -> tuple[npt.NDArray[np.float32], Floats]:
+        """Every tree on every row, (N, T), and the full scores, (N,). Long work is done in parts, so
+        that it can be interrupted and reports how far it is."""
+        n, block, cores = len(rows), max(1, BLOCK // self.n_models), thread_count(threads)
+        values, full = self.native.score_matrix(rows[:block], cores)  # (T, block), (block,)
+        if n > block:
+            first, values = values, np.empty((self.n_models, n), dtype=values.dtype)
+            values[:, :block], full = first, np.concatenate([full, np.empty(n - block)])
+        for i in range(block, n, block):
+            report(i * self.n_models)
+            part = slice(i, i + block)
+            values[:, part], full[part] = self.native.score_matrix(rows[part], cores)
+        report(n * self.n_models)
+        return values.T, full
+
+    def score_full(self, rows: Any, *, threads: int | None = None) -> Floats:
+        """The full score of every row, (N,), bit for bit the source library's own."""
+        return self.native.score_full(rows, thread_count(threads))
+
+    def runner(self, policy: StoppingRule) -> TreeRunner:
+        """The trees laid out for one policy, of the kind that the engine runs."""
+        if not isinstance(policy, Policy):
+            raise OptionError(
+                f"trees run with a Policy, two thresholds per step; got a {type(policy).__name__}: apply "
+                "it to their scores instead"
+            )
+        return TreeRunner(
+            _native.Quitter(self.native, policy.order, policy.lower, policy.upper, policy.threshold)
+        )
+
+    def costs(self, rows: Any, how: str, *, threads: int | None = None) -> Floats:
+        """What each tree costs on rows like these, (T,): "size" counts the nodes that a row visits, leaf
+        included; "measured" is microseconds per row on this machine, so it differs from run to run."""
+        check_choice("costs", how, ("measured", "size"))
+        if not len(rows):
+            raise InputError("X has no rows; costs are measured on rows")
+        if how == "size":
+            return 1.0 + self.native.mean_path_lengths(rows, thread_count(threads))
+        return np.maximum(1e6 * self.native.measure_seconds(rows[:MEASURED_ROWS], 5), 1e-6)
+
+    def bounds(self) -> Bounds:
+        """Every tree adds at least its smallest and at most its largest leaf."""
+        first = self.trees.leaf_begin[:-1]
+        step = (self.trees.leaf_value / self.divisor).astype(np.float32).astype(np.float64)
+        least, most = np.minimum.reduceat(step, first), np.maximum.reduceat(step, first)
+        return Bounds(least, most, self.rounding_margin())
+
+    def rounding_margin(self) -> float:
+        """More than running sum + exact remainder and the source's full score can differ by, for any
+        row."""
+        trees, T, first = self.trees, self.n_models, self.trees.leaf_begin[:-1]
+        size = np.maximum.reduceat(np.abs(trees.leaf_value), first)  # (T,)
+        total = (abs(self.start) + float(size.sum())) / self.divisor  # no partial sum is larger
+        narrow = self.summation in (Summation.FLOAT32, Summation.FLOAT32_LATE)
+        # The library's own additions.
+        source = (T + 2) * (HALF_ULP_32 if narrow else HALF_ULP_64) * total
+        ours = (T + 2) * HALF_ULP_64 * total  # running sums, and the sums of bounds
+        steps = HALF_ULP_32 * total + T * SMALLEST_32  # scores rounded to float32
+        shares = 0.0
+        # Shares are compared with each other, and add up to about 1.
+        if self.summation == Summation.SHARES:
+            off = np.abs(trees.leaf_value + trees.leaf_other - 1.0)
+            shares = float(np.maximum.reduceat(off, first).sum()) / self.divisor
+            shares += 4 * (T + 2) * HALF_ULP_64
+        return 2.0 * (source + 2 * ours + steps + shares)
+
+    def tensors(self) -> Mapping[str, npt.NDArray[Any]]:
+        """The arrays of `Trees` by name."""
+        return {name: getattr(self.trees, name) for name in Trees.__dataclass_fields__}
+
+    def facts(self) -> dict[str, Any]:
+        """How rows go through the trees, and how the trees add up."""
+        return {
+            "summation": self.summation.name.lower(),
+            "less_equal": self.less_equal,
+            "truncates": self.truncates,
+            "base": self.start,
+            "divisor": self.divisor,
+        }
+
+    def digest_facts(self) -> tuple[list[Any], list[float]]:
+        """How rows go and how trees add up; the constants of the sum."""
+        return [int(self.summation), self.less_equal, self.truncates], [self.start, self.divisor]
+
+    def layout(self) -> tuple[dict[str, Any], str]:
+        """How large the trees are and how they are evaluated."""
+        facts: dict[str, Any] = {
+            "nodes": len(self.trees.feature),
+            "most_leaves": int(np.diff(self.trees.leaf_begin).max()),
+            "walked": self.native.n_walked,
+        }
+        text = f"{facts['nodes']:,} nodes, up to {facts['most_leaves']:,} leaves a tree"
+        if facts["walked"]:
+            text += f"; {facts['walked']:,} trees are walked {WHY_WALKED}"
+        return facts, text
+
+
+class TreeRunner:
+    """Trees laid out for one policy."""
+
+    def __init__(self, quitter: _native.Quitter) -> None:
+        self.quitter = quitter
+
+    def decide(
+        self, rows: Any, *, threads: int | None = None
+    ) -> tuple[Decided, npt.NDArray[np.int32], Floats]:
+        """The index of each row's class, the trees that it took and its score, each (N,)."""
+        return self.quitter.decide(rows, thread_count(threads))
+
+    def one_row(
+        self, labels: Sequence[Any], fallback: Callable[[Any], Any], schema: Schema | None
+    ) -> Callable[[Any], Any] | None:
+        """The native path for one row of plain numbers."""
+        if schema is None or not schema.takes_plain_rows:
+            return None
+        negative, positive = labels
+        finite_only = not (schema.accepts_missing and schema.accepts_infinity)
+        # The bound method itself: fewer steps from Python to the engine than a callable object.
+        return _native.OneRow(
+            self.quitter,
+            negative,
+            positive,
+            fallback,
+            np.ndarray,
+            finite_only,
+            schema.exact_integers,
+        ).predict

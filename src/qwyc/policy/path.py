@@ -1,0 +1,77 @@
+"""Path: policies along one order, from cautious to bold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from qwyc.errors import OptionError
+from qwyc.policy.counts import Sums, sum_over_rows
+from qwyc.policy.policy import Policy
+from qwyc.policy.scores import ScoreMatrix
+from qwyc.runtime.progress import Report
+from qwyc.target.two_classes import TwoClasses
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """K policies along one order, from the most cautious, which never quits, to the boldest."""
+
+    order: npt.NDArray[np.int32]  # (T,)
+    lower: npt.NDArray[np.float64]  # (K, T)
+    upper: npt.NDArray[np.float64]  # (K, T)
+    penalty: npt.NDArray[np.float64]  # (K,) of a disagreement, in mean costs of a base model
+    threshold: float
+    costs: npt.NDArray[np.float64]  # (T,)
+
+    def __post_init__(self) -> None:
+        for array in (self.lower, self.upper, self.penalty):
+            array.setflags(write=False)  # like its members', which are copies
+
+    def __len__(self) -> int:
+        return len(self.penalty)
+
+    def __getitem__(self, k: int) -> Policy:
+        """The k-th policy."""
+        return Policy(self.order, self.lower[k], self.upper[k], self.threshold, self.costs)
+
+    def index_of(self, policy: Policy) -> int:
+        """Which member a policy is."""
+        for k in range(len(self)):
+            same_lower = np.array_equal(self.lower[k], policy.lower)
+            if same_lower and np.array_equal(self.upper[k], policy.upper):
+                return k
+        raise OptionError("the policy is not on this path")
+
+    @property
+    def target(self) -> TwoClasses:
+        """What decides a row that never quits."""
+        return TwoClasses(self.threshold)
+
+    def sums(
+        self,
+        matrix: ScoreMatrix,
+        *,
+        rows: npt.NDArray[np.intp] | None = None,
+        threads: int | None = None,
+        report: Report = lambda done: None,
+    ) -> Sums:
+        """What every policy does on known scores, or on some rows of them. `report` is called with the
+        number of policies done."""
+        chosen = slice(None) if rows is None else rows
+        full = self.target.decide(matrix.full)[chosen]
+        parts = []
+        for k in range(len(self)):
+            decisions = self[k].apply(matrix, threads=threads)  # all rows: no copy of the matrix
+            parts.append(
+                sum_over_rows(self[k], decisions.label[chosen], full, decisions.steps[chosen])
+            )
+            report(k + 1)
+        return Sums(
+            parts[0].by_class,
+            np.concatenate([part.differences for part in parts]),
+            np.concatenate([part.steps for part in parts]),
+            np.concatenate([part.cost for part in parts]),
+        )

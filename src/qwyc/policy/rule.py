@@ -1,0 +1,62 @@
+"""The interface of a stopping rule: an order of the base models, and what a running sum means at a step.
+
+A new way to stop is a new file beside `policy.py` (two thresholds per step) and `fan_policy.py` (two
+thresholds per step and bin) with these members. What a step compares, and what a quitting row is
+decided as, is known to the rule alone."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from qwyc.policy.decisions import Decisions
+from qwyc.target.target import Target
+
+# What a rule says of a row after a step, besides the index of the class that the row quits with.
+GO_ON = -1  # evaluate the next base model
+IN_FULL = -2  # evaluate every base model; the row no longer quits
+
+
+class StoppingRule(Protocol):
+    """When rows quit, and with which decision."""
+
+    @property
+    def order(self) -> npt.NDArray[np.int32]:
+        """The base model that runs at each step, (T,)."""
+
+    @property
+    def costs(self) -> npt.NDArray[np.float64]:
+        """What each base model costs, (T,), by base model."""
+
+    @property
+    def n_models(self) -> int:
+        """Number of base models, T."""
+
+    @property
+    def target(self) -> Target:
+        """What decides a row that never quits."""
+
+    @property
+    def quit(self) -> str:
+        """Which rows may quit: "both", "negative", "positive" or "never"."""
+
+    def outcomes(self, step: int, sums: npt.NDArray[np.float64]) -> npt.NDArray[np.int8]:
+        """What becomes of rows whose running sums after a step are these: the index of the class that a
+        row quits with, GO_ON or IN_FULL."""
+
+    def apply(self, scores: Any, *, threads: int | None = None) -> Decisions:
+        """Decide rows whose scores are known: a ScoreMatrix or any (N, T) array."""
+
+
+def cost_of_steps(
+    order: npt.NDArray[np.int32], costs: npt.NDArray[np.float64], steps: npt.NDArray[np.int32]
+) -> npt.NDArray[np.float64]:
+    """What each row cost, (N,), that took the first `steps` base models of `order`."""
+    return np.concatenate([[0.0], np.cumsum(costs[order])])[steps]
+
+
+def mean_cost(rule: StoppingRule, steps: npt.NDArray[np.int32]) -> float:
+    """Mean cost of rows that took `steps` base models each; NaN for no rows."""
+    return float(cost_of_steps(rule.order, rule.costs, steps).mean()) if len(steps) else np.nan

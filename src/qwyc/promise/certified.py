@@ -1,0 +1,54 @@
+"""Certified: an ensemble, a policy for it, and what is known about the two. This is what files hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from qwyc.errors import OptionError
+from qwyc.model.base_models import Runner
+from qwyc.model.ensemble import Ensemble
+from qwyc.policy.policy import Policy
+from qwyc.promise.certificate import Certificate
+from qwyc.promise.evaluation import UNKNOWN, Evaluation, Speed
+from qwyc.promise.evidence import Choices
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Certified:
+    """What a classifier is made of. `Classifier` adds what users call."""
+
+    ensemble: Ensemble
+    policy: Policy
+    certificate: Certificate
+    choices: Choices | None = None  # what the policy was chosen from, where there was a choice
+    evaluation: Evaluation = UNKNOWN  # whether rows quit, and who decided that
+    speed: Speed | None = None  # as measured by `optimize`; files do not keep it
+
+    def __post_init__(self) -> None:
+        if self.policy.n_models != self.ensemble.n_models:
+            raise OptionError(
+                f"the policy is for {self.policy.n_models} base models; "
+                f"the ensemble has {self.ensemble.n_models}"
+            )
+        if self.choices is not None:
+            self.choices.path.index_of(self.policy)  # or it was not chosen from it
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is cached can be made again, and native objects cannot be pickled.
+        return {k: v for k, v in self.__dict__.items() if k in self.__dataclass_fields__}
+
+    @cached_property
+    def runner(self) -> Runner:
+        """The base models laid out for the policy."""
+        return self.ensemble.runner(self.policy)
+
+    def needed_choices(self) -> Choices:
+        """What the policy was chosen from; raises OptionError where there was no choice."""
+        if self.choices is None:
+            raise OptionError(
+                "this classifier has one policy only, being proven or made by the paper's method; there is "
+                "no other to choose"
+            )
+        return self.choices

@@ -1,0 +1,86 @@
+"""Choosing a policy from a path by evidence.
+
+The path is fitted on one part of the sample. On the other part, which had no say in it, its policies are
+tested from the cautious end by an exact test, stopping at the first failure; the boldest that passed is
+taken. Then P(disagreement on new rows <= alpha) >= confidence, whatever the path, as long as new rows
+are drawn like the certifying ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from qwyc.errors import InfeasibleError
+from qwyc.policy.counts import PathCounts
+from qwyc.policy.path import Path
+from qwyc.policy.policy import Policy
+from qwyc.promise.binomial import upper_bound
+from qwyc.promise.budget import Budget, TotalBudget
+from qwyc.promise.certificate import Certificate
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What a path's policies did on rows that had no part in fitting them."""
+
+    counts: PathCounts
+    fit_rows: int
+    fit_differences: npt.NDArray[
+        np.int64
+    ]  # (K, n_differences) on the fitting rows, which are optimistic
+    seed: int
+    sample: str  # digest of the sample, of which the fitting rows are a part
+    groups: int = 0  # held out, where `groups` were given
+
+    def boldest(self, budget: Budget, confidence: float) -> int:
+        """Fixed-sequence testing from the cautious end: the policy before the first that fails."""
+        passed = [budget.passes(self.counts[k], confidence) for k in range(len(self.counts))]
+        if not passed[0]:
+            raise InfeasibleError(
+                f"alpha = {budget} at confidence {confidence:g} needs at least "
+                f"{budget.rows_needed(confidence):,} certifying rows; there are {self.counts.rows:,}. "
+                "Certify on more rows, which recertify does without fitting again, or ask for a larger "
+                "alpha."
+            )
+        return passed.index(False) - 1 if False in passed else len(passed) - 1
+
+    def boldest_at_each(
+        self, shares: Iterable[float], confidence: float
+    ) -> Iterator[tuple[float, int]]:
+        """Each share that can be certified, and the policy that is then taken."""
+        for share in shares:
+            with suppress(InfeasibleError):
+                yield share, self.boldest(TotalBudget(share), confidence)
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """A path and the evidence about it: what the policy for a budget is chosen from."""
+
+    path: Path
+    evidence: Evidence
+
+    def choose(self, budget: Budget, confidence: float) -> tuple[Policy, Certificate]:
+        """The boldest policy that passes, and its certificate."""
+        return self.member(self.evidence.boldest(budget, confidence), budget, confidence)
+
+    def member(self, k: int, budget: Budget, confidence: float) -> tuple[Policy, Certificate]:
+        """The k-th policy and its certificate, for a budget at which it passes."""
+        seen = self.evidence
+        counts = seen.counts[k]
+        return self.path[k], Certificate(
+            budget=budget,
+            confidence=confidence,
+            counts=counts,
+            upper_bound=upper_bound(counts.disagreements, counts.rows, confidence),
+            full_cost=float(self.path.costs.sum()),
+            how="held-out",
+            fit_rows=seen.fit_rows,
+            seed=seen.seed,
+            sample=seen.sample,
+            groups=seen.groups,
+        )

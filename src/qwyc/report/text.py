@@ -1,0 +1,45 @@
+"""A classifier in a few lines of text."""
+
+from __future__ import annotations
+
+from qwyc.promise.certified import Certified
+
+
+def summary(certified: Certified) -> str:
+    """What a classifier is, how it decides, what it takes and what it promises."""
+    policy, seen = certified.policy, certified.certificate
+    negative, positive = (str(label) for label in certified.ensemble.classes)
+    quits = {
+        "both": f"quits early for {negative} and {positive}",
+        "negative": f"quits early for {negative} only; {positive} always gets its full score",
+        "positive": f"quits early for {positive} only; {negative} always gets its full score",
+        "never": "never quits early",
+    }[policy.quit]
+    return (
+        f"qwyc.Classifier: {certified.ensemble.description}\n"
+        f"  decision   {positive} where score >= {_threshold(certified)}, otherwise {negative}; "
+        f"{quits}\n"
+        f"  work       {_work(certified)}\n"
+        f"  agreement  {seen}"
+    )
+
+
+def _work(certified: Certified) -> str:
+    policy, seen = certified.policy, certified.certificate
+    if not seen.rows:
+        return f"at most {policy.n_models} base models per row; not measured, no sample was given"
+    rows = {"held-out": "held-out rows", "in-sample": "the fitting rows"}.get(
+        seen.how, "the sample"
+    )
+    work = f"{seen.mean_models:.1f} of {policy.n_models} base models per row on {rows}"
+    if not (policy.costs == 1).all():
+        work += f", cost {seen.mean_cost / seen.full_cost:.1%}"
+    return work if certified.speed is None else f"{work}; {certified.speed}"
+
+
+def _threshold(certified: Certified) -> str:
+    """The threshold, and as a probability where that says more."""
+    threshold, link = certified.policy.threshold, certified.ensemble.link
+    if link.kind != "logistic":
+        return f"{threshold:g}"
+    return f"{threshold:.4g} (probability {link.probability(threshold):.4g})"

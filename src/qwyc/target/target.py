@@ -1,0 +1,39 @@
+"""The interface of a target: what a full score decides, and when two decisions differ.
+
+A new meaning of "the same answer" is a new file beside `two_classes.py` with these members, and its
+twin in native/core/target.hpp."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Decided = npt.NDArray[np.integer[Any]]  # (N,) the index of each row's class
+
+
+class Target(Protocol):
+    """What "decided like the full ensemble" means."""
+
+    @property
+    def kind(self) -> str:
+        """The name of this target in files."""
+
+    @property
+    def n_classes(self) -> int:
+        """How many decisions there are."""
+
+    @property
+    def differences(self) -> tuple[str, ...]:
+        """The ways in which an early decision can differ from the full one. Budgets are given for them."""
+
+    def decide(self, full: Floats) -> Decided:
+        """The full decision of every row, from its full score."""
+
+    def count_classes(self, full: Decided) -> npt.NDArray[np.int64]:
+        """Rows of each full decision, (n_classes,)."""
+
+    def count_differences(self, decided: Any, full: Decided) -> npt.NDArray[np.int64]:
+        """Rows of each way in which early decisions differ from full ones, (n_differences,)."""
