@@ -44,7 +44,7 @@ def reproduce(
             raise
         raise MissingDependencyError(
             "qwyc reproduce needs the package qwyc_experiments, which is part of the wheel of qwyc and was "
-            "not found; install qwyc again from its clone: pip install --force-reinstall --no-deps ."
+            "not found; reinstall it from the clone of qwyc: pip install --force-reinstall --no-deps ."
         ) from None
 
     target = folder or Path(f"reproduce-{experiment.value}")
