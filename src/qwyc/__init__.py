@@ -31,7 +31,7 @@ from qwyc.policy.path import Path
 from qwyc.policy.policy import Policy
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.promise.certificate import Certificate
-from qwyc.runtime.arguments import Probability
+from qwyc.target.probability import Probability
 
 if TYPE_CHECKING:
     from qwyc import plot

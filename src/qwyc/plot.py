@@ -1,5 +1,5 @@
 """Pictures of a classifier, with matplotlib. Each function draws into `ax`, or into a new figure, and
-returns the axes: `qwyc.plot.survival(fast, X).figure.savefig("survival.png")`."""
+returns the axes: `qwyc.plot.survival(classifier, X).figure.savefig("survival.png")`."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ SIZE = (6.4, 4.0)  # inches
 ALPHAS = np.geomspace(1e-4, 0.1, 200)
 
 
-def tradeoff(fast: Classifier, *, ax: Axes | None = None) -> Axes:
+def tradeoff(classifier: Classifier, *, ax: Axes | None = None) -> Axes:
     """What an alpha costs: base models per row at every alpha that the rows held out can certify, and
     the one that was taken."""
-    choices, seen = fast.choices, fast.certificate
+    choices, seen = classifier.choices, classifier.certificate
     if choices is None or seen.confidence is None:
         raise OptionError(
             "this classifier has one policy only; optimise with method='auto' and alpha above 0 to "
@@ -35,8 +35,9 @@ def tradeoff(fast: Classifier, *, ax: Axes | None = None) -> Axes:
     points = [(100 * alpha, choices.evidence.counts.mean_models[k]) for alpha, k in found]
     share, models = np.array(points).reshape(-1, 2).T
     ax.step(share, models, where="post", color=BLUE)
-    if not isinstance(seen.alpha, dict):
-        ax.plot(100 * seen.alpha, seen.mean_models, "o", color=ORANGE, zorder=3)
+    taken = seen.budget.total
+    if taken is not None:
+        ax.plot(100 * taken, seen.mean_models, "o", color=ORANGE, zorder=3)
     ax.set(
         xscale="log",
         xlabel=f"alpha: decisions that may differ, % ({percent(seen.confidence)} confidence, log scale)",
@@ -45,18 +46,18 @@ def tradeoff(fast: Classifier, *, ax: Axes | None = None) -> Axes:
     )
     ax.set_ylim(0, None)
     ax.xaxis.set_major_formatter("{x:g}")
-    if not isinstance(seen.alpha, dict):
+    if taken is not None:
         _note(
             ax,
-            f"taken: {seen.mean_models:.1f} of {fast.policy.n_models}\nat alpha {100 * seen.alpha:g}%",
-            (100 * seen.alpha, seen.mean_models),
+            f"taken: {seen.mean_models:.1f} of {classifier.policy.n_models}\nat alpha {100 * taken:g}%",
+            (100 * taken, seen.mean_models),
         )
     return ax
 
 
-def survival(fast: Classifier, X: Any, *, ax: Axes | None = None) -> Axes:
+def survival(classifier: Classifier, X: Any, *, ax: Axes | None = None) -> Axes:
     """The share of the rows X that is still undecided after each base model."""
-    steps, n = _steps(fast, X), fast.policy.n_models
+    steps, n = _steps(classifier, X), classifier.policy.n_models
     undecided = 100 * (1 - np.cumsum(np.bincount(steps, minlength=n + 1)) / len(steps))
     ax = _axes(ax)
     evaluated = np.arange(1, n + 1)
@@ -77,9 +78,9 @@ def survival(fast: Classifier, X: Any, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def histogram(fast: Classifier, X: Any, *, bins: int = 50, ax: Axes | None = None) -> Axes:
+def histogram(classifier: Classifier, X: Any, *, bins: int = 50, ax: Axes | None = None) -> Axes:
     """How many base models each of the rows X takes."""
-    steps, n = _steps(fast, X), fast.policy.n_models
+    steps, n = _steps(classifier, X), classifier.policy.n_models
     width = max(1, round(n / max(1, bins)))
     ax = _axes(ax)
     edges = np.arange(0.5, n + width + 0.5, width).tolist()
@@ -98,27 +99,27 @@ def histogram(fast: Classifier, X: Any, *, bins: int = 50, ax: Axes | None = Non
     return ax
 
 
-def thresholds(fast: Classifier, *, ax: Axes | None = None) -> Axes:
+def thresholds(classifier: Classifier, *, ax: Axes | None = None) -> Axes:
     """Both thresholds on the running sum along the order: outside, a row quits; between, it goes on."""
-    policy = fast.policy
+    policy = classifier.policy
     step = np.arange(1, policy.n_models + 1)
     lower, upper = (np.where(np.isfinite(v), v, np.nan) for v in (policy.lower, policy.upper))
-    negative, positive = (str(c) for c in fast.ensemble.classes)
+    negative, positive = (str(c) for c in classifier.ensemble.classes)
     ax = _axes(ax)
     drawn = np.concatenate([lower, upper, [policy.threshold]])
     low, high = np.nanmin(drawn), np.nanmax(drawn)
     room = 0.12 * (high - low) or 1.0
     ax.set_ylim(low - room, high + room)
     sides = np.repeat(np.arange(0.5, policy.n_models + 1), 2)[1:-1]  # both of every step
-    for border, edge, colour, word, label in (
+    for limit, edge, colour, word, label in (
         (upper, high + room, BLUE, "above", positive),
         (lower, low - room, ORANGE, "below", negative),
     ):
-        if np.isfinite(border).any():  # not every step has them
-            there = np.repeat(np.isfinite(border), 2)
+        if np.isfinite(limit).any():  # not every step has them
+            there = np.repeat(np.isfinite(limit), 2)
             ax.fill_between(
                 sides,
-                np.repeat(border, 2),
+                np.repeat(limit, 2),
                 edge,
                 where=there.tolist(),
                 color=colour,
@@ -127,7 +128,7 @@ def thresholds(fast: Classifier, *, ax: Axes | None = None) -> Axes:
             )
             dot = float(np.clip(1500 / policy.n_models, 1.5, 4))
             words = f"{word}: quits as {_short(label)}"
-            ax.plot(step, border, ".", color=colour, markersize=dot, label=words)
+            ax.plot(step, limit, ".", color=colour, markersize=dot, label=words)
     ax.axhline(
         policy.threshold,
         color=GREY,
@@ -161,8 +162,8 @@ def _short(label: str) -> str:
     return label if len(label) <= 40 else f"{label[:39]}…"
 
 
-def _steps(fast: Classifier, X: Any) -> Any:
-    steps = fast.decide(X).steps
+def _steps(classifier: Classifier, X: Any) -> Any:
+    steps = classifier.decide(X).steps
     if not len(steps):
         raise InputError("X has no rows; a picture needs some")
     return steps

@@ -256,7 +256,9 @@ def test_a_rare_class_is_noted_in_one_line(tmp_path):
     done = run("optimize", "m.txt", "rows.csv", "--alpha", "0.02", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (line,) = done.stderr.splitlines()
-    assert line.startswith("qwyc: note: alpha = 2% is much here: the full ensemble calls ")
+    assert line.startswith(
+        "qwyc: note: alpha = 2% is too large for this sample: the full ensemble calls "
+    )
     assert "Wrote m.qwyc." in done.stdout
 
 

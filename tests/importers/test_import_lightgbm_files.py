@@ -39,7 +39,7 @@ def test_files_and_live_are_the_same(tmp_path, small_lightgbm):
 def test_names(data):
     X, y = data
     assert (
-        qwyc.read_model(lgb.LGBMClassifier(n_estimators=1, **QUIET).fit(X, y)).inputs.names is None
+        qwyc.read_model(lgb.LGBMClassifier(n_estimators=1, **QUIET).fit(X, y)).schema.names is None
     )
     frame = pd.DataFrame(X, columns=["Column_0", "Column_1", "x", "y", "z", "the end"])
     model = lgb.LGBMClassifier(n_estimators=3, **QUIET).fit(frame, y)

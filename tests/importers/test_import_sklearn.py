@@ -181,7 +181,7 @@ def test_forests_with_several_threads_are_settled_in_tree_order():
     ours = labels(ensemble, ensemble.score_full(grid(2)))
     assert not np.array_equal(model.predict(grid(2)), ours)
     for form in (grid(2), pl.DataFrame(grid(2))):
-        np.testing.assert_array_equal(live_labels(model, form, ensemble), ours)
+        np.testing.assert_array_equal(live_labels(model, ensemble.sample(form)), ours)
     assert model.n_jobs == 2
 
 
@@ -299,11 +299,11 @@ def test_frames_of_numbers(model):
         X.tolist(),
     ):
         np.testing.assert_array_equal(ensemble.score_full(form), expected)
-        np.testing.assert_array_equal(live_labels(model, form, ensemble), own)
+        np.testing.assert_array_equal(live_labels(model, ensemble.sample(form)), own)
     # Trained on an array: columns by position, whatever they are called.
     ensemble = check(model.fit(X, y), X)
     for form in (frame, polars, polars.to_arrow()):
-        np.testing.assert_array_equal(live_labels(model, form, ensemble), model.predict(X))
+        np.testing.assert_array_equal(live_labels(model, ensemble.sample(form)), model.predict(X))
 
 
 @kinds

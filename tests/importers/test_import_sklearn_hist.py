@@ -174,7 +174,7 @@ def test_categories_from_pandas(missing):
     # Columns in another order, and more of them: scikit-learn would refuse.
     shuffled = X.assign(extra="?")[["flag", "extra", "z", "code", "x", "city"]]
     np.testing.assert_array_equal(ensemble.score_full(shuffled), ensemble.score_full(X))
-    np.testing.assert_array_equal(live_labels(model, shuffled, ensemble), model.predict(X))
+    np.testing.assert_array_equal(live_labels(model, ensemble.sample(shuffled)), model.predict(X))
     with pytest.raises(InputError, match="'city' holds numbers"):
         ensemble.score_full(X.assign(city=X["city"].cat.codes))
 
@@ -191,7 +191,9 @@ def test_categories_in_polars_and_arrow_are_those_in_pandas():
         polars = pl.from_pandas(frame)
         for form in (polars, polars.cast({"city": pl.String}), polars.to_arrow()):
             np.testing.assert_array_equal(ensemble.rows(form), expected)
-            np.testing.assert_array_equal(live_labels(model, form, ensemble), model.predict(frame))
+            np.testing.assert_array_equal(
+                live_labels(model, ensemble.sample(form)), model.predict(frame)
+            )
 
 
 def test_categories_of_a_model_trained_on_polars():
@@ -239,10 +241,12 @@ def test_categories_from_arrays(dtype):
         check(model, np.nan_to_num(X).astype(np.int64))
         hidden = np.ma.masked_invalid(X)
         np.testing.assert_array_equal(ensemble.score_full(hidden), model.decision_function(X))
-        np.testing.assert_array_equal(live_labels(model, hidden, ensemble), model.predict(X))
+        np.testing.assert_array_equal(live_labels(model, ensemble.sample(hidden)), model.predict(X))
         whole = np.ma.array(np.nan_to_num(X).astype(np.int64), mask=np.isnan(X))
         expected = np.where(np.isnan(X), NAN, np.trunc(X))
-        np.testing.assert_array_equal(live_labels(model, whole, ensemble), model.predict(expected))
+        np.testing.assert_array_equal(
+            live_labels(model, ensemble.sample(whole)), model.predict(expected)
+        )
 
 
 def test_categories_from_arrays_of_text():

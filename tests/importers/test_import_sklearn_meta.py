@@ -9,6 +9,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 import qwyc
+from qwyc.importers.sklearn import read_live
 from sklearn_parity import around_thresholds, check, data
 
 STUMP = DecisionTreeClassifier(max_depth=1)
@@ -83,7 +84,8 @@ def test_what_is_refused():
     X, y = data()
     bayes = BaggingClassifier(GaussianNB(), 5).fit(X, y)
     with pytest.raises(qwyc.ModelError, match=r"one of GaussianNB.*qwyc\.optimize takes it apart"):
-        qwyc.read_model(bayes)
+        read_live(bayes)  # as trees; `read_model` takes it apart into callables
+    assert qwyc.read_model(bayes).has_code
     with pytest.raises(qwyc.ModelError, match="3 classes"):
         qwyc.read_model(BaggingClassifier(n_estimators=3).fit(X, np.arange(len(X)) % 3))
     old = AdaBoostClassifier(n_estimators=3).fit(X, y)

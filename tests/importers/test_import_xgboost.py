@@ -63,7 +63,7 @@ def assert_same(model, X, ensemble=None):
     ours = ensemble.classes[(scores >= ensemble.threshold).astype(int)]
     np.testing.assert_array_equal(ours, theirs)
     assert ours.dtype == theirs.dtype
-    np.testing.assert_array_equal(importer.live_labels(model, X, ensemble), theirs)
+    np.testing.assert_array_equal(importer.live_labels(model, ensemble.sample(X)), theirs)
 
 
 # ---- scores and decisions --------------------------------------------------------------------
@@ -118,10 +118,10 @@ def test_scores_and_labels_are_the_boosters_own(setting):
     np.testing.assert_array_equal(scores, booster.predict(matrix, output_margin=True))
     labels = np.where(booster.predict(matrix) > 0.5, 1, 0)
     np.testing.assert_array_equal(scores >= ensemble.threshold, labels == 1)
-    np.testing.assert_array_equal(importer.live_labels(booster, rows, ensemble), labels)
+    np.testing.assert_array_equal(importer.live_labels(booster, ensemble.sample(rows)), labels)
     rows[::3, 0] = np.inf  # but inplace_predict does not
     labels = ensemble.classes[(ensemble.score_full(rows) >= ensemble.threshold).astype(int)]
-    np.testing.assert_array_equal(importer.live_labels(booster, rows, ensemble), labels)
+    np.testing.assert_array_equal(importer.live_labels(booster, ensemble.sample(rows)), labels)
 
 
 def test_a_thousand_trees():
@@ -310,7 +310,9 @@ def test_labels_of_other_tables():
     }
     for table in tables.values():
         for live in (model, model.get_booster()):
-            np.testing.assert_array_equal(importer.live_labels(live, table, ensemble), expected)
+            np.testing.assert_array_equal(
+                importer.live_labels(live, ensemble.sample(table)), expected
+            )
 
 
 # ---- which trees count -----------------------------------------------------------------------

@@ -63,11 +63,11 @@ def test_the_split_leaves_to_certifying_what_fitting_does_not_need(n, fit):
 
 def test_groups_stay_on_one_side():
     groups = np.random.default_rng(0).integers(0, 300, 4000).astype(str)
-    a, b = split_sample(4000, 0.01, 0.95, groups, 0)
+    a, b = split_sample(4000, budget_of(0.01), 0.95, groups, 0)
     assert not set(groups[a]) & set(groups[b])
     assert 1500 < len(a) <= 2000
     with pytest.raises(qwyc.InfeasibleError, match="1 groups"):
-        split_sample(4000, 0.01, 0.95, np.zeros(4000), 0)
+        split_sample(4000, budget_of(0.01), 0.95, np.zeros(4000), 0)
 
 
 def test_too_few_rows_say_how_many_it_takes(toy):

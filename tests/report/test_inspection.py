@@ -10,8 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 import qwyc
-from qwyc.build.speed import Speed
 from qwyc.cli.app import app
+from qwyc.promise.budget import budget_of
+from qwyc.promise.evaluation import UNKNOWN, Evaluation, Speed
 from qwyc.report.inspection import describe, inspect
 
 
@@ -47,12 +48,18 @@ def test_it_says_how_rows_are_evaluated_and_why(fast):
     timed = replace(fast, speed=Speed(quit=1.0, full=2.5, rows=2048))
     said = "2.5 times as fast as qwyc in full (one thread, 2,048 rows, this machine)"
     assert f"rows quit early: {said}" in describe(timed)
-    assert f"base models per row on rows held out; {said}" in repr(timed)
-    never = replace(fast, policy=fast.choices.path[0])
+    assert f"base models per row on held-out rows; {said}" in repr(timed)
+    never = replace(fast, policy=fast.choices.path[0], evaluation=UNKNOWN)  # as from an old file
     assert "evaluated in full, since quitting early was measured to be slower" in describe(never)
+    measured = replace(never, evaluation=Evaluation(False, "measurement"))
+    assert "was measured to be slower when the classifier was optimised" in describe(measured)
+    requested = replace(never, evaluation=Evaluation(False, "request"))
+    assert "evaluated in full, as requested" in describe(requested)
     cautious = fast.at(alpha=0.002)
     spoilt = replace(fast.choices, evidence=_spoilt(fast.choices.evidence))
-    strict = replace(never, certificate=replace(fast.certificate, alpha=0.002), choices=spoilt)
+    strict = replace(
+        never, certificate=replace(fast.certificate, budget=budget_of(0.002)), choices=spoilt
+    )
     assert "no policy that quits early keeps the promise" in describe(strict)
     assert cautious.certificate.alpha == 0.002
 

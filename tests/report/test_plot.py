@@ -14,7 +14,8 @@ import pytest
 from matplotlib import pyplot
 
 import qwyc
-from qwyc.build.speed import Speed
+from qwyc.promise.budget import budget_of
+from qwyc.promise.evaluation import Speed
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +135,7 @@ def test_the_card(made):
         "polyline"
         not in read(replace(fast, policy=fast.policy.without_quitting())._repr_html_()).seen
     )
-    certificate = replace(fast.certificate, alpha={"negative": 0.01, "positive": 0.02})
+    certificate = replace(fast.certificate, budget=budget_of({"negative": 0.01, "positive": 0.02}))
     assert (
         "at most 1% of new rows are decided "
         in read(replace(fast, certificate=certificate)._repr_html_()).text

@@ -28,7 +28,6 @@ from qwyc.promise.proof import provable_policy
 from qwyc.promise.split import group_numbers, split_sample
 from qwyc.rows.selection import row_count, take
 from qwyc.runtime.arguments import (
-    Probability,
     check_choice,
     check_costs,
     check_count,
@@ -36,6 +35,7 @@ from qwyc.runtime.arguments import (
 )
 from qwyc.runtime.memory import check_capacity
 from qwyc.runtime.progress import ProgressOption, progress_reporter
+from qwyc.target.probability import Probability
 
 METHODS = ("auto", "joint", "natural")
 EVALUATIONS = ("measured", "quit", "full")

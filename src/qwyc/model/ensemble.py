@@ -76,6 +76,11 @@ class Ensemble:
         return words if self.transform is None else f"{words}, behind {self.transform}"
 
     @property
+    def inputs(self) -> Schema | None:
+        """The schema, by the name that it had in version 0.1.0."""
+        return self.schema
+
+    @property
     def has_code(self) -> bool:
         """Whether deciding a row runs Python code, which files do not hold."""
         return self.transform is not None or self.base_models.tensors() is None
@@ -86,6 +91,13 @@ class Ensemble:
         if isinstance(X, Sample):
             return X.rows
         return self._converted(X if self.transform is None else self.transform(X))
+
+    def matrix(self, X: Any) -> npt.NDArray[Any]:
+        """Rows as a matrix, (N, n_features), of a model that has a schema."""
+        if self.schema is None:
+            raise OptionError("Python callables take rows as they are, not as a matrix")
+        matrix: npt.NDArray[Any] = self.rows(X)
+        return matrix
 
     def _converted(self, X: Any) -> Any:
         return X if self.schema is None else to_matrix(X, self.schema)

@@ -11,7 +11,7 @@ def tail(count: int, rows: int, share: float) -> float:
         return 1.0
     if share >= 1:
         return 0.0
-    # From the border outwards on its shorter side, where terms only fall: some sqrt(rows) of them.
+    # From `count` outwards on its shorter side, where terms only fall: about sqrt(rows) of them matter.
     below = count < rows * share
     k = count if below else count + 1
     term, total = _probability_of(k, rows, share), 0.0

@@ -34,6 +34,11 @@ class Budget(ABC):
         """Whether nothing at all may differ, which is proven rather than tested."""
         return False
 
+    @property
+    def total(self) -> float | None:
+        """The one share that may differ in all; None where there are several."""
+        return None
+
     @abstractmethod
     def rows_needed(self, confidence: float) -> int:
         """The fewest rows, none of them decided differently, that show it."""
@@ -93,6 +98,11 @@ class TotalBudget(Budget):
     def is_zero(self) -> bool:
         """Whether nothing at all may differ."""
         return self.share == 0
+
+    @property
+    def total(self) -> float:
+        """The share."""
+        return self.share
 
     def rows_needed(self, confidence: float) -> int:
         """The fewest rows that show it; a proof needs one to be contradicted."""

@@ -1,28 +1,16 @@
-"""Checks of the options that several functions share: each returns a sound value or says what is
-expected, what came and what to do."""
+"""Checks of arguments that several functions share. Each returns a sound value, or raises an error that
+says what was expected, what came and what to do."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from qwyc.errors import OptionError
-
-
-@dataclass(frozen=True)
-class Probability:
-    """A decision threshold given as a probability instead of a score."""
-
-    value: float
-
-    def __post_init__(self) -> None:
-        if not 0 < check_number("a probability", self.value) < 1:
-            raise OptionError(f"a probability is above 0 and below 1; got {self.value!r}")
 
 
 def check_alpha(alpha: Any) -> float:

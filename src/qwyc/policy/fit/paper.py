@@ -1,4 +1,5 @@
-"""The paper's Algorithms 1 and 2 (native/fit.cpp; as the paper writes them in `reference.py`)."""
+"""The paper's Algorithms 1 and 2, done in native/fit/algorithms.cpp. tests/oracle/paper.py has both as the
+paper writes them."""
 
 from __future__ import annotations
 

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 import qwyc
 from forests import random_ensemble, random_rows, with_inputs
-from qwyc.files import classifier_file as artifact
+from qwyc.classifier import from_certified
+from qwyc.files import classifier_file, container
+from qwyc.promise.budget import budget_of
 from qwyc.promise.certificate import observed_certificate
 
 
@@ -23,16 +25,16 @@ def make(seed=0, **changes):
     rows = random_rows(seed, ensemble)
     scores = ensemble.scores(rows)
     policy = qwyc.fit_policy(scores, alpha=0.05)
-    certificate = observed_certificate("in-sample", 0.05, policy, scores)
+    certificate = observed_certificate("in-sample", budget_of(0.05), policy, scores)
     return qwyc.Classifier(ensemble, policy, certificate), rows
 
 
 def to_bytes(fast):
-    return artifact.to_bytes((fast.ensemble, fast.policy, fast.certificate, fast.choices))
+    return classifier_file.to_bytes(fast)
 
 
 def from_bytes(content):
-    return qwyc.Classifier(*artifact.from_bytes(content))
+    return from_certified(classifier_file.from_bytes(content))
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -168,7 +170,7 @@ def resealed(change, content=CONTENT):
     header = json.loads(json.loads(content[8 : 8 + size])["__metadata__"]["qwyc"])
     tensors = safetensors.numpy.load(content)
     body = change(header["body"], tensors) or header["body"]
-    header |= {"body": body, "sha256": artifact._digest(body, tensors)}
+    header |= {"body": body, "sha256": container._digest(body, tensors)}
     return safetensors.numpy.save(tensors, metadata={"qwyc": json.dumps(header)})
 
 
@@ -206,29 +208,37 @@ def entry(index, value):
 @pytest.mark.parametrize(
     "change",
     [
-        set_in("inputs", "n_features", to=10**12),
-        set_in("inputs", "n_features", to=-1),
-        set_in("inputs", "n_features", to="5"),
-        set_in("inputs", "names", to=["a"]),
-        set_in("inputs", "names", to=7),
-        set_in("inputs", "dtype", to="object"),
-        set_in("inputs", "categories", to=[[99, ["x"]]]),
-        set_in("inputs", "categories", to=[[0, [["x"]]]]),
-        set_in("summation", to="fast"),
-        set_in("base", to=float("nan")),
-        set_in("divisor", to=0.0),
-        set_in("threshold", to="0"),
-        set_in("classes", "dtype", to="V8"),
-        set_in("classes", "dtype", to="<U999999999"),
-        set_in("classes", "dtype", to="__import__('os')"),
-        set_in("classes", "values", to=[0, 1, 2]),
-        set_in("classes", "values", to=[{}, []]),
-        set_in("policy", to=None),
-        set_in("policy", "threshold", to=None),
+        set_in("model", "schema", "n_features", to=10**12),
+        set_in("model", "schema", "n_features", to=-1),
+        set_in("model", "schema", "n_features", to="5"),
+        set_in("model", "schema", "names", to=["a"]),
+        set_in("model", "schema", "names", to=7),
+        set_in("model", "schema", "dtype", to="object"),
+        set_in("model", "schema", "categories", to=[[99, ["x"]]]),
+        set_in("model", "schema", "categories", to=[[0, [["x"]]]]),
+        set_in("model", "base_models", "summation", to="fast"),
+        set_in("model", "base_models", "base", to=float("nan")),
+        set_in("model", "base_models", "divisor", to=0.0),
+        set_in("model", "threshold", to="0"),
+        set_in("model", "classes", "dtype", to="V8"),
+        set_in("model", "classes", "dtype", to="<U999999999"),
+        set_in("model", "classes", "dtype", to="__import__('os')"),
+        set_in("model", "classes", "values", to=[0, 1, 2]),
+        set_in("model", "classes", "values", to=[{}, []]),
+        set_in("target", to=None),
+        set_in("target", "threshold", to=None),
+        set_in("model", to=None),
+        set_in("model", "base_models", to=None),
+        set_in("evaluation", to=None),
+        set_in("evaluation", "quits", to=1),
         set_in("certificate", to=[]),
-        set_in("certificate", "rows", to=1.5),
-        set_in("model_digest", to="0"),
-        set_in("source", to={}),
+        set_in("certificate", "counts", to=7),
+        set_in("certificate", "counts", "by_class", to=[1.5, 1]),
+        set_in("certificate", "counts", "by_class", to=[1]),
+        set_in("certificate", "counts", "differences", to=[1, 1, 1]),
+        set_in("certificate", "counts", "mean_models", to=-1.0),
+        set_in("model", "digest", to="0"),
+        set_in("model", "source", to={}),
         set_tensor("trees.left", entry(0, 10**6)),
         set_tensor("trees.feature", entry(0, 10**6)),
         set_tensor("trees.node_begin", entry(1, 2**60)),
@@ -249,11 +259,13 @@ def test_hostile_files_are_refused(change):
 
 def test_a_newer_format_says_so():
     size = int.from_bytes(CONTENT[:8], "little")
-    header = json.loads(json.loads(CONTENT[8 : 8 + size])["__metadata__"]["qwyc"]) | {"format": 2}
+    header = json.loads(json.loads(CONTENT[8 : 8 + size])["__metadata__"]["qwyc"]) | {"format": 3}
     content = safetensors.numpy.save(
         safetensors.numpy.load(CONTENT), metadata={"qwyc": json.dumps(header)}
     )
-    with pytest.raises(qwyc.ArtifactError, match="format 2; this version of qwyc reads format 1"):
+    with pytest.raises(
+        qwyc.ArtifactError, match="format 3; this version of qwyc reads formats 1 and 2"
+    ):
         from_bytes(content)
 
 
@@ -291,14 +303,14 @@ def test_the_path_and_its_evidence_survive(with_path):
         set_tensor("path.differences", lambda a: a + 10**6),
         set_tensor("path.differences", lambda a: -a - 1),
         set_in("evidence", to=None),
-        set_in("evidence", "rows", to=-1),
+        set_in("evidence", "by_class", to=[-1, 1]),
         set_in("evidence", "seed", to="0"),
         set_in("certificate", "how", to="trust me"),
         set_in("certificate", "confidence", to=None),
         set_in("certificate", "alpha", to=2),
-        set_in("certificate", "negative", to=10**9),
-        set_in("certificate", "full_positive", to=10**9),
-        set_in("evidence", "full_positive", to=10**9),
+        set_in("certificate", "counts", "differences", to=[10**9, 0]),
+        set_in("certificate", "counts", "by_class", to=[0, -1]),
+        set_in("evidence", "by_class", to=[10**9]),
         set_in("evidence", "fit_rows", to=0),
         set_tensor("path.differences", lambda a: np.full_like(a, 2**62)),
         set_tensor("policy.lower", lambda a: np.full_like(a, -50.0)),  # not of the path
