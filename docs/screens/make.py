@@ -1,7 +1,7 @@
-"""Makes the screens and the picture in this folder again: python docs/screens/make.py
+"""Generates the screenshots and the plot in this folder: python docs/screens/make.py
 
-Trains a model on UCI Adult in a temporary folder, runs each command as a terminal of 100 columns would
-show it, and writes an SVG. Times are those of the machine it runs on."""
+Trains a model on UCI Adult in a temporary folder, runs each command for a terminal of 100 columns and
+writes its output as an SVG. Times are those of the machine it runs on."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COMMANDS = {
 
 
 def main() -> None:
-    """Write all of them."""
+    """Write all screenshots and the plot."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         X_new = prepare(folder)
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def prepare(folder: Path) -> pd.DataFrame:
-    """A model, a sample and new rows in files."""
+    """Write a model, a sample and new rows to files. Returns the new rows."""
     X, label = frame("train")
     X_new, _ = frame("test")
     model = xgboost.XGBClassifier(
@@ -57,7 +57,7 @@ def prepare(folder: Path) -> pd.DataFrame:
 
 
 def frame(split: str) -> tuple[pd.DataFrame, object]:
-    """UCI Adult with its text columns as categories."""
+    """UCI Adult with its text columns as categories, and the labels."""
     table = load_adult(split)
     columns = {
         name: pd.Series(values, dtype="category" if values.dtype == object else None)
@@ -67,7 +67,7 @@ def frame(split: str) -> tuple[pd.DataFrame, object]:
 
 
 def screen(command: str, folder: Path) -> str:
-    """What a command shows, as an SVG."""
+    """Run a command. Returns its output as an SVG."""
     environment = os.environ | {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "COLUMNS": str(COLUMNS),
@@ -78,8 +78,8 @@ def screen(command: str, folder: Path) -> str:
         ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    with open(os.devnull, "w") as nowhere:
-        console = Console(record=True, width=COLUMNS, file=nowhere, force_terminal=True)
+    with open(os.devnull, "w") as null:
+        console = Console(record=True, width=COLUMNS, file=null, force_terminal=True)
         console.print(Text.assemble(("$ ", "bold green"), (command, "bold")))
         console.print(Text.from_ansi(done.stdout.rstrip()))
         return console.export_svg(title="qwyc", unique_id=command.split()[1].strip("-"))

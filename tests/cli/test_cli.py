@@ -12,12 +12,13 @@ import pandas as pd
 import pytest
 
 import qwyc
-from qwyc.cli import demonstration
+from commands import command_line
+from qwyc.cli import demo as demo_command
 
 
 def run(*arguments, cwd=None):
     return subprocess.run(
-        [sys.executable, "-c", "from qwyc.cli import main; main()", *arguments],
+        command_line(*arguments),
         capture_output=True,
         text=True,
         cwd=cwd,
@@ -63,17 +64,11 @@ def test_every_page_has_the_exit_codes_and_shells_complete():
 
 
 def test_the_shell_completes_it():
-    told = os.environ | {
-        "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"
-    }  # whoever started this
-    command = [
-        sys.executable,
-        "-c",
-        "from qwyc.cli import main; main()",
-        "--show-completion",
-        "bash",
-    ]
-    script = subprocess.run(command, env=told, capture_output=True, text=True)
+    # The shell that runs the tests does not matter.
+    environment = os.environ | {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    script = subprocess.run(
+        command_line("--show-completion", "bash"), env=environment, capture_output=True, text=True
+    )
     assert "complete -o default -F _qwyc_completion qwyc" in script.stdout
 
 
@@ -129,15 +124,15 @@ def test_wrong_input_is_one_message_and_exit_code_2(arguments, message, tmp_path
 
 
 def test_the_demo_names_the_packages_that_are_missing(tmp_path, monkeypatch):
-    monkeypatch.setattr(demonstration, "find_spec", lambda name: None)
+    monkeypatch.setattr(demo_command, "find_spec", lambda name: None)
     with pytest.raises(
         qwyc.MissingDependencyError, match=r"xgboost, sklearn, matplotlib: pip install "
     ):
-        demonstration.run(None, 0.005, 0.95, tmp_path / "a.qwyc", tmp_path / "a.png")
+        demo_command.run_demo(None, 0.005, 0.95, tmp_path / "a.qwyc", tmp_path / "a.png")
 
 
 def test_nothing_is_said_to_be_on_a_package_index_that_is_not():
-    """qwyc is installed from a clone; an index may have another's package of that name."""
+    """qwyc is installed from a clone. A package index may have a package of the same name."""
     for path in Path(qwyc.__file__).parent.rglob("*.py"):
         assert "install qwyc" not in path.read_text(), path
         assert "install 'qwyc" not in path.read_text(), path
@@ -230,8 +225,8 @@ def test_recertify_writes_a_classifier_for_other_rows(saved, tmp_path):
     assert again.certificate == here.certificate
     assert again.certificate.rows == 3000
     np.testing.assert_array_equal(again.predict(rows), here.predict(rows))
-    told = run("recertify", "m.qwyc", "new.csv", "-o", target, "--json", cwd=saved)
-    assert json.loads(told.stdout)["certificate"]["alpha"] == 0.02  # what the file promises
+    done = run("recertify", "m.qwyc", "new.csv", "-o", target, "--json", cwd=saved)
+    assert json.loads(done.stdout)["certificate"]["alpha"] == 0.02  # the alpha of the file
 
 
 def test_recertify_may_write_to_the_file_it_reads(saved, tmp_path):
@@ -279,5 +274,5 @@ def test_what_comes_on_standard_input_is_not_replaced(saved, tmp_path):
             text=True,
         )
     assert done.returncode == 2
-    assert "it is the file to read" in done.stderr
+    assert "the command reads this file" in done.stderr
     assert mine.read_bytes() == before

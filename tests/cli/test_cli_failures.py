@@ -1,21 +1,17 @@
-"""Every command when something is wrong: one line, the documented exit code, nothing half-written."""
+"""Every command when something is wrong: one line, the documented exit code, nothing partly written."""
 
 import contextlib
 import os
 import resource
-import signal
 import subprocess
-import sys
-import time
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import qwyc
-from commands import one_line, run
-from qwyc.cli import demonstration as demo
+from commands import command_line, one_line, run
+from qwyc.cli import demo
 from qwyc.runtime import output as outputs
 from qwyc_experiments import reproduce
 from trained import named_model
@@ -98,7 +94,7 @@ def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, da
         (["optimize", "folder.csv", "rows.csv"], "folder.csv: Is a directory"),
         (["optimize", "rows.csv", "rows.csv"], "not a model file that qwyc knows"),
         (["optimize", "m.qwyc", "rows.csv"], "not a model; give the model that it was"),
-        (["optimize", "sub/own.json", "rows.csv"], "own.qwyc is there and is not a qwyc file; say"),
+        (["optimize", "sub/own.json", "rows.csv"], "own.qwyc exists and is not a qwyc file; name"),
         (["optimize", "model.pkl", "rows.csv"], "looks like a pickle"),
         (["optimize", "model.json"], "a sample is needed"),
         (["optimize", "model.json", "rows.csv", "--alpha", "much"], "alpha must be a number"),
@@ -111,11 +107,11 @@ def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, da
         (["optimize", "model.json", "--alpha", "0", "--groups", "a"], "give DATA too"),
         (
             ["optimize", "model.json", "rows.csv", "--groups", "a", "--method", "joint"],
-            "--groups goes with --method auto only, and not with --max-rows",
+            "--groups can be used with --method auto only, and not with --max-rows",
         ),
         (
             ["optimize", "model.json", "rows.csv", "--groups", "a", "--max-rows", "2000"],
-            "--groups goes with --method auto only, and not with --max-rows",
+            "--groups can be used with --method auto only, and not with --max-rows",
         ),
         (
             ["optimize", "model.json", "groups.csv", "--groups", "who"],
@@ -131,7 +127,7 @@ def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, da
         (["optimize", "model.json", "rows.csv", "--quit", "never"], "'never'"),
         (["optimize", "model.json", "rows.csv", "-o", "none/m.qwyc"], "there is no folder none"),
         (["optimize", "model.json", "rows.csv", "-o", "/dev/full"], "it is a device"),
-        (["optimize", "model.json", "rows.csv", "-o", "-"], "it has to be a file"),
+        (["optimize", "model.json", "rows.csv", "-o", "-"], "a file is needed"),
         (["optimize", "model.json", "rows.csv", "--groups", ""], "no column ''"),
         (["optimize", "model.json", "rows.csv", "--method", "x"], "'--method': 'x' is not one of"),
         (
@@ -141,28 +137,37 @@ def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, da
         (["predict", "missing.qwyc", "rows.csv"], "missing.qwyc: No such file"),
         (["predict", "model.json", "rows.csv"], "model.json: not a qwyc file"),
         (["predict", "m.qwyc", "rows.csv", "--keep", "who"], "'who', which --keep names"),
-        (["predict", "m.qwyc", "rows.csv", "--keep", "label"], "give others with --prefix"),
+        (
+            ["predict", "m.qwyc", "rows.csv", "--keep", "label"],
+            "rename the added columns with --prefix",
+        ),
         (
             ["predict", "m.qwyc", "rows.csv", "--keep", "qlabel", "--prefix", "q"],
-            "--keep qlabel: the output has a column of that name already; give others with --prefix",
+            "--keep qlabel: predict adds a column of the same name; rename the added columns with --prefix",
         ),
         (["predict", "m.qwyc", "rows.csv", "-o", "none/out.csv"], "there is no folder none"),
-        (["predict", "m.qwyc", "rows.csv", "-o", "out.xlsx"], "say which it is with --to"),
-        (["predict", "m.qwyc", "rows.csv", "-o", "out.tsv"], "say which it is with --to"),
+        (["predict", "m.qwyc", "rows.csv", "-o", "out.xlsx"], "give the format with --to"),
+        (["predict", "m.qwyc", "rows.csv", "-o", "out.tsv"], "give the format with --to"),
         (["predict", "m.qwyc", "rows.csv", "-o", "folder.csv"], "it is a folder"),
         (["predict", "m.qwyc", "rows.csv", "-o", "/dev/full"], "cannot write /dev/full: No space"),
-        (["predict", "m.qwyc", "rows.csv", "-o", "rows.csv"], "rows.csv: it is the file to read"),
+        (
+            ["predict", "m.qwyc", "rows.csv", "-o", "rows.csv"],
+            "rows.csv: the command reads this file",
+        ),
         (
             ["predict", "m.qwyc", "rows.csv", "-o", "m.qwyc", "--to", "csv"],
-            "cannot write m.qwyc: it is the file to read; name another one",
+            "cannot write m.qwyc: the command reads this file; name another file",
         ),
-        (["optimize", "model.json", "rows.csv", "-o", "rows.csv"], "it is the file to read"),
-        (["optimize", "model.json", "rows.csv", "-o", "./model.json"], "it is the file to read"),
+        (["optimize", "model.json", "rows.csv", "-o", "rows.csv"], "the command reads this file"),
+        (
+            ["optimize", "model.json", "rows.csv", "-o", "./model.json"],
+            "the command reads this file",
+        ),
         (
             ["optimize", "model.json", "rows.csv", "--costs", "costs.txt", "-o", "costs.txt"],
-            "it is the file to read",
+            "the command reads this file",
         ),
-        (["recertify", "m.qwyc", "rows.csv", "-o", "rows.csv"], "it is the file to read"),
+        (["recertify", "m.qwyc", "rows.csv", "-o", "rows.csv"], "the command reads this file"),
         (["verify", "junk.qwyc", "rows.csv"], "not a qwyc file"),
         (["verify", "m.qwyc", "rows.csv", "--alpha", "2"], "alpha is a share"),
         (["inspect", "missing.qwyc"], "missing.qwyc: No such file"),
@@ -220,7 +225,11 @@ def test_a_full_disk_for_classifiers_and_pictures(made, tmp_path, monkeypatch):
         assert "File too large" in one_line(run("demo", "--json", cwd=tmp_path))
     with full_disk(), pytest.raises(qwyc.ArtifactError, match=r"cannot write .*points.csv"):
         reproduce.write(tmp_path, {"points.csv": b"x" * 99})
-    with full_disk(), pytest.raises(qwyc.ArtifactError), outputs.output(tmp_path / "p.png") as file:
+    with (
+        full_disk(),
+        pytest.raises(qwyc.ArtifactError),
+        outputs.open_output(tmp_path / "p.png") as file,
+    ):
         file.write(b"x" * 99)
     assert not list(tmp_path.iterdir())
 
@@ -236,12 +245,8 @@ def test_a_full_disk_for_classifiers_and_pictures(made, tmp_path, monkeypatch):
 )
 def test_a_full_disk_behind_standard_output(made, command):
     with open("/dev/full", "wb") as full:
-        done = subprocess.run(started(command), cwd=made, stdout=full, stderr=subprocess.PIPE)
+        done = subprocess.run(command_line(*command), cwd=made, stdout=full, stderr=subprocess.PIPE)
     assert one_line(done) == "qwyc: cannot write standard output: No space left on device\n"
-
-
-def started(command):
-    return [sys.executable, "-c", "from qwyc.cli import main; main()", *command]
 
 
 @pytest.mark.parametrize(
@@ -250,155 +255,5 @@ def started(command):
 def test_screens_that_show_ascii_only(made, environment):
     plain = os.environ | {"PYTHONCOERCECLOCALE": "0"} | environment
     for command in (["bench", "m.qwyc", "rows.csv", "--seconds", "0.001"], ["optimize", "--help"]):
-        done = subprocess.run(started(command), cwd=made, env=plain, capture_output=True)
+        done = subprocess.run(command_line(*command), cwd=made, env=plain, capture_output=True)
         assert (done.returncode, done.stderr) == (0, b"")
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["predict", "MODEL", "-", "-o", "out.csv"],
-        ["optimize", "SOURCE", "-", "-o", "out.qwyc"],
-        ["verify", "MODEL", "-"],
-        ["bench", "MODEL", "-"],
-    ],
-    ids=lambda c: c[0],
-)
-def test_ctrl_c_while_a_pipe_is_waited_for(made, tmp_path, command):
-    names = {"MODEL": str(made / "m.qwyc"), "SOURCE": str(made / "model.json")}
-    process = subprocess.Popen(
-        started([names.get(part, part) for part in command]),
-        cwd=tmp_path,
-        stdin=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    header, rows = (made / "rows.csv").read_bytes().split(b"\n", 1)
-    process.stdin.write(header + b"\n" + rows * 80)  # more than a pipe holds: it is being read
-    process.stdin.flush()
-    if command[0] == "predict":
-        until(lambda: list(tmp_path.iterdir()))  # it has begun to write
-    process.send_signal(signal.SIGINT)
-    error = process.stderr.read()
-    assert process.wait(60) == 130, error
-    assert error == b"qwyc: interrupted\n"
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("command", [["demo"], ["reproduce", "adult"]], ids=lambda c: c[0])
-def test_ctrl_c_in_the_middle_of_work(tmp_path, command):
-    process = subprocess.Popen(
-        started(command), cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
-    until(lambda: "libxgboost" in Path(f"/proc/{process.pid}/maps").read_text())
-    time.sleep(1)  # past importing it, which has handlers of its own
-    process.send_signal(signal.SIGINT)
-    error = process.stderr.read()
-    assert process.wait(60) == 130, error
-    assert error == b"qwyc: interrupted\n"
-    assert not list(tmp_path.iterdir())
-
-
-def test_ctrl_c_in_a_command_that_is_over_at_once(made, monkeypatch):
-    def interrupted(path):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(qwyc, "load", interrupted)
-    assert one_line(run("inspect", made / "m.qwyc"), 130) == "qwyc: interrupted\n"
-
-
-INTERRUPTED_IMPORT = """
-import os, signal, sys
-from _qwyc_command import main
-class Finder:
-    def find_spec(self, name, *_):
-        if name == "numpy":
-            os.kill(os.getpid(), signal.SIGINT)
-sys.meta_path.insert(0, Finder())
-main()
-"""
-LOST_INTERRUPT = """
-import os, signal, time
-import qwyc, qwyc.cli as cli
-cli.AGAIN = 0.1
-def load(path):
-    try:
-        os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(9)
-    except KeyboardInterrupt:  # as some libraries do
-        os.kill(os.getpid(), signal.SIGINT)  # pressed again, too early
-        time.sleep(9)
-qwyc.load = load
-cli.main()
-"""
-INTERRUPT_MADE_INTO_ANOTHER_ERROR = """
-import os, signal
-def load(path):
-    try:
-        os.kill(os.getpid(), signal.SIGINT)
-    except KeyboardInterrupt:  # inside an import inside an import
-        pass
-    raise AttributeError("partially initialized module 'pandas' has no attribute 'DataFrame'")
-qwyc.load = load
-cli.main()
-"""
-INTERRUPTS = {
-    "import": INTERRUPTED_IMPORT,
-    "lost": LOST_INTERRUPT,
-    "another": INTERRUPT_MADE_INTO_ANOTHER_ERROR,
-}
-
-
-@pytest.mark.parametrize("name", INTERRUPTS)
-def test_ctrl_c_before_all_is_imported_and_where_it_gets_lost(made, name):
-    started = [sys.executable, "-c", INTERRUPTS[name], "inspect", "m.qwyc"]
-    done = subprocess.run(started, cwd=made, capture_output=True)
-    assert one_line(done, 130) == "qwyc: interrupted\n"
-
-
-@pytest.mark.parametrize(
-    ("command", "code", "said"),
-    [
-        ("inspect m.qwyc >&-", 2, "qwyc: cannot write standard output: it is closed\n"),
-        ("predict m.qwyc rows.csv >&-", 2, "qwyc: cannot write standard output: it is closed\n"),
-        ("--help >&-", 2, "qwyc: cannot write standard output: it is closed\n"),
-        ("predict m.qwyc rows.csv -o OUT >&-", 0, ""),
-        ("predict m.qwyc rows.csv -o OUT <&- >&- 2>&-", 0, ""),
-        ("inspect missing.qwyc 2>&-", 2, ""),
-        ("predict m.qwyc - -o OUT <&-", 2, "qwyc: cannot read standard input as csv: it is empty"),
-    ],
-)
-def test_streams_that_are_closed(made, tmp_path, command, code, said):
-    """As the shell starts it: nothing of one stream comes out of another, or ends up in a file."""
-    out = tmp_path / "out.csv"
-    script = f"{Path(sys.executable).parent / 'qwyc'} {command.replace('OUT', str(out))}"
-    done = subprocess.run(["bash", "-c", script], cwd=made, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (code, ""), done.stderr
-    assert done.stderr.startswith(said)
-    assert done.stderr.count("\n") == bool(said)
-    if code == 0:
-        assert out.read_text().startswith("label,steps,score,complete\n")
-    assert out.exists() == (code == 0)
-
-
-def test_a_polite_kill_cleans_up_too(made, tmp_path):
-    process = subprocess.Popen(
-        started(["predict", str(made / "m.qwyc"), "-", "-o", "out.csv"]),
-        cwd=tmp_path,
-        stdin=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    header, rows = (made / "rows.csv").read_bytes().split(b"\n", 1)
-    process.stdin.write(header + b"\n" + rows * 80)
-    process.stdin.flush()
-    until(lambda: list(tmp_path.iterdir()))
-    os.kill(process.pid, signal.SIGTERM)
-    process.stderr.read()
-    assert process.wait(60) == 128 + signal.SIGTERM
-    assert not list(tmp_path.iterdir())
-
-
-def until(condition):
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)

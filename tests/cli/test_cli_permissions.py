@@ -1,4 +1,4 @@
-"""Files that may not be read or written. Root may read and write all, so that is given up first."""
+"""Files that the user has no permission to read or write. Root drops its capabilities first."""
 
 import ctypes
 import json
@@ -23,14 +23,14 @@ for command in json.loads(sys.argv[2]):
     done = run(*command)
     print(json.dumps([done.returncode, done.stdout.decode(), done.stderr.decode()]))
 """
-DROP_FROM_BOUNDING_SET, MAY_READ_AND_WRITE_ALL, MAY_READ_ALL = 24, 1, 2  # prctl's, capabilities'
+PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 24, 1, 2  # as in linux/prctl.h
 
 
-def be_held_to_permissions():
-    """In a child: what makes root exempt from the bits of its own files is given up."""
+def drop_capabilities():
+    """In a child process: make the permissions of files hold for root too."""
     if os.geteuid() == 0:
-        for right in (MAY_READ_AND_WRITE_ALL, MAY_READ_ALL):
-            assert ctypes.CDLL(None).prctl(DROP_FROM_BOUNDING_SET, right, 0, 0, 0) == 0
+        for capability in (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH):
+            assert ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0
 
 
 COMMANDS = [
@@ -38,12 +38,12 @@ COMMANDS = [
     (["predict", "m.qwyc", "secret.parquet"], "secret.parquet"),
     (["predict", "m.qwyc", "closed/rows.csv"], "cannot read closed/rows.csv: Permission denied"),
     (["predict", "secret.qwyc", "rows.csv"], "secret.qwyc"),
-    (["predict", "m.qwyc", "rows.csv", "-o", "locked/out.csv"], "no right to write there"),
-    (["predict", "m.qwyc", "rows.csv", "-o", "locked/old.csv"], "no right to write there"),
+    (["predict", "m.qwyc", "rows.csv", "-o", "locked/out.csv"], "permission to write there"),
+    (["predict", "m.qwyc", "rows.csv", "-o", "locked/old.csv"], "permission to write there"),
     (["predict", "m.qwyc", "rows.csv", "-o", "closed/out.csv"], "cannot write closed/out.csv: "),
     (["optimize", "secret.json", "rows.csv", "-o", "/dev/shm/q"], "secret.json"),
     (["optimize", "model.json", "secret.csv", "-o", "/dev/shm/q"], "secret.csv"),
-    (["optimize", "model.json", "rows.csv", "-o", "locked/q.qwyc"], "no right to write there"),
+    (["optimize", "model.json", "rows.csv", "-o", "locked/q.qwyc"], "permission to write there"),
     (
         ["optimize", "model.json", "rows.csv", "--costs", "secret.csv", "-o", "/dev/shm/q"],
         "secret.csv",
@@ -55,16 +55,16 @@ COMMANDS = [
     (["inspect", "closed/m.qwyc"], "cannot read closed/m.qwyc: Permission denied"),
     (["bench", "m.qwyc", "secret.csv"], "secret.csv"),
     (["bench", "m.qwyc", "rows.csv", "--model", "secret.json"], "secret.json"),
-    (["demo", "-o", "locked/demo.qwyc"], "no right to write there"),
-    (["demo", "-o", "/dev/shm/q", "--picture", "locked/demo.png"], "no right to write there"),
+    (["demo", "-o", "locked/demo.qwyc"], "permission to write there"),
+    (["demo", "-o", "/dev/shm/q", "--picture", "locked/demo.png"], "permission to write there"),
     (["reproduce", "adult", "-o", "locked/run"], "no right to write there"),
     (["reproduce", "adult", "-o", "closed/run"], "cannot write into closed/run"),
 ]
 
 
 @pytest.fixture(scope="module")
-def answers():
-    """What each command answers, by its words."""
+def results():
+    """Exit code, standard output and standard error of each command, by its arguments."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(1500, 2)), columns=["a", "b"])
     model = xgboost.XGBClassifier(n_estimators=5).fit(X[:500], X["a"][:500] > 0)
@@ -89,10 +89,10 @@ def answers():
         commands = json.dumps([command for command, _ in COMMANDS])
         done = subprocess.run(
             [sys.executable, "-c", CHILD, name, commands],
-            env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
+            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1] / "support")},
             capture_output=True,
             text=True,
-            preexec_fn=be_held_to_permissions,
+            preexec_fn=drop_capabilities,
         )
         assert done.returncode == 0, done.stderr
         assert (folder / "locked" / "old.csv").read_text() == "old"
@@ -107,8 +107,8 @@ def answers():
 @pytest.mark.parametrize(
     ("command", "message"), COMMANDS, ids=[" ".join(command) for command, _ in COMMANDS]
 )
-def test_one_line_and_exit_code_2(answers, command, message):
-    code, out, error = answers[" ".join(command)]
+def test_one_line_and_exit_code_2(results, command, message):
+    code, out, error = results[" ".join(command)]
     assert code == 2, error
     assert out == ""
     assert error.startswith("qwyc: ")

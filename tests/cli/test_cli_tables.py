@@ -1,4 +1,4 @@
-"""Tables as people have them: every spelling of CSV, every type of column, compressed and mislabelled."""
+"""Tables in practice: dialects of CSV, every type of column, compressed and mislabelled files."""
 
 import bz2
 import gzip
@@ -6,7 +6,6 @@ import io
 import os
 import re
 import subprocess
-import sys
 
 import catboost
 import numpy as np
@@ -17,7 +16,7 @@ import xgboost
 from pyarrow import ipc, parquet
 
 import qwyc
-from commands import one_line, run
+from commands import command_line, one_line, run
 from qwyc.rows.files import csv_reader as csvfiles
 from qwyc.rows.files import reader as datafiles
 from trained import named_model
@@ -107,7 +106,7 @@ def test_what_is_no_csv_of_the_model(made, tmp_path, content, message):
 @pytest.mark.parametrize("name", ["rows.csv", "rows.parquet", "-"])
 @pytest.mark.parametrize("command", ["predict", "verify"])
 def test_rows_are_counted_in_the_whole_input(tmp_path, monkeypatch, command, name):
-    """Whatever the batches: those of predict come one by one, and verify reads all."""
+    """predict reads batch by batch, and verify reads all rows; both count from the first row."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame(
         {"k": pd.Categorical(rng.choice(["u", "v"], 3000)), "x": rng.normal(size=3000)}
@@ -129,7 +128,7 @@ def test_rows_are_counted_in_the_whole_input(tmp_path, monkeypatch, command, nam
 
 @pytest.fixture
 def _threads_of_arrow():
-    """Where it has one only, it knows every row."""
+    """Arrow names the row of an error only if it has a single thread, so it gets two."""
     before = pyarrow.cpu_count()
     pyarrow.set_cpu_count(2)
     yield
@@ -211,13 +210,12 @@ def written(table, new):
 
 @pytest.mark.parametrize("new", [ipc.new_stream, ipc.new_file], ids=["stream", "file"])
 def test_arrow_streams_and_files_through_pipes(made, new):
-    """By another process: what is no pipe can be sought in."""
+    """In another process, because only a real pipe cannot seek."""
     folder, _, expected = made
     table = arrow_table(made)
     table = table.append_column("who", pyarrow.array(["x", "y"] * 25).dictionary_encode())
-    command = ["predict", str(folder / "m.qwyc"), "-", "--format", "arrow", "--keep", "who"]
     done = subprocess.run(
-        [sys.executable, "-c", "from qwyc.cli import main; main()", *command],
+        command_line("predict", folder / "m.qwyc", "-", "--format", "arrow", "--keep", "who"),
         input=written(table, new),
         capture_output=True,
     )

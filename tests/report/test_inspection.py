@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import qwyc
-from qwyc.cli import app
+from qwyc.cli.app import app
 from qwyc.promise.budget import budget_of
 from qwyc.promise.evaluation import UNKNOWN, Evaluation, Speed
 from qwyc.report.inspection import describe, inspect

@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal, a callable of the user's, or nothing."""
+"""Progress of long work: a bar on a terminal, calls of a function that the user passes, or nothing."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ if TYPE_CHECKING:
 
 ProgressOption = bool | Callable[[str, int, int], None] | None
 Report = Callable[[int], None]
-ROOM = 72  # columns of a terminal from which on there is a bar too
+BAR_WIDTH = 72  # a narrower terminal shows text only, so that progress stays on one line
 
 
 @contextmanager
 def progress_reporter(option: ProgressOption, what: str, total: int) -> Iterator[Report]:
-    """Give a function to call with the number of steps done out of `total`, 0 where nobody knows.
+    """Yield a function to call with the number of steps done out of `total` (0 if it is unknown).
 
-    None shows a bar when standard error is a terminal, True always, False never; a callable is
-    called with (what, done, total)."""
+    `option` decides where progress goes. None shows a bar if standard error is a terminal, True always
+    shows one, False never does. A callable is called with (what, done, total)."""
     if callable(option):
         call = option
         call(what, 0, total)
         yield lambda done: call(what, done, total)
     elif option or (option is None and sys.stderr.isatty()):
-        with make_bar(transient=option is None) as bar:  # asked for by name: it stays on the screen
+        with make_bar(transient=option is None) as bar:  # with True it stays on the screen
             task = bar.add_task(what, total=total or None)
             yield lambda done: bar.update(task, completed=done)
     else:
@@ -34,8 +34,8 @@ def progress_reporter(option: ProgressOption, what: str, total: int) -> Iterator
 
 
 def make_bar(*, transient: bool) -> Progress:
-    """A bar on standard error: what is done, how much of it, the time it has taken and the time left.
-    Where nobody knows how much there is, a bar that moves and the time it has taken."""
+    """A progress bar on standard error with the task, the share done, the time elapsed and the time
+    left. If the total is unknown, the bar pulses and only the time elapsed is shown."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -48,10 +48,8 @@ def make_bar(*, transient: bool) -> Progress:
     from rich.table import Column
     from rich.text import Text
 
-    class Left(ProgressColumn):
-        """How much is done, and the time left."""
-
-        max_refresh = 0.5  # a time that changes more often cannot be read
+    class ShareAndTimeLeft(ProgressColumn):
+        max_refresh = 0.5  # seconds; a time that changes more often is hard to read
 
         def render(self, task: Task) -> Text:
             if task.total is None:
@@ -65,13 +63,13 @@ def make_bar(*, transient: bool) -> Progress:
             return share.append(f"  {left} left", style="progress.remaining")
 
     console = Console(stderr=True)
-    wide = [BarColumn(), TimeElapsedColumn()] if console.width >= ROOM else []  # otherwise one line
+    wide = [BarColumn(), TimeElapsedColumn()] if console.width >= BAR_WIDTH else []
     return Progress(
         TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
         *wide,
-        Left(table_column=Column(no_wrap=True)),
+        ShareAndTimeLeft(table_column=Column(no_wrap=True)),
         console=console,
         transient=transient,
-        # What is printed meanwhile stays above the bar; but only where both are the same screen.
+        # Text printed meanwhile goes above the bar, if standard output is the same terminal.
         redirect_stdout=sys.stdout.isatty(),
     )

@@ -1,0 +1,56 @@
+"""`qwyc bench`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import qwyc
+from qwyc.cli.data import errors_name, read_rows
+from qwyc.cli.options import ClassifierFile, DataFormat, Json, argument
+from qwyc.cli.printing import make_console, print_json
+from qwyc.cli.progress import ProgressLine
+
+
+def bench(
+    classifier_file: ClassifierFile,
+    data: Annotated[Path, argument("DATA", "Rows: CSV, Parquet or Arrow; - is standard input.")],
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            help="The model that FILE was made from, to time the library that trained it too."
+        ),
+    ] = None,
+    threads: Annotated[
+        int, typer.Option(metavar="N", help="Number of threads, the same for all.")
+    ] = 1,
+    seconds: Annotated[
+        float, typer.Option(help="Time for each implementation and batch size.")
+    ] = 1.0,
+    format: DataFormat = None,
+    as_json: Json = False,
+) -> None:
+    """Time a classifier: with early quitting, in full, and in the library that trained the model."""
+    from qwyc.check import benchmark
+
+    classifier = qwyc.load(classifier_file)
+    with ProgressLine(f"Reading {data}") as progress:
+        rows = read_rows(data, classifier, format, progress)
+        with errors_name(data):
+            timings = benchmark.bench(
+                classifier,
+                rows,
+                source=model,
+                threads=threads,
+                seconds=seconds,
+                progress=progress,
+            )
+    if as_json:
+        print_json(timings.as_dict())
+        return
+    print(f"{timings.model}; {timings.threads} thread(s)")
+    print(", ".join(f"{name} {value}" for name, value in timings.machine.items()))
+    make_console().print(timings.table())
+    print(timings.summary())

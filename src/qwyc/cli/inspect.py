@@ -1,0 +1,17 @@
+"""`qwyc inspect`."""
+
+from __future__ import annotations
+
+import qwyc
+from qwyc.cli.options import ClassifierFile, Json
+from qwyc.cli.printing import print_json
+from qwyc.report import inspection
+
+
+def inspect(classifier_file: ClassifierFile, as_json: Json = False) -> None:
+    """Print what a classifier is, what it guarantees, and what other values of alpha would cost."""
+    classifier = qwyc.load(classifier_file)
+    if as_json:
+        print_json(inspection.inspect(classifier))
+    else:
+        print(inspection.describe(classifier))

@@ -1,0 +1,234 @@
+"""`qwyc optimize`."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+import qwyc
+from qwyc.cli.data import errors_name
+from qwyc.cli.options import (
+    Alpha,
+    Confidence,
+    DataFormat,
+    Json,
+    Threads,
+    argument,
+    option,
+    parse_alpha,
+)
+from qwyc.cli.printing import save_classifier
+from qwyc.cli.progress import ProgressLine
+from qwyc.errors import InputError, ModelError, OptionError
+from qwyc.importers import SUPPORTED_FILES
+from qwyc.rows.files.reader import read_table
+from qwyc.runtime.output import check_target
+
+COST_NAMES = ("size", "measured")  # any other value of --costs names a file
+
+
+class Quit(str, Enum):
+    """Which early decisions are allowed."""
+
+    both = "both"
+    negative = "negative"
+    positive = "positive"
+
+
+class Method(str, Enum):
+    """How the order and the thresholds are found."""
+
+    auto = "auto"
+    joint = "joint"
+    natural = "natural"
+
+
+def optimize(
+    model: Annotated[
+        Path,
+        argument("MODEL", f"The file of a trained model: {SUPPORTED_FILES}."),
+    ],
+    data: Annotated[
+        Path | None,
+        argument(
+            "DATA",
+            "A sample of rows like future ones, without labels, that the model was not trained on: "
+            "CSV, Parquet or Arrow; - is standard input. Optional only with --alpha 0.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        option(
+            "File to write \\[default: the name of MODEL with .qwyc, in the current folder]",
+            "--output",
+            "-o",
+        ),
+    ] = None,
+    alpha: Alpha = "0.005",
+    confidence: Confidence = 0.95,
+    quit: Annotated[
+        Quit,
+        typer.Option(
+            help="Which rows may quit early. With negative, every row that is decided positive has its "
+            "full score, as a filter needs it."
+        ),
+    ] = Quit.both,
+    threshold: Annotated[
+        str | None,
+        option(
+            "Lowest score of the positive class, or its probability, as in p=0.3 \\[default: the "
+            "threshold of MODEL]",
+            metavar="SCORE",
+        ),
+    ] = None,
+    costs: Annotated[
+        str | None,
+        option(
+            "Cost of each base model: size, measured, or a file with one number per base model "
+            "\\[default: 1]",
+            metavar="COSTS",
+        ),
+    ] = None,
+    method: Annotated[
+        Method,
+        typer.Option(
+            help="auto guarantees alpha on new rows; joint and natural are the algorithms of the paper, "
+            "without this guarantee."
+        ),
+    ] = Method.auto,
+    groups: Annotated[
+        str | None,
+        option(
+            "Column of DATA. Rows with the same value are used either to fit or to certify, never for "
+            "both.",
+            metavar="COLUMN",
+        ),
+    ] = None,
+    max_rows: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Use at most N rows of DATA, drawn at random."),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(help="Seed of random draws. The same inputs and seed give the same file.")
+    ] = 0,
+    format: DataFormat = None,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> None:
+    """Make a trained model quit early, and write the result to a .qwyc file.
+
+    With the stated confidence, at most a share alpha of decisions on new rows differs from those of the
+    full ensemble. If the sample is too small for the requested alpha, the command fails and states how
+    many rows are needed.
+
+    [dim]qwyc optimize fraud.json sample.parquet -o fraud.qwyc --alpha 0.001 --quit negative[/]
+    """
+    if _is_classifier(model):
+        raise ModelError(
+            f"{model} is a qwyc classifier, not a model; give the model that it was made from, or use "
+            "qwyc recertify"
+        )
+    _check_groups(groups, data, method, max_rows)
+    target = output or _default_target(model)
+    check_target(target, regular=True, inputs=_files_to_read(model, data, costs))
+    options: dict[str, Any] = {
+        "alpha": parse_alpha(alpha),
+        "confidence": confidence,
+        "quit": quit.value,
+        "threshold": _parse_threshold(threshold),
+        "costs": _parse_costs(costs),
+        "method": method.value,
+        "max_rows": max_rows,
+        "seed": seed,
+        "threads": threads,
+    }
+    with ProgressLine(f"Reading {model}") as progress:
+        ensemble = qwyc.read_model(model)
+        rows = None
+        if data is not None:
+            assert ensemble.schema is not None  # a model in a file has one
+            keep = [] if groups is None else [groups]
+            kind = format and format.value
+            rows, kept = read_table(
+                data, ensemble.schema, keep=keep, option="--groups", kind=kind, report=progress
+            )
+            if groups is not None:
+                options["groups"] = _group_labels(kept.column(groups))
+        with errors_name(data or model):
+            classifier = qwyc.optimize(ensemble, rows, progress=progress, **options)
+    save_classifier(classifier, target, as_json)
+
+
+def _is_classifier(path: Path) -> bool:
+    """Whether a file starts like a .qwyc file: 8 bytes with the length of a JSON header, the header."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(512)
+    except OSError:  # reported when the model is read
+        return False
+    return start[7:9] == b"\0{" and b'"qwyc"' in start
+
+
+def _default_target(model: Path) -> Path:
+    """A file in the current folder. An existing file is replaced only if it is a .qwyc file."""
+    target = Path(model.with_suffix(".qwyc").name)
+    if target.is_file() and not _is_classifier(target):
+        raise OptionError(
+            f"{target} exists and is not a qwyc file; name the file to write with -o, or remove {target}"
+        )
+    return target
+
+
+def _files_to_read(model: Path, data: Path | None, costs: str | None) -> list[Path]:
+    cost_file = Path(costs) if costs is not None and costs not in COST_NAMES else None
+    return [path for path in (model, data, cost_file) if path is not None]
+
+
+def _parse_threshold(text: str | None) -> float | qwyc.Probability | None:
+    if text is None:
+        return None
+    try:
+        return qwyc.Probability(float(text[2:])) if text.startswith("p=") else float(text)
+    except ValueError as error:
+        if isinstance(error, qwyc.QwycError):
+            raise
+        raise OptionError(
+            f"threshold must be a score such as 0.5, or a probability such as p=0.3; got {text!r}"
+        ) from None
+
+
+def _parse_costs(text: str | None) -> Any:
+    if text is None or text in COST_NAMES:
+        return text
+    try:
+        return np.array(Path(text).read_text().replace(",", " ").split(), dtype=np.float64)
+    except OSError as error:
+        raise InputError(
+            f"costs must be size, measured or a file: cannot read {text}: {error.strerror or error}"
+        ) from None
+    except ValueError:
+        raise InputError(f"{text} must hold numbers only, one for each base model") from None
+
+
+def _check_groups(
+    groups: str | None, data: Path | None, method: Method, max_rows: int | None
+) -> None:
+    if groups is None:
+        return
+    if data is None:
+        raise OptionError("--groups names a column of DATA, but there is no DATA; give DATA too")
+    if method is not Method.auto or max_rows is not None:
+        raise OptionError(
+            "--groups can be used with --method auto only, and not with --max-rows; leave out one of them"
+        )
+
+
+def _group_labels(column: Any) -> Any:
+    import pyarrow
+
+    labels = column.cast(pyarrow.string()).to_pylist()  # None if missing
+    return np.array(labels, dtype=object)

@@ -1,0 +1,73 @@
+"""Arguments and options that several commands have."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from qwyc.errors import OptionError
+
+
+def argument(metavar: str, help: str) -> Any:
+    """A positional argument."""
+    return typer.Argument(metavar=metavar, help=help, show_default=False)
+
+
+def option(help: str, *names: str, metavar: str | None = None) -> Any:
+    """An option whose help text states the default, if there is one."""
+    return typer.Option(*names, metavar=metavar, help=help, show_default=False)
+
+
+def flag(help: str, name: str, **settings: Any) -> Any:
+    """An option without a value."""
+    return typer.Option(name, help=help, **settings)
+
+
+class Format(str, Enum):
+    """File formats of tables."""
+
+    csv = "csv"
+    parquet = "parquet"
+    arrow = "arrow"
+
+
+ClassifierFile = Annotated[Path, argument("FILE", "A .qwyc file.")]
+DataFormat = Annotated[
+    Format | None, option("Format of DATA \\[default: by its name; csv for -]", "--format")
+]
+Alpha = Annotated[
+    str,
+    typer.Option(
+        metavar="SHARE",
+        help="Share of decisions on new rows that may differ from those of the full ensemble: one share, "
+        "such as 0.005, or one for each direction, such as negative=0.001,positive=0.01 (negative: decided "
+        "negative instead of positive). With 0, no decision differs, and this is proven for every input.",
+    ),
+]
+Confidence = Annotated[float, typer.Option(help="Probability that alpha holds on new rows.")]
+AlphaOfFile = Annotated[
+    str | None,
+    option("Share of decisions that may differ \\[default: the alpha of FILE]", metavar="SHARE"),
+]
+ConfidenceOfFile = Annotated[
+    float | None,
+    option("Probability that alpha holds on new rows \\[default: the confidence of FILE]"),
+]
+Threads = Annotated[int | None, option("Number of threads \\[default: all cores]", metavar="N")]
+Json = Annotated[bool, flag("Print one JSON object instead of text.", "--json")]
+
+
+def parse_alpha(text: str) -> float | dict[str, float]:
+    """The value of --alpha: one share, or a share for each direction."""
+    try:
+        if "=" not in text:
+            return float(text)
+        pairs = (part.split("=") for part in text.split(","))
+        return {name.strip(): float(share) for name, share in pairs}
+    except ValueError:
+        raise OptionError(
+            f"alpha must be a number such as 0.005, or negative=0.001,positive=0.01; got {text!r}"
+        ) from None

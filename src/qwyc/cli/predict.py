@@ -1,0 +1,168 @@
+"""`qwyc predict`: decides the rows of files that may be larger than memory, and of pipes."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+import qwyc
+from qwyc.cli.data import schema_of
+from qwyc.cli.options import ClassifierFile, DataFormat, Format, Json, Threads, argument, option
+from qwyc.cli.printing import print_json
+from qwyc.cli.progress import ProgressLine
+from qwyc.errors import InputError, OptionError
+from qwyc.policy.columns import COLUMNS, arrow_columns
+from qwyc.rows.files.batch import Batch
+from qwyc.rows.files.reader import KINDS, in_file, read_batches
+from qwyc.rows.files.writer import TableWriter
+from qwyc.runtime.output import check_target, open_output
+
+
+def predict(
+    classifier_file: ClassifierFile,
+    data: Annotated[
+        Path, argument("DATA", "Rows: CSV, Parquet or Arrow, of any size; - is standard input.")
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="File to write; - is standard output.")
+    ] = Path("-"),
+    keep: Annotated[
+        list[str] | None,
+        option(
+            "Copy this column of DATA to the output, such as an identifier. May be repeated.",
+            metavar="COLUMN",
+        ),
+    ] = None,
+    prefix: Annotated[
+        str, option("Prefix for the names of the columns that predict adds.", metavar="TEXT")
+    ] = "",
+    format: DataFormat = None,
+    to: Annotated[
+        Format | None,
+        option("Format of the output \\[default: by its name; csv for -]", "--to"),
+    ] = None,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> None:
+    """Decide rows: for each row a label, and the number of base models that were evaluated.
+
+    The output has the columns of --keep, then label, steps (base models evaluated), score (the full
+    score if complete, otherwise the partial sum where the row quit) and complete. Rows are read, decided
+    and written batch by batch, so memory does not grow with the file.
+
+    [dim]qwyc predict fraud.qwyc today.csv -o labels.parquet --keep id[/]
+
+    [dim]zcat today.csv.gz | qwyc predict fraud.qwyc - | head[/]
+    """
+    kept = keep or []
+    names = [prefix + column for column in COLUMNS]
+    duplicates = [name for name in kept if name in names]
+    if duplicates:
+        raise OptionError(
+            f"--keep {duplicates[0]}: predict adds a column of the same name; rename the added columns "
+            f"with --prefix, such as --prefix {prefix}qwyc_"
+        )
+    kind = _output_format(output, to)
+    check_target(output, inputs=[classifier_file, data])
+    classifier = qwyc.load(classifier_file)
+    to_stdout = str(output) == "-"
+    started = time.perf_counter()
+    source = "standard input" if str(data) == "-" else data
+    # Rows that scroll over the terminal show the progress themselves.
+    with ProgressLine(f"Reading {source}", quiet=to_stdout and sys.stdout.isatty()) as progress:
+        reading = read_batches(
+            data, schema_of(classifier), keep=kept, kind=format and format.value, report=progress
+        )
+        predictor = _BatchPredictor(classifier, data, names, threads)
+        with contextlib.closing(reading) as batches:
+            predictor.write_all(batches, output, kind)
+    seconds = time.perf_counter() - started
+    if as_json:
+        facts = predictor.facts() | {"seconds": seconds, "output": str(output)}
+        print_json(facts, sys.stderr if to_stdout else sys.stdout)
+    elif sys.stderr.isatty():
+        summary = f": {predictor.summary()}" if predictor.rows else "."
+        written = "" if to_stdout else f" Wrote {output}."
+        print(f"{predictor.rows:,} rows in {seconds:.1f} s{summary}{written}", file=sys.stderr)
+
+
+@dataclass
+class _BatchPredictor:
+    """Decides rows batch by batch, and counts them."""
+
+    classifier: qwyc.Classifier
+    data: Path
+    names: list[str]  # of the columns that are added
+    threads: int | None
+    rows: int = 0
+    positive: int = 0
+    steps: int = 0
+    complete: int = 0
+
+    def write_all(self, batches: Iterator[Batch], output: Path, kind: str) -> None:
+        """Decide all rows and write them."""
+        first = self.predict(next(batches))  # an error in it comes before the output is opened
+        with open_output(output) as file:
+            writer = TableWriter(file, kind, first.schema, pipe=str(output) == "-")
+            writer.write(first)
+            for batch in batches:
+                writer.write(self.predict(batch))
+            writer.close()
+
+    def predict(self, batch: Batch) -> Any:
+        """A batch of the output, a pyarrow.RecordBatch."""
+        import pyarrow
+
+        try:
+            decisions = self.classifier.decide(batch.features, threads=self.threads)
+        except InputError as error:
+            raise in_file(self.data, error, before=self.rows) from None
+        classes, kept = self.classifier.ensemble.classes, batch.kept
+        self.rows += len(decisions)
+        self.positive += int(np.count_nonzero(decisions.label == classes[1]))
+        self.steps += int(decisions.steps.sum())
+        self.complete += int(np.count_nonzero(decisions.complete))
+        return pyarrow.RecordBatch.from_arrays(
+            [*kept.columns, *arrow_columns(decisions, classes)],
+            names=[*kept.schema.names, *self.names],
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """The counts, for --json."""
+        return {
+            "rows": self.rows,
+            "positive": self.positive,
+            "mean_models": self.steps / self.rows if self.rows else None,
+            "base_models": self.classifier.policy.n_models,
+            "complete": self.complete,
+        }
+
+    def summary(self) -> str:
+        """The counts as a sentence, if there are rows."""
+        n_models, positive = self.classifier.policy.n_models, self.classifier.ensemble.classes[1]
+        return (
+            f"{self.positive / self.rows:.1%} are {positive}; {self.steps / self.rows:.1f} of {n_models} "
+            "base models per row."
+        )
+
+
+def _output_format(output: Path, to: Format | None) -> str:
+    if to is not None:
+        return to.value
+    if str(output) == "-" or not output.suffix:
+        return "csv"
+    suffix = output.suffix.lower()
+    if suffix not in KINDS or suffix == ".tsv":
+        raise OptionError(
+            f"{output} must be a .csv, .parquet, .arrow, .feather or .ipc file; for another name, give "
+            "the format with --to"
+        )
+    return KINDS[suffix]

@@ -1,0 +1,65 @@
+"""`qwyc recertify`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import qwyc
+from qwyc.cli.data import errors_name, read_rows
+from qwyc.cli.options import (
+    AlphaOfFile,
+    ClassifierFile,
+    ConfidenceOfFile,
+    DataFormat,
+    Json,
+    Threads,
+    argument,
+    parse_alpha,
+)
+from qwyc.cli.printing import save_classifier
+from qwyc.cli.progress import ProgressLine
+from qwyc.runtime.output import check_target
+
+
+def recertify(
+    classifier_file: ClassifierFile,
+    data: Annotated[
+        Path,
+        argument(
+            "DATA",
+            "Current rows that FILE was not made from: CSV, Parquet or Arrow; - is standard input.",
+        ),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="File to write; may be FILE.")],
+    alpha: AlphaOfFile = None,
+    confidence: ConfidenceOfFile = None,
+    format: DataFormat = None,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> None:
+    """Choose the operating point of a classifier again, on other rows, and write the result.
+
+    Nothing is fitted. FILE holds several policies, and the command takes the one that quits earliest
+    among those that keep alpha on these rows. Use it when the rows have changed, or when there are more
+    rows, which can certify a smaller alpha.
+
+    [dim]qwyc recertify fraud.qwyc october.parquet -o fraud-october.qwyc[/]
+    """
+    check_target(output, regular=True, inputs=[data])  # FILE may be replaced
+    classifier = qwyc.load(classifier_file)
+    requested = None if alpha is None else parse_alpha(alpha)
+    with ProgressLine(f"Reading {data}") as progress:
+        rows = read_rows(data, classifier, format, progress)
+        with errors_name(data):
+            recertified = qwyc.recertify(
+                classifier,
+                rows,
+                alpha=requested,
+                confidence=confidence,
+                threads=threads,
+                progress=progress,
+            )
+    save_classifier(recertified, output, as_json)

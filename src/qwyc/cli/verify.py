@@ -1,0 +1,78 @@
+"""`qwyc verify`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import qwyc
+from qwyc.cli.data import errors_name, read_rows
+from qwyc.cli.options import (
+    AlphaOfFile,
+    ClassifierFile,
+    ConfidenceOfFile,
+    DataFormat,
+    Json,
+    Threads,
+    argument,
+    parse_alpha,
+)
+from qwyc.cli.printing import print_json
+from qwyc.cli.progress import ProgressLine
+
+
+def verify(
+    classifier_file: ClassifierFile,
+    data: Annotated[
+        Path,
+        argument(
+            "DATA",
+            "Fresh rows that FILE was not made from: CSV, Parquet or Arrow; - is standard input.",
+        ),
+    ],
+    alpha: AlphaOfFile = None,
+    confidence: ConfidenceOfFile = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            help="The file of the model. The full decisions and scores must equal those of the model."
+        ),
+    ] = None,
+    format: DataFormat = None,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> None:
+    """Test on fresh rows whether a classifier keeps its guarantee.
+
+    Prints PASS or FAIL, and where decisions differ. Exit code 0: pass; 1: fail; 2: wrong input.
+    """
+    classifier = qwyc.load(classifier_file)
+    requested = None if alpha is None else parse_alpha(alpha)
+    with ProgressLine(f"Reading {data}") as progress:
+        rows = read_rows(data, classifier, format, progress)
+        if model is not None:
+            progress(f"Comparing with {model}", 0, 0)
+        with errors_name(data):
+            try:
+                verification = qwyc.verify(
+                    classifier,
+                    rows,
+                    alpha=requested,
+                    confidence=confidence,
+                    model=model,
+                    threads=threads,
+                    progress=progress,
+                )
+            except qwyc.ParityError as error:
+                print(f"FAIL: {error}")
+                raise typer.Exit(1) from None
+            diagnosis = qwyc.diagnose(classifier, rows, threads=threads, progress=progress)
+    if as_json:
+        print_json(verification.as_dict() | {"diagnosis": asdict(diagnosis)})
+    else:
+        print(verification)
+        print(diagnosis)
+    raise typer.Exit(0 if verification.passed else 1)
