@@ -58,7 +58,7 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     Parameters
     ----------
     estimator : a classifier that `qwyc.optimize` takes; or a pipeline or a search that ends in one.
-    alpha, confidence, quit, threshold, costs, method, max_rows : as in `qwyc.optimize`.
+    alpha, confidence, quit, threshold, costs, method, max_rows, evaluation : as in `qwyc.optimize`.
     holdout : the part of the data to optimise on where `estimator` has to be fitted: a share, or a
         number of rows.
     random_state : of the split, and of an `estimator` to be fitted whose own random_state is None.
@@ -86,6 +86,7 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         method: str = "auto",
         holdout: float | int = 0.25,
         max_rows: int | None = None,
+        evaluation: Any = "measured",
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -98,6 +99,7 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         self.method = method
         self.holdout = holdout
         self.max_rows = max_rows
+        self.evaluation = evaluation
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -145,6 +147,7 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             groups=None if groups is None else np.asarray(groups)[rows],
             seed=int(seed),
             max_rows=self.max_rows,
+            evaluation=self.evaluation,
             threads=self._threads(),
             progress=False,
         )

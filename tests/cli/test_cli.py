@@ -276,3 +276,18 @@ def test_what_comes_on_standard_input_is_not_replaced(saved, tmp_path):
     assert done.returncode == 2
     assert "the command reads this file" in done.stderr
     assert mine.read_bytes() == before
+
+
+@pytest.mark.parametrize("evaluation", ["quit", "full"])
+def test_whether_rows_quit_can_be_requested(evaluation, tmp_path):
+    X = np.random.default_rng(0).normal(size=(3000, 3))
+    model = lightgbm.LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1)
+    model.fit(X[:1000], X[:1000, 0] > 0).booster_.save_model(str(tmp_path / "m.txt"))
+    pd.DataFrame(X[1000:], columns=["a", "b", "c"]).to_csv(tmp_path / "s.csv", index=False)
+    arguments = ("m.txt", "s.csv", "--alpha", "0.02", "--evaluation", evaluation)
+    done = run("optimize", *arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(run("inspect", "m.qwyc", "--json", cwd=tmp_path).stdout)
+    assert facts["evaluation_decided_by"] == "request"
+    assert (facts["quits"] == "never") == (evaluation == "full")
+    assert ("as requested" in facts["why"]) == (evaluation == "full")

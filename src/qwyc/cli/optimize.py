@@ -47,6 +47,14 @@ class Method(str, Enum):
     natural = "natural"
 
 
+class Evaluation(str, Enum):
+    """How it is decided whether rows quit early at all."""
+
+    measured = "measured"
+    quit = "quit"
+    full = "full"
+
+
 def optimize(
     model: Annotated[
         Path,
@@ -112,8 +120,19 @@ def optimize(
         int | None,
         typer.Option(metavar="N", help="Use at most N rows of DATA, drawn at random."),
     ] = None,
+    evaluation: Annotated[
+        Evaluation,
+        typer.Option(
+            help="measured times both ways on DATA and evaluates rows in full where that is clearly faster; "
+            "quit and full decide it without a clock."
+        ),
+    ] = Evaluation.measured,
     seed: Annotated[
-        int, typer.Option(help="Seed of random draws. The same inputs and seed give the same file.")
+        int,
+        typer.Option(
+            help="Seed of random draws. The same inputs and seed give the same file, with --evaluation "
+            "measured as long as both ways are not about equally fast."
+        ),
     ] = 0,
     format: DataFormat = None,
     threads: Threads = None,
@@ -143,6 +162,7 @@ def optimize(
         "costs": _parse_costs(costs),
         "method": method.value,
         "max_rows": max_rows,
+        "evaluation": evaluation.value,
         "seed": seed,
         "threads": threads,
     }
