@@ -123,7 +123,7 @@ def optimize(
     evaluation: Annotated[
         Evaluation,
         typer.Option(
-            help="measured times both ways on DATA and evaluates rows in full where that is clearly faster; "
+            help="measured times both ways on DATA, and evaluates rows in full where that is faster; "
             "quit and full decide it without a clock."
         ),
     ] = Evaluation.measured,
