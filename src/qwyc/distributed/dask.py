@@ -23,7 +23,6 @@ CASE_MATTERS = True  # in names of columns
 
 
 def columns(data: Any) -> list[str]:
-    """Names of the columns."""
     return list(data.columns)
 
 
@@ -53,7 +52,6 @@ def total(data: Any, parcel: Parcel, work: Counting, size: int) -> npt.NDArray[n
 
 
 def count(data: Any) -> int:
-    """Number of rows."""
     return len(data)
 
 

@@ -53,7 +53,6 @@ def _deliver(parcel: Parcel) -> Delivery:
 
 
 def columns(data: Any) -> list[str]:
-    """Names of the columns."""
     return list(data.columns() or [])
 
 
@@ -76,7 +75,6 @@ def total(data: Any, parcel: Parcel, work: Counting, size: int) -> npt.NDArray[n
 
 
 def count(data: Any) -> int:
-    """Number of rows."""
     return int(data.count())
 
 

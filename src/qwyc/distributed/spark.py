@@ -95,7 +95,6 @@ CASE_MATTERS = False  # in names of columns
 
 
 def columns(data: Any) -> list[str]:
-    """Names of the columns."""
     return list(data.columns)
 
 
@@ -123,7 +122,6 @@ def total(data: Any, parcel: Parcel, work: Counting, size: int) -> npt.NDArray[n
 
 
 def count(data: Any) -> int:
-    """Number of rows."""
     _refuse_stream(data)
     return int(data.count())
 

@@ -27,7 +27,6 @@ def count(value: Any) -> int:
 
 
 def whole(value: Any) -> int:
-    """A whole number."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise ArtifactError(f"expected a whole number, got {value!r}")
     return value

@@ -40,7 +40,6 @@ def is_live(model: object) -> bool:
 
 
 def read_live(model: Any) -> Ensemble:
-    """A trained model."""
     with files.reading(type(model).__name__, "YDF model", "train it again"):
         return _ensemble(model)
 
@@ -262,7 +261,6 @@ class _Nodes:
         self.sets.append(codes)
 
     def table(self) -> NodeTable:
-        """All of them."""
         children = np.array(self.children, np.int64)
         return NodeTable(
             begin=np.array(self.begin, np.int64),

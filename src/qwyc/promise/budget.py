@@ -91,7 +91,6 @@ class TotalBudget(Budget):
 
     @property
     def alpha(self) -> float:
-        """The share."""
         return self.share
 
     @property
@@ -101,7 +100,6 @@ class TotalBudget(Budget):
 
     @property
     def total(self) -> float:
-        """The share."""
         return self.share
 
     def rows_needed(self, confidence: float) -> int:
@@ -136,7 +134,6 @@ class TotalBudget(Budget):
         return f"at most {emphasis.format(self)} of new rows are decided differently"
 
     def describe_counts(self, counts: Counts) -> str:
-        """How many differ."""
         return f"{counts.disagreements:,}"
 
     def __str__(self) -> str:
@@ -152,7 +149,6 @@ class BudgetByDifference(Budget):
 
     @property
     def alpha(self) -> dict[str, float]:
-        """The shares by name."""
         return dict(zip(DIFFERENCES, self.shares, strict=True))
 
     def rows_needed(self, confidence: float) -> int:

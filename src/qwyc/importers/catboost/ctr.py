@@ -51,7 +51,6 @@ class _Counts:
 
 
 def ctrs_from_json(ctrs: Sequence[Any], tables: Mapping[str, Any]) -> list[Ctr]:
-    """From a JSON document."""
     found = []
     for ctr in ctrs:
         elements = ctr["elements"]

@@ -133,7 +133,6 @@ def _parsed(value: str) -> Any:
 
 
 def from_json(content: bytes) -> Document:
-    """A JSON file."""
     document = json.loads(content)
     features = document["features_info"]
     scale, bias = document.get("scale_and_bias", (1.0, [0.0]))

@@ -41,7 +41,6 @@ class Message:
             at += size
 
     def messages(self, number: int) -> list[Message]:
-        """A repeated message."""
         return [Message(value) for value in self.texts(number)]
 
     def texts(self, number: int) -> list[bytes]:
@@ -71,7 +70,6 @@ class Message:
         return np.array(found, dtype=np.uint64).astype(np.int64)
 
     def integer(self, number: int, default: int = 0) -> int:
-        """An integer."""
         found = self.integers(number)
         return int(found[-1]) if len(found) else default
 

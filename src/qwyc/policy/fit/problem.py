@@ -73,5 +73,4 @@ class Problem:
 
     @property
     def cores(self) -> int:
-        """Threads to use."""
         return thread_count(self.threads)
