@@ -7,6 +7,9 @@ from typing import Any
 
 from qwyc.errors import InputError
 
+# A batch may have so many rows without any data. More rows need at least one bit each.
+MAX_ROWS_WITHOUT_DATA = 1 << 16
+
 
 def validated(batches: Iterator[Any], name: str, kind: str) -> Iterator[Any]:
     """The same pyarrow.RecordBatches, each validated in full before its values are used.
@@ -22,6 +25,7 @@ def validated(batches: Iterator[Any], name: str, kind: str) -> Iterator[Any]:
             if rows is None:
                 return
             rows.validate(full=True)
+            _check_data_size(rows)
         except (pyarrow.ArrowInvalid, OSError) as error:
             if getattr(error, "errno", None) is not None:
                 raise  # the system cannot read the file, which may be valid
@@ -32,3 +36,15 @@ def validated(batches: Iterator[Any], name: str, kind: str) -> Iterator[Any]:
             ) from None
         yield rows
         number, rows_before = number + 1, rows_before + rows.num_rows
+
+
+def _check_data_size(rows: Any) -> None:
+    """Refuse a pyarrow.RecordBatch that claims many rows and holds almost no data.
+
+    A column of type null has no buffers, so validation accepts any length. The matrix of the rows would
+    need memory for all of them."""
+    import pyarrow
+
+    size = rows.get_total_buffer_size()
+    if rows.num_rows > max(MAX_ROWS_WITHOUT_DATA, 8 * size):
+        raise pyarrow.ArrowInvalid(f"length {rows.num_rows}, but only {size} bytes of data")
