@@ -21,7 +21,57 @@ class ParityError(QwycError, ValueError):
 
 
 class InputError(QwycError, ValueError):
-    """Rows that the model cannot take: a missing column, a wrong shape, an unknown category."""
+    """Rows that the model cannot take: a missing column, a wrong shape, an unknown category.
+
+    If one value is wrong, `row` is its row, counted from 0, and `column` its column: a name, or a position
+    where columns have no names. They are None if they are not known."""
+
+    row: int | None = None
+    column: str | int | None = None
+
+    def about(self, name: str, *, rows_before: int = 0) -> InputError:
+        """The same error, for a caller that knows where the rows come from: `name` is a file, for example,
+        and `rows_before` is the number of its rows that precede the rows of this error."""
+        return InputError(f"{name}: {self}")
+
+
+class RowsError(InputError):
+    """An error about the rows themselves, which are called X until `about` gives them another name.
+
+    `sentence` is a format string. "{rows}" stands for the name of the rows and "{place}" for the row and
+    the column; other fields come from `details`. A sentence without "{rows}" gets the name as a prefix."""
+
+    def __init__(
+        self,
+        sentence: str,
+        *,
+        row: int | None = None,
+        column: str | int | None = None,
+        rows: str | None = None,
+        **details: str | int,
+    ) -> None:
+        super().__init__(sentence)  # `args` and attributes are all that pickle needs
+        self.sentence = sentence
+        self.row = row
+        self.column = column
+        self.rows = rows
+        self.details = details
+
+    @property
+    def place(self) -> str:
+        """The row and the column, as far as they are known: "row 1,234 of column 'age'"."""
+        row = None if self.row is None else f"row {self.row:,}"
+        column = None if self.column is None else f"column {self.column!r}"
+        return " of ".join(part for part in (row, column) if part is not None)
+
+    def about(self, name: str, *, rows_before: int = 0) -> RowsError:
+        """See `InputError.about`."""
+        row = None if self.row is None else self.row + rows_before
+        return RowsError(self.sentence, row=row, column=self.column, rows=name, **self.details)
+
+    def __str__(self) -> str:
+        text = self.sentence.format(rows=self.rows or "X", place=self.place, **self.details)
+        return text if self.rows is None or "{rows}" in self.sentence else f"{self.rows}: {text}"
 
 
 class OptionError(QwycError, ValueError):

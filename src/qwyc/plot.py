@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qwyc.classifier import Classifier
-from qwyc.errors import InputError, MissingDependencyError, OptionError
+from qwyc.errors import MissingDependencyError, OptionError, RowsError
 from qwyc.promise.certificate import percent
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def _short(label: str) -> str:
 def _steps(classifier: Classifier, X: Any) -> Any:
     steps = classifier.decide(X).steps
     if not len(steps):
-        raise InputError("X has no rows; a picture needs some")
+        raise RowsError("{rows} has no rows; a picture needs some")
     return steps
 
 

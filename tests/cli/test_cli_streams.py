@@ -22,6 +22,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 import qwyc
 from commands import command_line, run
 from qwyc.rows.files import csv_reader as csvfiles
+from qwyc.rows.files import parquet_reader
 from qwyc.rows.files import reader as datafiles
 from qwyc.runtime import progress
 
@@ -164,7 +165,7 @@ def test_a_reader_that_stops_early_is_no_error(folder):
 def batched(monkeypatch, size):
     monkeypatch.setattr(csvfiles, "HEAD", size)
     monkeypatch.setattr(csvfiles, "BLOCK", size)
-    monkeypatch.setattr(datafiles, "BATCH", 7)
+    monkeypatch.setattr(parquet_reader, "BATCH_ROWS", 7)
 
 
 @pytest.mark.parametrize("name", ["new.csv", "new.parquet", "new.feather"])

@@ -92,61 +92,61 @@ def test_numbers_where_the_categories_are_text_are_refused(frame):
 
 
 def test_numbers_match_numbers_and_not_text():
-    inputs = replace(COLOURS, categories={1: (3, 7, 2**53 + 1)}, unseen="invalid")
+    schema = replace(COLOURS, categories={1: (3, 7, 2**53 + 1)}, unseen="invalid")
     x = [0.0, 0, 0, 0]
     for colour in (
         np.array([3, 2**53 + 1, 7, 2**53]),  # as float64 the second and last are equal
         np.array([3, 2**53 + 1, 7, 2**53], object),
         pd.Categorical([3, 2**53 + 1, 7, 2**53]),
     ):
-        check(pd.DataFrame({"x": x, "colour": colour}), inputs, [[0, 0], [0, 2], [0, 1], [0, -1]])
+        check(pd.DataFrame({"x": x, "colour": colour}), schema, [[0, 0], [0, 2], [0, 1], [0, -1]])
     for dtype in ("i1", "u8", "f2", "f4", "f8"):
         colour = np.array([3, 4, 7, 3], dtype)
-        check(pd.DataFrame({"x": x, "colour": colour}), inputs, [[0, 0], [0, -1], [0, 1], [0, 0]])
+        check(pd.DataFrame({"x": x, "colour": colour}), schema, [[0, 0], [0, -1], [0, 1], [0, 0]])
         check(pl.DataFrame({"x": x, "colour": colour}) if dtype != "f2" else
-              pl.DataFrame({"x": x, "colour": colour.astype("f4")}), inputs,
+              pl.DataFrame({"x": x, "colour": colour.astype("f4")}), schema,
               [[0, 0], [0, -1], [0, 1], [0, 0]])  # fmt: skip
     text = pd.DataFrame({"x": x, "colour": ["3", "7", None, "3"]})
-    check(text, inputs, [[0, -1], [0, -1], [0, NAN], [0, -1]])
+    check(text, schema, [[0, -1], [0, -1], [0, NAN], [0, -1]])
     numbers = pa.table({"x": x, "colour": pa.array([7, 3, None, 5]).dictionary_encode()})
-    check(numbers, inputs, [[0, 1], [0, 0], [0, NAN], [0, -1]])
+    check(numbers, schema, [[0, 1], [0, 0], [0, NAN], [0, -1]])
     with pytest.raises(InputError, match="'colour' holds 5, a category"):
-        to_matrix(numbers, replace(inputs, unseen="error"))
+        to_matrix(numbers, replace(schema, unseen="error"))
     with pytest.raises(InputError, match="'colour' holds 4, a category"):
-        to_matrix(pd.DataFrame({"x": x, "colour": [3, 7, 4, 3]}), replace(inputs, unseen="error"))
-    fractions = replace(inputs, categories={1: (0.1, 2.5)})
+        to_matrix(pd.DataFrame({"x": x, "colour": [3, 7, 4, 3]}), replace(schema, unseen="error"))
+    fractions = replace(schema, categories={1: (0.1, 2.5)})
     check(pd.DataFrame({"x": x, "colour": [2.5, 0.1, NAN, 9]}), fractions,
           [[0, 1], [0, 0], [0, NAN], [0, -1]])  # fmt: skip
-    flags = replace(inputs, categories={1: (False, True)})
+    flags = replace(schema, categories={1: (False, True)})
     check(pd.DataFrame({"x": x, "colour": [True, False, True, True]}), flags,
           [[0, 1], [0, 0], [0, 1], [0, 1]])  # fmt: skip
 
 
 def test_a_feature_that_never_had_a_value():
-    inputs = replace(COLOURS, categories={1: ()}, unseen="invalid")
-    check(pd.DataFrame({"x": [0, 0], "colour": [1.0, NAN]}), inputs, [[0, -1], [0, NAN]])
-    check(pd.DataFrame({"x": [0, 0], "colour": ["a", None]}), inputs, [[0, -1], [0, NAN]])
+    schema = replace(COLOURS, categories={1: ()}, unseen="invalid")
+    check(pd.DataFrame({"x": [0, 0], "colour": [1.0, NAN]}), schema, [[0, -1], [0, NAN]])
+    check(pd.DataFrame({"x": [0, 0], "colour": ["a", None]}), schema, [[0, -1], [0, NAN]])
 
 
 def test_none_among_the_categories_is_a_value_where_the_source_sees_none():
-    inputs = replace(COLOURS, categories={1: ("red", None)}, arrays_hold_values=True)
+    schema = replace(COLOURS, categories={1: ("red", None)}, arrays_hold_values=True)
     values = ["red", None, "pink"] * 100
     x = np.zeros(len(values))
     as_value = np.column_stack([x, [0, 1, NAN] * 100])
     as_missing = np.column_stack([x, [0, NAN, NAN] * 100])
     for n in (3, 300):
         objects = np.column_stack([x[:n].astype(object), np.array(values[:n], object)])
-        check(objects, inputs, as_value[:n])
+        check(objects, schema, as_value[:n])
         objects[1, 1] = NAN
-        check(objects[:3], inputs, as_missing[:3])
+        check(objects[:3], schema, as_missing[:3])
         for dtype in (pl.String, pl.Categorical):
             column = pl.Series(values[:n], dtype=dtype)
-            check(pl.DataFrame({"x": x[:n], "colour": column}), inputs, as_value[:n])
+            check(pl.DataFrame({"x": x[:n], "colour": column}), schema, as_value[:n])
         objects = pd.Series(values[:n], dtype=object)
-        check(pd.DataFrame({"x": x[:n], "colour": objects}), inputs, as_value[:n])
+        check(pd.DataFrame({"x": x[:n], "colour": objects}), schema, as_value[:n])
         column = objects.astype("category")
-        check(pd.DataFrame({"x": x[:n], "colour": column}), inputs, as_missing[:n])
-    numbers = replace(inputs, categories={1: (3, None)})
+        check(pd.DataFrame({"x": x[:n], "colour": column}), schema, as_missing[:n])
+    numbers = replace(schema, categories={1: (3, None)})
     check(pl.DataFrame({"x": [0.0, 0], "colour": [3, None]}), numbers, [[0, 0], [0, 1]])
     check(pd.DataFrame({"x": [0.0, 0], "colour": [3, None]}), numbers, [[0, 0], [0, NAN]])
 
@@ -198,11 +198,12 @@ def test_arrays_hold_codes_unless_the_model_says_values():
         pl.Series([b"x"]),
         pa.array([datetime.date(2020, 1, 1)]),
         pa.array([{"k": 1}]),
+        pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int64())),
     ],
     ids=lambda column: str(getattr(column, "dtype", getattr(column, "type", "?"))),
 )
 def test_other_column_types_are_refused(column):
     X = frame_of(column, x=[1.0])
-    for inputs in (replace(COLOURS, categories={}), COLOURS):
+    for schema in (replace(COLOURS, categories={}), COLOURS):
         with pytest.raises(InputError, match="'colour'"):
-            to_matrix(X, inputs)
+            to_matrix(X, schema)

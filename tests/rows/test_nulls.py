@@ -15,7 +15,7 @@ import qwyc
 from matrices import COLOURS, NAN, record_batch
 from qwyc.distributed.work import Deciding
 from qwyc.errors import InputError
-from qwyc.rows.categories import hash_of
+from qwyc.rows.categories import category_hash
 from qwyc.rows.matrix import to_matrix
 from trained import QUIET
 
@@ -81,7 +81,10 @@ MODES = {
     "nothing is known": replace(COLOURS, categories={1: ()}),
 }  # fmt: skip
 HASHED = replace(
-    COLOURS, hashed=True, unseen="invalid", categories={1: (hash_of("red"), hash_of("blue"))}
+    COLOURS,
+    hashed=True,
+    unseen="invalid",
+    categories={1: (category_hash("red"), category_hash("blue"))},
 )
 
 
@@ -94,16 +97,16 @@ def frame_of(column):
     return pa.table({"x": x, "colour": column})
 
 
-@pytest.mark.parametrize("inputs", MODES.values(), ids=MODES.keys())
+@pytest.mark.parametrize("schema", MODES.values(), ids=MODES.keys())
 @pytest.mark.parametrize(("make", "alone"), COLUMNS)
-def test_nulls_alone_are_as_nulls_among_values(make, alone, inputs):
+def test_nulls_alone_are_as_nulls_among_values(make, alone, schema):
     for n in ROWS:
-        known = ["red"] if inputs.categories[1] else []
-        among = to_matrix(frame_of(make([*known, *[None] * n])), inputs)[len(known) :]
-        got = to_matrix(frame_of(alone(n)), inputs)
+        known = ["red"] if schema.categories[1] else []
+        among = to_matrix(frame_of(make([*known, *[None] * n])), schema)[len(known) :]
+        got = to_matrix(frame_of(alone(n)), schema)
         assert got.shape == (n, 2)
         np.testing.assert_array_equal(got, among)
-        if inputs.unseen != "missing":
+        if schema.unseen != "missing":
             assert np.isnan(got[:, 1]).all()
 
 

@@ -33,20 +33,20 @@ def _no_warnings():
 # ---- arrays ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("inputs", [F32, F64])
-def test_a_fitting_array_is_not_copied(inputs):
-    X = np.arange(12, dtype=inputs.dtype).reshape(4, 3)
-    assert to_matrix(X, inputs) is X
+@pytest.mark.parametrize("schema", [F32, F64])
+def test_a_fitting_array_is_not_copied(schema):
+    X = np.arange(12, dtype=schema.dtype).reshape(4, 3)
+    assert to_matrix(X, schema) is X
     X.flags.writeable = False
-    assert to_matrix(X, inputs) is X
+    assert to_matrix(X, schema) is X
 
 
 DTYPES = ["f2", "f4", "f8", "g", ">f4", ">f8", "?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]
 
 
 @settings(max_examples=300, deadline=None)
-@given(data=st.data(), dtype=st.sampled_from(DTYPES), inputs=st.sampled_from([F32, F64]))
-def test_any_dtype_order_and_stride(data, dtype, inputs):
+@given(data=st.data(), dtype=st.sampled_from(DTYPES), schema=st.sampled_from([F32, F64]))
+def test_any_dtype_order_and_stride(data, dtype, schema):
     dtype = np.dtype(dtype)
     elements = None
     if dtype.kind == "f":  # hypothesis knows no longdouble; any of float32's numbers will do
@@ -68,8 +68,8 @@ def test_any_dtype_order_and_stride(data, dtype, inputs):
         view = shifted
     before = view.copy()
     with np.errstate(all="ignore"):
-        expected = np.array(view.tolist() if dtype.kind in "b" else view).astype(inputs.dtype)
-    check(view, inputs, expected.reshape(view.shape))
+        expected = np.array(view.tolist() if dtype.kind in "b" else view).astype(schema.dtype)
+    check(view, schema, expected.reshape(view.shape))
     np.testing.assert_array_equal(view, before)
 
 
@@ -180,10 +180,10 @@ def test_columns_without_names_go_by_position(frame):
     check(frame({"q": [1.0, 2], "p": [3.0, 4], "o": [5, 6]}), F64, [[1, 3, 5], [2, 4, 6]])
 
 
-@pytest.mark.parametrize("inputs", [NAMED, replace(NAMED, dtype="float32", accepts_infinity=False)])
+@pytest.mark.parametrize("schema", [NAMED, replace(NAMED, dtype="float32", accepts_infinity=False)])
 @pytest.mark.parametrize("kinds", [("float64",) * 4, ("float32",) * 4, ("float32", "float64") * 2])
 @pytest.mark.parametrize("columns", [list("abc"), list("cab"), list("cxab")])
-def test_pandas_frames_of_one_type_are_read_at_once(columns, kinds, inputs):
+def test_pandas_frames_of_one_type_are_read_at_once(columns, kinds, schema):
     rng = np.random.default_rng(0)
     table = {name: rng.normal(size=50) for name in columns}
     frame = pd.DataFrame(
@@ -191,22 +191,22 @@ def test_pandas_frames_of_one_type_are_read_at_once(columns, kinds, inputs):
     )
     frame.iloc[3, 0] = np.nan
     before = frame.copy()
-    found = to_matrix(frame, inputs)
+    found = to_matrix(frame, schema)
     expected = np.column_stack([frame[name].to_numpy() for name in "abc"])
-    np.testing.assert_array_equal(found.astype(inputs.dtype), expected.astype(inputs.dtype))
+    np.testing.assert_array_equal(found.astype(schema.dtype), expected.astype(schema.dtype))
     assert found.flags.c_contiguous
     pd.testing.assert_frame_equal(frame, before)
 
 
 @frames
 def test_a_missing_column_is_named(frame):
-    inputs = replace(NAMED, names=("age", "hours", "c"))
+    schema = replace(NAMED, names=("age", "hours", "c"))
     with pytest.raises(
-        InputError, match=r"no column 'age', which .* \(X has: 'Age', 'hours', 'c'\).*mean 'Age'"
+        InputError, match=r"no column 'age', which .* \(it has: 'Age', 'hours', 'c'\).*mean 'Age'"
     ):
-        to_matrix(frame({"Age": [1], "hours": [1], "c": [1]}), inputs)
-    with pytest.raises(InputError, match=r"no columns 'age', 'hours', which .* \(X has: 'c'\)$"):
-        to_matrix(frame({"c": [1]}), inputs)
+        to_matrix(frame({"Age": [1], "hours": [1], "c": [1]}), schema)
+    with pytest.raises(InputError, match=r"no columns 'age', 'hours', which .* \(it has: 'c'\)$"):
+        to_matrix(frame({"c": [1]}), schema)
 
 
 @pytest.mark.parametrize(
@@ -219,31 +219,31 @@ def test_a_missing_column_is_named(frame):
     ],
 )
 def test_a_column_that_is_in_use_is_not_what_was_meant(label, hint):
-    inputs = replace(NAMED, names=("feat_3", "feat_23", "c"))
+    schema = replace(NAMED, names=("feat_3", "feat_23", "c"))
     with pytest.raises(InputError, match=rf"no column 'feat_3', which .*{hint}"):
-        to_matrix(pd.DataFrame({label: [1], "feat_23": [1], "c": [1]}), inputs)
+        to_matrix(pd.DataFrame({label: [1], "feat_23": [1], "c": [1]}), schema)
 
 
 def test_duplicate_columns_are_refused():
     twice = pd.DataFrame([[1, 2, 3]], columns=["a", "b", "b"])
     table = pa.table([[1], [2], [3]], names=["a", "b", "b"])
     for X in (twice, table):
-        for inputs in (NAMED, F64):
+        for schema in (NAMED, F64):
             with pytest.raises(InputError, match="more than one column named 'b'"):
-                to_matrix(X, inputs)
+                to_matrix(X, schema)
     mixed = pd.DataFrame([[1, 2, 3]], columns=[0, "0", "b"])  # the same text
     with pytest.raises(InputError, match="more than one column named '0'"):
         to_matrix(mixed, F64)
 
 
 def test_names_with_spaces_may_have_become_underscores():
-    inputs = replace(NAMED, names=("hours_per_week", "a_b", "c"))
+    schema = replace(NAMED, names=("hours_per_week", "a_b", "c"))
     X = pd.DataFrame({"a b": [2], "hours per week": [1], "c": [3]})
-    check(X, inputs, [[1, 2, 3]])
+    check(X, schema, [[1, 2, 3]])
     for exact in (X.assign(a_b=7), X.assign(a_b=7)[["a_b", *X.columns]]):
-        check(exact, inputs, [[1, 7, 3]])  # the exact name comes first
+        check(exact, schema, [[1, 7, 3]])  # the exact name comes first
     with pytest.raises(InputError, match="no column 'hours_per_week'"):
-        to_matrix(X.assign(**{"hours per_week": 7}), inputs)  # which one?
+        to_matrix(X.assign(**{"hours per_week": 7}), schema)  # which one?
 
 
 def test_pandas_labels_that_are_integers():
@@ -289,18 +289,18 @@ def test_columns_that_are_all_null():
     one = Schema(n_features=1, names=("a",), dtype="float32")
     nothing = [[NAN], [NAN]]
     for categories in ({}, {0: ("x", "y")}):
-        inputs = replace(one, categories=categories)
-        check(pl.DataFrame({"a": [None, None]}), inputs, nothing)
-        check(pa.table({"a": pa.nulls(2)}), inputs, nothing)
+        schema = replace(one, categories=categories)
+        check(pl.DataFrame({"a": [None, None]}), schema, nothing)
+        check(pa.table({"a": pa.nulls(2)}), schema, nothing)
         if categories:
             check(
-                pl.DataFrame({"a": pl.Series([None, None], dtype=pl.Categorical)}), inputs, nothing
+                pl.DataFrame({"a": pl.Series([None, None], dtype=pl.Categorical)}), schema, nothing
             )
-            check(pa.table({"a": pa.nulls(2, pa.string())}), inputs, nothing)
-            check(pd.DataFrame({"a": pd.Categorical([None, None])}), inputs, nothing)
-        check(pd.DataFrame({"a": pd.Series([None, None], dtype=object)}), inputs, nothing)
-        check(pd.DataFrame({"a": [NAN, NAN]}), inputs, nothing)
-        check(pd.DataFrame({"a": pd.array([None, None], "Int64")}), inputs, nothing)
+            check(pa.table({"a": pa.nulls(2, pa.string())}), schema, nothing)
+            check(pd.DataFrame({"a": pd.Categorical([None, None])}), schema, nothing)
+        check(pd.DataFrame({"a": pd.Series([None, None], dtype=object)}), schema, nothing)
+        check(pd.DataFrame({"a": [NAN, NAN]}), schema, nothing)
+        check(pd.DataFrame({"a": pd.array([None, None], "Int64")}), schema, nothing)
 
 
 @pytest.mark.parametrize("dtype", [pl.Float64, pl.String, pl.Categorical])
@@ -326,30 +326,30 @@ def test_a_value_may_mean_missing():
 
 
 def test_missing_values_are_refused_where_the_source_refuses_them():
-    inputs = replace(F64, accepts_missing=False)
+    schema = replace(F64, accepts_missing=False)
     X = np.zeros((5, 3))
-    assert to_matrix(X, inputs) is X
+    assert to_matrix(X, schema) is X
     X[3, 1] = NAN
     with pytest.raises(InputError, match=r"missing value in row 3 of column 1;.*refuses missing"):
-        to_matrix(X, inputs)
+        to_matrix(X, schema)
     with pytest.raises(InputError, match="row 3 of column 'b'"):
-        to_matrix(X, replace(inputs, names=("a", "b", "c")))
+        to_matrix(X, replace(schema, names=("a", "b", "c")))
     with pytest.raises(InputError, match="row 0 of column 2"):
-        to_matrix([[1, 2, None]], inputs)
+        to_matrix([[1, 2, None]], schema)
     X[3, 1] = np.inf
-    assert to_matrix(X, inputs) is X
+    assert to_matrix(X, schema) is X
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, 1e300])
 def test_infinities_are_refused_where_the_source_refuses_them(value):
-    inputs = replace(F32, accepts_infinity=False)
+    schema = replace(F32, accepts_infinity=False)
     X = np.zeros((5, 3))
     X[2, 0] = NAN
     X[4, 2] = value
     with pytest.raises(InputError, match=r"infinity.* in row 4 of column 2;.*refuses infinities"):
-        to_matrix(X, inputs)
+        to_matrix(X, schema)
     with pytest.raises(InputError, match="row 4 of column 'c'"):
-        to_matrix(pd.DataFrame(X, columns=["a", "b", "c"]), replace(inputs, names=("a", "b", "c")))
+        to_matrix(pd.DataFrame(X, columns=["a", "b", "c"]), replace(schema, names=("a", "b", "c")))
     expected = X.copy()
     expected[4, 2] = np.sign(value) * np.inf
     check(X, F32, expected)
@@ -359,5 +359,5 @@ def test_infinities_are_refused_where_the_source_refuses_them(value):
 
 def test_of_a_wide_frame_only_the_features_are_read():
     wide = pd.DataFrame({f"x{i}": np.full(3, float(i)) for i in range(50)}).assign(text="t")
-    inputs = replace(NAMED, names=("x7", "x3", "x40"))
-    np.testing.assert_array_equal(to_matrix(wide, inputs), [[7.0, 3.0, 40.0]] * 3)
+    schema = replace(NAMED, names=("x7", "x3", "x40"))
+    np.testing.assert_array_equal(to_matrix(wide, schema), [[7.0, 3.0, 40.0]] * 3)

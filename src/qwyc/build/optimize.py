@@ -13,7 +13,7 @@ from qwyc import distributed, importers
 from qwyc.build.speed import Measure, measure
 from qwyc.check.parity import prove_parity
 from qwyc.classifier import Classifier
-from qwyc.errors import InputError, OptionError
+from qwyc.errors import InputError, OptionError, RowsError
 from qwyc.model.ensemble import Ensemble, Sample
 from qwyc.policy.fit.orders import fixed_order
 from qwyc.policy.fit.paper import fit_thresholds
@@ -154,7 +154,9 @@ class _Run:
         with progress_reporter(self.progress, "Evaluating every base model", n * T) as report:
             scores = self.ensemble.scores(self.sample, threads=self.threads, report=report)
         if not len(scores.full):
-            raise InputError("X has no rows; optimising needs a sample of rows like those to come")
+            raise RowsError(
+                "{rows} has no rows; optimising needs a sample of rows like those to come"
+            )
         with progress_reporter(self.progress, "Comparing with the model itself", 0):
             prove_parity(source, self.sample, scores)
         return scores

@@ -11,7 +11,7 @@ import qwyc
 from qwyc.cli.options import Format
 from qwyc.cli.progress import ProgressLine
 from qwyc.errors import InputError
-from qwyc.rows.files.reader import in_file, read_table
+from qwyc.rows.files.reader import display_name, read_table
 from qwyc.rows.schema import Schema
 
 
@@ -35,4 +35,4 @@ def errors_name(data: Path) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise in_file(data, error) from None
+        raise error.about(display_name(data)) from None

@@ -21,7 +21,7 @@ from qwyc.cli.progress import ProgressLine
 from qwyc.errors import InputError, OptionError
 from qwyc.policy.columns import COLUMNS, arrow_columns
 from qwyc.rows.files.batch import Batch
-from qwyc.rows.files.reader import KINDS, in_file, read_batches
+from qwyc.rows.files.reader import KINDS, display_name, read_batches
 from qwyc.rows.files.writer import TableWriter
 from qwyc.runtime.output import check_target, open_output
 
@@ -75,9 +75,10 @@ def predict(
     classifier = qwyc.load(classifier_file)
     to_stdout = str(output) == "-"
     started = time.perf_counter()
-    source = "standard input" if str(data) == "-" else data
     # Rows that scroll over the terminal show the progress themselves.
-    with ProgressLine(f"Reading {source}", quiet=to_stdout and sys.stdout.isatty()) as progress:
+    with ProgressLine(
+        f"Reading {display_name(data)}", quiet=to_stdout and sys.stdout.isatty()
+    ) as progress:
         reading = read_batches(
             data, schema_of(classifier), keep=kept, kind=format and format.value, report=progress
         )
@@ -124,7 +125,7 @@ class _BatchPredictor:
         try:
             decisions = self.classifier.decide(batch.features, threads=self.threads)
         except InputError as error:
-            raise in_file(self.data, error, before=self.rows) from None
+            raise error.about(display_name(self.data), rows_before=self.rows) from None
         classes, kept = self.classifier.ensemble.classes, batch.kept
         self.rows += len(decisions)
         self.positive += int(np.count_nonzero(decisions.label == classes[1]))

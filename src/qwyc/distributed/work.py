@@ -87,11 +87,11 @@ class Counting:
 
 
 def decide(classifier: Classifier, rows: Any) -> Decisions:
-    """Decisions about a batch; an error says that it counts rows within it."""
+    """Decisions about a batch. An error names the batch, because it counts rows within it."""
     try:
         return classifier.decide(rows, threads=1)
     except InputError as error:
-        raise InputError(f"in a batch of {len(rows):,} rows: {error}") from None
+        raise error.about(f"a batch of {len(rows):,} rows") from None
 
 
 def as_rows(classifier: Classifier, table: Any) -> Any:

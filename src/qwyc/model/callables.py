@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from qwyc.errors import InputError, OptionError, QwycError
+from qwyc.errors import InputError, OptionError, QwycError, RowsError
 from qwyc.model.base_models import Floats
 from qwyc.model.ensemble import Ensemble
 from qwyc.model.link import Link
@@ -141,7 +141,7 @@ class CallableModels:
         check_choice("costs", how, ("measured",))
         n, X = row_count(rows), self.prepare(rows)
         if n == 0:
-            raise InputError("X has no rows; costs are measured on rows")
+            raise RowsError("{rows} has no rows; costs are measured on rows")
         costs = np.empty(len(self.models))
         for t in range(len(self.models)):
             seconds = []

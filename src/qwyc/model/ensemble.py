@@ -22,7 +22,8 @@ from qwyc.model.trees import Summation, TreeModels, Trees
 from qwyc.policy.decisions import Decisions
 from qwyc.policy.rule import StoppingRule
 from qwyc.policy.scores import ScoreMatrix
-from qwyc.rows.matrix import match_columns, to_matrix
+from qwyc.rows.column_names import match_columns
+from qwyc.rows.matrix import to_matrix
 from qwyc.rows.schema import Schema
 from qwyc.runtime.progress import Report
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc import _native
-from qwyc.errors import InputError, ModelError, OptionError
+from qwyc.errors import ModelError, OptionError, RowsError
 from qwyc.model.base_models import Bounds, Floats
 from qwyc.policy.policy import Policy
 from qwyc.policy.rule import StoppingRule
@@ -175,7 +175,7 @@ class TreeModels:
         included; "measured" is microseconds per row on this machine, so it differs from run to run."""
         check_choice("costs", how, ("measured", "size"))
         if not len(rows):
-            raise InputError("X has no rows; costs are measured on rows")
+            raise RowsError("{rows} has no rows; costs are measured on rows")
         if how == "size":
             return 1.0 + self.native.mean_path_lengths(rows, thread_count(threads))
         return np.maximum(1e6 * self.native.measure_seconds(rows[:MEASURED_ROWS], 5), 1e-6)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qwyc.errors import InputError
+from qwyc.errors import RowsError
 from qwyc.policy.counts import Sums, sum_over_rows
 from qwyc.promise.certified import Certified
 from qwyc.rows.selection import row_count, take
@@ -67,7 +67,7 @@ def sums_of_path(
 def _blocks(X: Any, n: int, progress: ProgressOption) -> Iterator[tuple[slice, Any]]:
     """Some rows at a time, and where they are in X."""
     if not n:
-        raise InputError("X has no rows; rows like those to come are needed")
+        raise RowsError("{rows} has no rows; rows like those to come are needed")
     with progress_reporter(progress, "Comparing with the full ensemble", n) as report:
         for i in range(0, n, BLOCK):
             part = slice(i, min(i + BLOCK, n))

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from qwyc.errors import InfeasibleError, InputError, OptionError
 from qwyc.promise.budget import Budget
-from qwyc.rows.categories import is_null
+from qwyc.rows.values import is_null
 
 ENOUGH_TO_FIT = 20_000  # more rows hardly help the fit; they are worth more for certifying
 FEWEST_TO_FIT = 200

@@ -1,5 +1,5 @@
-"""CityHash64, version 1: the number by which CatBoost knows a category. Pure Python; it is asked once
-per distinct value."""
+"""CityHash64, version 1, by which CatBoost identifies a category. It is pure Python, because it is computed
+once for each distinct value only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MIX = 0x9DDFEA08EB382D69
 
 
 def city_hash_64(data: bytes) -> int:
-    """The hash of some bytes."""
+    """The hash of `data`, 64 bits."""
     n = len(data)
     if n <= 16:
         return _up_to_16(data, n)

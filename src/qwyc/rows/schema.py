@@ -1,4 +1,4 @@
-"""Schema: what rows must look like for a model to take them."""
+"""Schema: what rows must look like so that a model can take them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 
 Category = str | int | float | bool | None  # None: scikit-learn may count it as a value
 
-# "direct": rounded once, to Schema.dtype. "float32": arrays and lists of any type but float32 and float64
-# are rounded to float32 first, and frames are not (LightGBM). "checked": as "direct", but an integer in a
-# list or frame is refused where scikit-learn may round it twice, to another number.
+# How integers become Schema.dtype. "direct": they are rounded once. "float32": arrays and lists of any type
+# except float32 and float64 are rounded to float32 first; data frames are not (LightGBM). "checked": as
+# "direct", but an integer in a list or data frame is refused if scikit-learn may round it twice, to another
+# number.
 INTEGERS = ("direct", "float32", "checked")
 
 
@@ -21,34 +22,35 @@ class Schema:
     """The columns of a model, and how their values become numbers."""
 
     n_features: int
-    names: tuple[str, ...] | None  # None: the model knows its columns by position only
+    names: tuple[str, ...] | None  # None: columns are known by position only
     dtype: str  # "float32" or "float64": rows are converted to it before any comparison
-    categories: Mapping[int, tuple[Category, ...]] = field(default_factory=dict)  # code -> value
-    arrays_hold_values: bool = False  # plain arrays hold category values too (otherwise codes)
-    unseen: str = "missing"  # or "invalid" (-1), "first" (0), "error": as in the source
+    categories: Mapping[int, tuple[Category, ...]] = field(default_factory=dict)  # position = code
+    arrays_hold_values: bool = False  # arrays and lists hold category values; otherwise codes
+    unseen: str = "missing"  # an unknown category; or "invalid" (-1), "first" (0), "error"
     hashed: bool = False  # categories are CatBoost's hashes of values, not values
     missing: float = float("nan")  # a value that means missing, besides NaN
-    accepts_missing: bool = True  # otherwise NaN is refused, as the source does
+    accepts_missing: bool = True  # otherwise NaN is refused, as in the source library
     accepts_infinity: bool = True
-    integers: str = "direct"  # how they reach `dtype`; one of INTEGERS
+    integers: str = "direct"  # one of INTEGERS
 
     @cached_property
     def takes_plain_rows(self) -> bool:
-        """Whether every value of a row is a plain number that stands for itself."""
+        """Whether no number of an array stands for something else, such as a category or missing."""
         return math.isnan(self.missing) and not (self.arrays_hold_values and self.categories)
 
     @cached_property
     def takes_any_numbers(self) -> bool:
-        """Whether rows are plain and no number is refused, so that none needs to be looked at."""
+        """Whether rows are plain and no number is refused, so that values need no check."""
         return self.takes_plain_rows and self.accepts_missing and self.accepts_infinity
 
     @property
     def exact_integers(self) -> int:
-        """Integers up to this size reach `dtype` without being rounded on the way."""
+        """Integers up to this size become `dtype` without a rounding in between."""
         return 2**24 if self.integers == "float32" else 2**53
 
     def digest_facts(self) -> dict[str, Any]:
-        """What takes part in a model's digest; a field that 0.1.0 did not have only where it is set."""
+        """The values that a model's digest is computed from. Version 0.1.0 did not have `integers`, so its
+        default value is left out."""
         facts = asdict(self)
         if self.integers == Schema.integers:
             del facts["integers"]

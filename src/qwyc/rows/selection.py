@@ -1,4 +1,4 @@
-"""Rows of whatever holds them: how many there are, and some of them as the same kind of thing."""
+"""The number of rows of any container, and a selection of its rows in a container of the same kind."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def row_count(X: Any) -> int:
 
 
 def take(X: Any, rows: npt.NDArray[np.intp]) -> Any:
-    """The rows numbered `rows`, ascending, as the same kind of thing as X."""
+    """The rows at the positions `rows`, ascending, in a container of the same kind as X."""
     if isinstance(X, np.ndarray):
         return X[rows]
     if hasattr(X, "iloc"):  # pandas
@@ -38,4 +38,4 @@ def take(X: Any, rows: npt.NDArray[np.intp]) -> Any:
         return X.tocsr()[rows]
     if isinstance(X, (list, tuple)):
         return [X[i] for i in rows]
-    raise InputError(f"cannot pick rows from {type(X).__name__}; pass an array, a table or a list")
+    raise InputError(f"cannot select rows of {type(X).__name__}; pass an array, a table or a list")

@@ -1,4 +1,4 @@
-"""Rows out of a file, some at a time: what the model takes, and what the user keeps beside the answer."""
+"""Batches of rows from a file: the columns that the model takes, and the columns that the user keeps."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Batch:
-    """Some rows."""
+    """Consecutive rows of a file."""
 
     features: Any  # a pyarrow.RecordBatch, columns in the model's order
-    kept: Any  # a pyarrow.RecordBatch
+    kept: Any  # a pyarrow.RecordBatch of the same rows
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which of a file's columns are read."""
+    """The columns of a file that are read."""
 
     features: list[str]  # in the model's order
     kept: list[str]
 
     @property
     def names(self) -> list[str]:
-        """All of them, each once."""
+        """The names of all columns that are read, without duplicates."""
         return list(dict.fromkeys([*self.features, *self.kept]))
 
-    def of(self, rows: Any) -> Batch:
-        """A pyarrow.RecordBatch, taken apart."""
+    def split(self, rows: Any) -> Batch:
+        """A pyarrow.RecordBatch as a batch."""
         return Batch(rows.select(self.features), rows.select(self.kept))
 
 
-Match = Callable[[Sequence[str]], Columns]  # from the names that a file has
-Read = Iterator[tuple[Batch, int, int]]  # batch, done, total; total 0: not known
+ColumnMatcher = Callable[[Sequence[str]], Columns]  # from the names of a file's columns
+BatchReader = Iterator[tuple[Batch, int, int]]  # a batch, work done, total work (0: not known)

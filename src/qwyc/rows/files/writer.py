@@ -15,22 +15,22 @@ class TableWriter:
     `kind` is "csv", "parquet" or "arrow". With `pipe`, Arrow is written in its stream form,
     which can be read from the start on; its file form is read from the end."""
 
-    def __init__(self, file: BinaryIO, kind: str, schema: Any, *, pipe: bool = False) -> None:
+    def __init__(self, file: BinaryIO, kind: str, arrow_schema: Any, *, pipe: bool = False) -> None:
         import pyarrow
         from pyarrow import ipc, parquet
 
         self._sink = pyarrow.PythonFile(file, mode="w")
         self._writer: Any = None  # pyarrow's writer; None for CSV
         if kind == "csv":
-            _check_csv(schema)
+            _check_csv(arrow_schema)
             header = io.StringIO()
-            csv.writer(header, lineterminator="\n").writerow(schema.names)
+            csv.writer(header, lineterminator="\n").writerow(arrow_schema.names)
             file.write(header.getvalue().encode())
         elif kind == "parquet":
-            self._writer = parquet.ParquetWriter(self._sink, schema)
+            self._writer = parquet.ParquetWriter(self._sink, arrow_schema)
         else:
             new = ipc.new_stream if pipe else ipc.new_file
-            self._writer = new(self._sink, schema)
+            self._writer = new(self._sink, arrow_schema)
 
     def write(self, batch: Any) -> None:
         """Append the rows of a pyarrow.RecordBatch."""
@@ -45,11 +45,11 @@ class TableWriter:
             self._writer.close()
 
 
-def _check_csv(schema: Any) -> None:
+def _check_csv(arrow_schema: Any) -> None:
     """Raise an error before anything is written if CSV cannot represent the type of a column."""
     from pyarrow import types
 
-    for field in schema:
+    for field in arrow_schema:
         inner = field.type.value_type if types.is_dictionary(field.type) else field.type
         if types.is_nested(inner) or "binary" in str(inner):
             raise OptionError(

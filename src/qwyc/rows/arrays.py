@@ -1,0 +1,148 @@
+"""NumPy arrays and nested sequences -> the matrix that the trees take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qwyc.errors import RowsError
+from qwyc.rows import categories
+from qwyc.rows.column_names import check_column_count, feature_name
+from qwyc.rows.schema import Category, Schema
+from qwyc.rows.values import is_null
+
+Array = npt.NDArray[Any]
+Known = Mapping[int, tuple[Category, ...]]  # the categories of each feature that has some
+
+NATIVE_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))  # that the native code reads
+
+
+def as_array(X: Any, dtype: type | None = None) -> Array:
+    """X through its own conversion to NumPy."""
+    try:
+        return np.asarray(X, dtype)
+    except Exception as error:  # X may raise any exception
+        raise RowsError(
+            "{rows} ({kind}) is not a table of rows and columns: {reason}",
+            kind=type(X).__name__,
+            reason=str(error),
+        ) from None
+
+
+def array_to_matrix(X: Array, schema: Schema, *, from_list: bool = False) -> Array:
+    """An array, or a list that was made an array, as a matrix: see `qwyc.rows.matrix.to_matrix`."""
+    values = np.asarray(X)  # (N, n_features), without mask or subclass
+    known = schema.categories if schema.arrays_hold_values else {}
+    _check_shape(X, values, schema, text_is_known=bool(known))
+    masked = np.ma.getmaskarray(X) if isinstance(X, np.ma.MaskedArray) else None  # (N, n_features)
+    dtype: Any = schema.dtype
+    if schema.integers == "float32" and values.dtype not in NATIVE_DTYPES:
+        dtype = "float32"
+    if values.dtype.kind in "OU":
+        if masked is not None:
+            values = values.astype(object)
+            values[masked] = None
+        # LGBMClassifier reads arrays of objects as float64, and lists that become one as float32.
+        return _objects_to_matrix(values, dtype if from_list else schema.dtype, schema, known)
+    if from_list:
+        for j in range(values.shape[1]):
+            refuse_ambiguous_integers(values[:, j], schema, feature_name(j, schema))
+    if values.dtype in NATIVE_DTYPES and schema.takes_any_numbers and masked is None:
+        dtype = values.dtype
+    rows = np.require(values, dtype, ["C", "A"])
+    if (known or masked is not None) and np.may_share_memory(rows, values):
+        rows = rows.copy()
+    for j, categories_of_j in known.items():
+        ignore = None if masked is None else masked[:, j]
+        name = feature_name(j, schema)
+        if schema.hashed:
+            rows[:, j] = categories.codes_of_hashed(values[:, j].tolist(), categories_of_j, name)
+            continue
+        rows[:, j] = categories.codes_of_numbers(
+            values[:, j], categories_of_j, schema.unseen, name, ignore
+        )
+    if masked is not None:
+        rows[masked] = np.nan
+    return rows
+
+
+def _check_shape(X: Array, values: Array, schema: Schema, *, text_is_known: bool) -> None:
+    """Refuse what is not a table of numbers, or of categories that are text if those are known."""
+    kind = values.dtype.kind
+    if values.ndim and kind not in "biufO" and not (kind == "U" and text_is_known):
+        raise RowsError(
+            "{rows} must hold numbers; it is an array of {dtype}. Pass text in a data frame, or as the "
+            "codes of its categories",
+            dtype=str(values.dtype),
+        )
+    if values.ndim == 0:
+        raise RowsError(
+            "{rows} ({kind}) is not a table of rows and columns; pass an array or a data frame",
+            kind=type(X.item()).__name__,
+        )
+    if values.ndim != 2:
+        raise RowsError(
+            "{rows} must have two dimensions, rows and columns; it has shape {shape}: use "
+            "X.reshape(1, -1) for one row, X.reshape(-1, 1) for one column",
+            shape=str(values.shape),
+        )
+    check_column_count(values.shape[1], schema)
+
+
+def _objects_to_matrix(values: Array, dtype: str, schema: Schema, known: Known) -> Array:
+    """Python objects (N, n_features), column by column: numbers and None, and category values."""
+    rows = np.empty(values.shape, dtype)
+    for j in range(values.shape[1]):
+        column, name = values[:, j], feature_name(j, schema)
+        if j in known and schema.hashed:
+            rows[:, j] = categories.codes_of_hashed(column.tolist(), known[j], name)
+        elif j in known:
+            rows[:, j] = categories.codes_of_objects(column, known[j], schema.unseen, name)
+        else:
+            rows[:, j] = objects_to_numbers(column, dtype, name)
+    return rows
+
+
+def objects_to_numbers(column: Array, dtype: str, name: str | int) -> Array:
+    """Python objects (N,) as numbers; null becomes NaN."""
+    try:
+        return column.astype(dtype)  # None becomes NaN
+    except (TypeError, ValueError, OverflowError):
+        pass
+    numbers = np.empty(len(column), dtype)
+    for i, value in enumerate(column):
+        try:
+            numbers[i] = np.nan if is_null(value) else value
+        except (TypeError, ValueError, OverflowError):
+            raise RowsError(
+                "{rows} must hold numbers; {place} is {value} ({kind}). Pass text in a data frame, or as "
+                "the codes of its categories",
+                row=i,
+                column=name,
+                value=repr(value),
+                kind=type(value).__name__,
+            ) from None
+    return numbers
+
+
+def refuse_ambiguous_integers(values: Array, schema: Schema, name: str | int) -> None:
+    """Refuse integers (N,) past 2**53 that become another float32 by way of float64.
+
+    scikit-learn converts data frames of several types and lists by way of float64, but not always."""
+    if schema.integers != "checked" or values.dtype.kind not in "iu" or values.dtype.itemsize < 8:
+        return
+    if not len(values) or (values.max() <= 2**53 and values.min() >= -(2**53)):
+        return
+    bad = values.astype(np.float32) != values.astype(np.float64).astype(np.float32)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise RowsError(
+            "{rows} has an integer past 2**53 in {place}, {value}, which the source library rounds in two "
+            "ways, depending on the container; pass the column as floats, or all rows as a NumPy array",
+            row=row,
+            column=name,
+            value=str(values[row]),
+        )

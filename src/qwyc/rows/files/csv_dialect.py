@@ -1,0 +1,57 @@
+"""How CSV text is read: its delimiter and its spellings of a missing value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from qwyc.rows.files.csv_blocks import BYTE_ORDER_MARK
+
+
+@dataclass(frozen=True)
+class CsvDialect:
+    """What the rows of one file have in common."""
+
+    delimiter: str
+    null_spellings: tuple[str, ...]
+
+    def read(
+        self,
+        text: bytes | memoryview,
+        *,
+        names: Sequence[str] | None = None,
+        types: Mapping[str, Any] | None = None,
+        include: Sequence[str] | None = None,
+        use_threads: bool = True,
+        invalid_row_handler: Callable[[Any], str] | None = None,
+    ) -> Any:
+        """A pyarrow.Table of the columns that have `types`, or of those to `include`, or of all.
+
+        `names` are the names of all columns; without them, the first row is a header."""
+        import pyarrow
+        from pyarrow import csv
+
+        if names is not None and text[:3] == BYTE_ORDER_MARK:
+            # Arrow drops a byte order mark at the start of a text, but here it is part of a value.
+            text = b"\n" + bytes(text)
+        return csv.read_csv(
+            pyarrow.BufferReader(pyarrow.py_buffer(text)),
+            # One block: rows of any length are then read.
+            read_options=csv.ReadOptions(
+                column_names=None if names is None else list(names),
+                block_size=len(text) + 1,
+                use_threads=use_threads,
+            ),
+            parse_options=csv.ParseOptions(
+                delimiter=self.delimiter,
+                newlines_in_values=True,
+                invalid_row_handler=invalid_row_handler,
+            ),
+            convert_options=csv.ConvertOptions(
+                column_types=types,
+                include_columns=list(types or include or ()),
+                strings_can_be_null=True,
+                null_values=list(self.null_spellings),
+            ),
+        )

@@ -1,0 +1,34 @@
+"""Parquet files, read batch by batch."""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+from qwyc.errors import InputError
+from qwyc.rows.files.batch import BatchReader, ColumnMatcher
+from qwyc.rows.files.validation import validated
+
+BATCH_ROWS = 1 << 16
+BUFFER_BYTES = 1 << 16  # of each column that are read at once
+
+
+def read_parquet(file: BinaryIO, name: str, match: ColumnMatcher) -> BatchReader:
+    """The rows of a file. `name` is for messages."""
+    from pyarrow import RecordBatch, parquet
+
+    if not file.seekable():
+        raise InputError(
+            f"cannot read {name} as parquet: it is a pipe, and Parquet is read from its end; give a file, "
+            "or pipe CSV or Arrow"
+        )
+    # With pre_buffer, all data that was read stays in memory until the end. Without a buffer size, a row
+    # group is read whole.
+    content = parquet.ParquetFile(file, pre_buffer=False, buffer_size=BUFFER_BYTES)
+    columns = match(content.schema_arrow.names)
+    total, done = content.metadata.num_rows, 0
+    batches = content.iter_batches(BATCH_ROWS, columns=columns.names)
+    for rows in validated(batches, name, "parquet"):  # the decoder accepts text that is not UTF-8
+        done += rows.num_rows
+        yield columns.split(rows), done, total
+    if not done:
+        yield columns.split(RecordBatch.from_pylist([], schema=content.schema_arrow)), 0, 0

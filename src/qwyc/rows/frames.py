@@ -1,0 +1,103 @@
+"""Data frames of pandas, Polars and Arrow -> the matrix that the trees take."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qwyc.errors import RowsError
+from qwyc.rows import categories
+from qwyc.rows.arrays import NATIVE_DTYPES, objects_to_numbers, refuse_ambiguous_integers
+from qwyc.rows.column_names import match_columns, refuse_duplicates
+from qwyc.rows.frame_columns import column_to_numbers
+from qwyc.rows.schema import Schema
+
+if TYPE_CHECKING:
+    from narwhals.stable.v1 import DataFrame, Series
+
+Array = npt.NDArray[Any]
+
+
+def as_frame(X: Any) -> DataFrame[Any] | None:
+    """X as a data frame of narwhals, or None if it is not a data frame."""
+    import narwhals.stable.v1 as nw
+
+    kind = type(X).__name__
+    pyarrow = sys.modules.get("pyarrow")
+    if pyarrow is not None and isinstance(X, pyarrow.RecordBatch):
+        X = pyarrow.Table.from_batches([X])
+    try:
+        frame = nw.from_native(X, pass_through=True, allow_series=True)
+    except Exception as error:  # narwhals has an exception of its own for each backend
+        labels = getattr(X, "column_names", getattr(X, "columns", ()))  # of Arrow, pandas
+        refuse_duplicates([str(label) for label in labels])
+        raise RowsError(
+            "{rows} ({kind}) cannot be read: {reason}", kind=kind, reason=str(error)
+        ) from None
+    if type(X).__module__.split(".")[0] in ("pyspark", "ray", "dask"):
+        raise RowsError(
+            "{rows} ({kind}) is distributed data; use qwyc.distributed.decide(classifier, X)",
+            kind=kind,
+        )
+    if isinstance(frame, nw.LazyFrame):
+        raise RowsError("{rows} is lazy ({kind}); pass the rows themselves: X.collect()", kind=kind)
+    if isinstance(frame, nw.Series):
+        raise RowsError(
+            "{rows} must have two dimensions, rows and columns; it is a {kind}: pass a data frame or a "
+            "two-dimensional array",
+            kind=kind,
+        )
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def frame_to_matrix(frame: DataFrame[Any], schema: Schema) -> Array:
+    """A data frame as a matrix: see `qwyc.rows.matrix.to_matrix`."""
+    labels = frame.columns  # text, but pandas allows any object
+    positions = match_columns([str(label) for label in labels], schema)
+    if (matrix := _uniform_pandas_to_matrix(frame, positions, schema)) is not None:
+        return matrix
+    rows = np.empty((len(frame), schema.n_features), schema.dtype)
+    for j, position in enumerate(positions):
+        column, name = frame.get_column(labels[position]), str(labels[position])
+        known = schema.categories.get(j)
+        if known is not None and schema.hashed:
+            rows[:, j] = categories.codes_of_hashed_column(column, known, name)
+        elif known is not None:
+            rows[:, j] = categories.codes_of_column(column, known, schema.unseen, name)
+        else:
+            _fill_numbers(rows[:, j], column, schema, name)
+    return rows
+
+
+def _uniform_pandas_to_matrix(
+    frame: DataFrame[Any], positions: Sequence[int], schema: Schema
+) -> Array | None:
+    """The matrix of a pandas frame whose features are all float32 or all float64, otherwise None.
+
+    pandas converts such a frame at once, which is much faster than one column after the other."""
+    if schema.categories or not frame.implementation.is_pandas():
+        return None
+    native = frame.to_native()
+    if list(positions) != list(range(native.shape[1])):
+        native = native.iloc[:, list(positions)]
+    dtypes = set(native.dtypes)
+    if len(dtypes) != 1 or not dtypes <= set(NATIVE_DTYPES):
+        return None
+    dtype = None if schema.takes_any_numbers else schema.dtype
+    return np.require(native.to_numpy(), dtype, ["C", "A"])
+
+
+def _fill_numbers(out: Array, column: Series[Any], schema: Schema, name: str) -> None:
+    """Write a column of numbers to `out`, (N,); null becomes NaN. Integers are converted to float32
+    directly, not through float64."""
+    values, null = column_to_numbers(column, name)
+    if values.dtype.kind == "O":
+        values = objects_to_numbers(values, out.dtype.name, name)
+    refuse_ambiguous_integers(values, schema, name)
+    out[:] = values
+    if null is not None:
+        out[null] = np.nan
