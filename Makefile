@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-NATIVE := CMakeLists.txt $(wildcard native/*.cpp native/*.hpp native/*.inc)
+NATIVE := CMakeLists.txt $(wildcard $(addprefix native/*/*.,cpp hpp inc))
+CPP := $(wildcard native/*/*.cpp native/*/*.hpp)
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 .PHONY: demo test test-all java lint format stubs bench bench-engines experiments clean
@@ -27,12 +28,12 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run -Werror native/*.cpp native/*.hpp
+	$(BIN)/clang-format --dry-run -Werror $(CPP)
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i native/*.cpp native/*.hpp
+	$(BIN)/clang-format -i $(CPP)
 
 # The checked-in stub of the native module; a test fails when it is out of date.
 stubs: $(VENV)/.dev

@@ -141,8 +141,8 @@ def draw() -> str:
 
 
 def _native_files() -> str:
-    names = {path.name.split(".")[0].split("_")[0] for path in (ROOT / "native").glob("*.cpp")}
-    return " ".join(sorted(names - {"bind", "bindings"}))
+    names = {path.parent.name for path in (ROOT / "native").glob("*/*.cpp")}
+    return " ".join(sorted(names - {"tests"}))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ def memory_needed(n_rows: int, n_models: int, *, score_bytes: int = 4) -> int:
 
 def memory_to_fit_path(n_rows: int, n_models: int) -> int:
     """Bytes that fitting a path takes at most beside the score matrix: running sums at every 16th step,
-    and 450 bytes a row (native/stopping.cpp)."""
+    and 450 bytes a row (native/fit/stopping.cpp)."""
     return n_rows * (8 * -(-n_models // 16) + 450)
 
 

@@ -33,7 +33,7 @@ BLOCK = 1 << 24  # evaluations between two reports of progress
 
 
 class NodeFlag(enum.IntFlag):
-    """What a split does besides comparing (native/forest.hpp has the same numbers)."""
+    """What a split does besides comparing (native/core/forest.hpp has the same numbers)."""
 
     DEFAULT_LEFT = 1  # a missing value goes left
     CATEGORICAL = 2  # the split is a set of category codes, not a threshold

@@ -13,7 +13,7 @@ from qwyc.classifier import Classifier
 from qwyc.ensemble import Ensemble
 
 ALPHAS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02)
-# Other trees are compared for many rows at once (native/plan.hpp).
+# Other trees are compared for many rows at once (native/core/plan.hpp).
 WHY_WALKED = "node by node, having more than 256 leaves or a category of more than 254 kinds"
 
 

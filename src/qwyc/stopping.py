@@ -1,6 +1,6 @@
 """Thresholds by optimal stopping: a nested family of policies along one order, cautious to bold.
 
-Each member weighs what going on costs a row against a price per disagreement (native/stopping.cpp; as
+Each member weighs what going on costs a row against a price per disagreement (native/fit/stopping.cpp; as
 plain NumPy in `reference.sweep`). The price falls along the family, each member starting from the one
 before, so thresholds only ever close in a little: the family is a path from "never quit" to "quit at
 once"."""

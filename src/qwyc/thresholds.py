@@ -1,4 +1,4 @@
-"""The paper's Algorithms 1 and 2 (native/fit.cpp; as the paper writes them in `reference.py`)."""
+"""The paper's Algorithms 1 and 2 (native/fit/algorithms.cpp; as the paper has them in `reference.py`)."""
 
 from __future__ import annotations
 

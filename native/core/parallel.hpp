@@ -1,0 +1,50 @@
+// Work shared out over threads in small chunks. What a chunk computes never depends on which thread
+// takes it, so results are the same on any number of threads.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "core/float_mode.hpp"
+
+namespace qwyc {
+
+// Calls body(begin, end) for consecutive chunks of [0, n). Every thread, the caller's included,
+// gets its own copy of `body`, so scratch space belongs in the closure. The first exception is
+// rethrown.
+template <class Body>
+void parallel_for(int64_t n, int64_t chunk, int threads, const Body& body) {
+    const int64_t chunks = (n + chunk - 1) / chunk;
+    const int64_t workers = std::min<int64_t>(std::max(threads, 1), chunks);
+    std::atomic<int64_t> next{0};
+    std::exception_ptr error;
+    std::mutex error_mutex;
+    auto work = [&] {
+        const PlainFloats plain;
+        try {
+            Body mine = body;
+            for (int64_t i = next++; i < chunks; i = next++)
+                mine(i * chunk, std::min(n, (i + 1) * chunk));
+        } catch (...) {
+            const std::lock_guard lock(error_mutex);
+            if (!error) error = std::current_exception();
+        }
+    };
+    std::vector<std::thread> pool;
+    try {
+        for (int64_t i = 1; i < workers; ++i) pool.emplace_back(work);
+    } catch (const std::system_error&) {
+        // No more threads to be had: those that started, and the caller's, do all of the work.
+    }
+    if (workers > 0) work();
+    for (auto& thread : pool) thread.join();
+    if (error) std::rethrow_exception(error);
+}
+
+}  // namespace qwyc

@@ -1,0 +1,314 @@
+#include "fit/stopping.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <utility>
+
+#include "core/parallel.hpp"
+#include "fit/between.hpp"
+
+namespace qwyc {
+
+namespace {
+
+constexpr int64_t kSegment = 16;  // steps between running sums that are kept
+constexpr int64_t kGroup = 8;     // steps whose rows are sorted at once, a divisor of kSegment
+constexpr int64_t kChunk = 8192;  // rows that a thread takes at once
+constexpr int kDigit = 11;        // bits that a pass of the sort looks at, of two
+constexpr int64_t kDigits = 1 << kDigit;
+constexpr int64_t kFewToSort = 1000;   // fewer rows are sorted by comparing
+constexpr int64_t kFewToShare = 2000;  // fewer rows are sorted by one thread
+
+}  // namespace
+
+template <class Score>
+StoppingFit<Score>::StoppingFit(const StoppingProblem& problem, const Score* values)
+    : problem_(problem), values_(values) {
+    const auto n_models = static_cast<int64_t>(problem.order.size());
+    lower_.assign(n_models, -kInf);
+    upper_.assign(n_models, kInf);
+    outlook_.resize(n_models);
+    quit_step_.assign(problem.n_rows, static_cast<int32_t>(n_models) - 1);
+    row_.resize(problem.n_rows);
+    full_.resize(problem.n_rows);
+    to_go_.resize(problem.n_rows);
+    reaching_.resize(n_models);
+    segment_.resize(kSegment);
+    arrivals_.resize(kGroup);
+    std::vector<double> sums(problem.n_rows, problem.base);
+    for (int64_t r = 0; r < n_models; ++r) {
+        if (r % kSegment == 0) checkpoint_.push_back(sums);
+        const Score* column = values_ + problem.order[r] * problem.n_rows;
+        for (int64_t i = 0; i < problem.n_rows; ++i) sums[i] += column[i];
+    }
+}
+
+// The step at which every row ends under the present thresholds (the last one where it never quits)
+// and how many rows are decided differently from their full score.
+template <class Score>
+void StoppingFit<Score>::find_quits(int threads) {
+    const auto last = static_cast<int32_t>(problem_.order.size()) - 1;
+    std::vector<int32_t> undecided(kChunk);
+    std::vector<double> sum(kChunk);
+    std::atomic<int64_t> differing{0};
+    parallel_for(problem_.n_rows, kChunk, threads,
+                 [this, last, undecided, sum, &differing](int64_t from, int64_t to) mutable {
+                     int64_t left = to - from, flips = 0;
+                     for (int64_t j = 0; j < left; ++j) {
+                         undecided[j] = static_cast<int32_t>(j);
+                         sum[j] = problem_.base;
+                         quit_step_[from + j] = last;
+                     }
+                     for (int32_t r = 0; r < last && left > 0; ++r) {
+                         const Score* column = values_ + problem_.order[r] * problem_.n_rows + from;
+                         int64_t kept = 0;
+                         for (int64_t k = 0; k < left; ++k) {
+                             const int32_t j = undecided[k];
+                             sum[j] += column[j];
+                             const bool quits = sum[j] < lower_[r] || sum[j] > upper_[r];
+                             if (quits) {
+                                 quit_step_[from + j] = r;
+                                 flips += (sum[j] > upper_[r]) != is_positive(from + j);
+                             }
+                             undecided[kept] = j;
+                             kept += !quits;
+                         }
+                         left = kept;
+                     }
+                     differing += flips;
+                 });
+    differing_ = differing;
+}
+
+template <class Score>
+int64_t StoppingFit<Score>::steps() const {
+    int64_t steps = 0;
+    for (int32_t step : quit_step_) steps += step + 1;
+    return steps;
+}
+
+// Rows by the step at which they end, last first; rows of one step in their own order.
+template <class Score>
+void StoppingFit<Score>::order_rows() {
+    const auto n_models = static_cast<int64_t>(problem_.order.size());
+    std::fill(reaching_.begin(), reaching_.end(), 0);
+    for (int32_t step : quit_step_) ++reaching_[step];
+    std::vector<int64_t> place(n_models, 0);
+    for (int64_t r = n_models - 2; r >= 0; --r) {
+        place[r] = reaching_[r + 1];
+        reaching_[r] += reaching_[r + 1];
+    }
+    for (int64_t i = 0; i < problem_.n_rows; ++i) {
+        const int64_t at = place[quit_step_[i]]++;
+        row_[at] = static_cast<int32_t>(i);
+        full_[at] = problem_.full[i];
+    }
+    segment_begin_ = -1;
+}
+
+// Running sums after `step` and the steps before it in its segment, of the rows that reach each:
+// added forward from kept ones, never subtracted back, so that they are the engine's own numbers.
+template <class Score>
+void StoppingFit<Score>::add_segment(int64_t step, int threads) {
+    const int64_t begin = step / kSegment * kSegment;
+    if (begin == segment_begin_) return;
+    segment_begin_ = begin;
+    for (int64_t r = begin; r <= step; ++r) segment_[r - begin].resize(reaching_[r]);
+    const std::vector<double>& first = checkpoint_[begin / kSegment];
+    parallel_for(reaching_[begin], kChunk, threads, [&](int64_t from, int64_t to) {
+        for (int64_t r = begin; r <= step; ++r) {
+            const Score* column = values_ + problem_.order[r] * problem_.n_rows;
+            const double* before = r == begin ? nullptr : segment_[r - begin - 1].data();
+            double* after = segment_[r - begin].data();
+            for (int64_t j = from; j < std::min(to, reaching_[r]); ++j)
+                after[j] = (before ? before[j] : first[row_[j]]) + column[row_[j]];
+        }
+    });
+}
+
+// How likely a row ends below the threshold, as prices count it: part the outlook's probability,
+// part the row's own full decision.
+template <class Score>
+double StoppingFit<Score>::chance_below(double outlook, bool negative) const {
+    const double share = problem_.smoothing.share;
+    return share * outlook + (negative ? 1 - share : 0.0);
+}
+
+template <class Score>
+void StoppingFit<Score>::sweep(double price_negative, double price_positive, int threads) {
+    const auto n_models = static_cast<int64_t>(problem_.order.size());
+    order_rows();
+    std::fill(to_go_.begin(), to_go_.begin() + reaching_[n_models - 1], 0.0);
+    // to_go_ at step r: what going on from there costs, the base model of step r + 1 included.
+    for (int64_t r = n_models - 2; r >= 0; --r) {
+        if (r == n_models - 2 || r % kGroup == kGroup - 1) {
+            add_segment(r, threads);
+            prepare(r / kGroup * kGroup, r + 1, threads);
+        }
+        const double cost = cost_of_step(r + 1);
+        for (int64_t j = 0; j < reaching_[r + 1]; ++j) to_go_[j] += cost;
+        enter(r, price_negative, price_positive);
+        choose(r, price_negative, price_positive);
+    }
+    find_quits(threads);
+}
+
+// Sorts the rows that reach each of some steps and says how likely they end below the threshold:
+// all that takes no thresholds of later steps, so that threads share the steps.
+template <class Score>
+void StoppingFit<Score>::prepare(int64_t from, int64_t to, int threads) {
+    const int workers = reaching_[from] < kFewToShare ? 1 : threads;
+    parallel_for(
+        to - from, 1, workers, [this, from, scratch = Scratch()](int64_t k, int64_t) mutable {
+            const int64_t step = from + k, n = reaching_[step];
+            auto& [sorted, below] = arrivals_[step % kGroup];
+            sort(segment_[step - segment_begin_].data(), n, sorted, scratch.unsorted);
+            if (n >= problem_.smoothing.fewest_rows) {
+                scratch.sums.resize(n);
+                scratch.full.resize(n);
+                for (int64_t j = 0; j < n; ++j) {
+                    scratch.sums[j] = sorted[j].sum;
+                    scratch.full[j] = full_[sorted[j].at];
+                }
+                outlook_[step].fit(scratch.sums, scratch.full, problem_.smoothing);
+            }
+            const Outlook& outlook = outlook_[step];
+            below.resize(outlook.centre.empty() ? 0 : n);
+            size_t next = 0;
+            for (size_t j = 0; j < below.size(); ++j) {
+                while (next < outlook.centre.size() && outlook.centre[next] <= sorted[j].sum)
+                    ++next;
+                below[j] = chance_below(outlook.below(sorted[j].sum, next, problem_.threshold),
+                                        full_[sorted[j].at] < problem_.threshold);
+            }
+        });
+}
+
+// The rows that reach a step by running sum, and by place where equal. Sorted on a grid in two
+// passes; the few that share a point of it are then compared.
+template <class Score>
+void StoppingFit<Score>::sort(const double* sums, int64_t n, std::vector<Candidate>& sorted,
+                              std::vector<Candidate>& unsorted) {
+    const auto before = [](const Candidate& a, const Candidate& b) {
+        return a.sum < b.sum || (a.sum == b.sum && a.at < b.at);
+    };
+    const auto sort_part = [&](int64_t from, int64_t to) {
+        if (!std::is_sorted(sorted.begin() + from, sorted.begin() + to, before))
+            std::sort(sorted.begin() + from, sorted.begin() + to, before);
+    };
+    sorted.resize(n);
+    for (int64_t j = 0; j < n; ++j) sorted[j] = {sums[j], 0, static_cast<int32_t>(j)};
+    if (n < kFewToSort) return sort_part(0, n);
+    const auto [least, most] = std::minmax_element(sums, sums + n);
+    const double low = *least, scale = (kDigits * kDigits - 1) / (*most - low);
+    if (!(std::isfinite(scale) && scale > 0)) return sort_part(0, n);
+    std::array<int32_t, kDigits> minor{}, major{};
+    for (Candidate& c : sorted) {
+        c.key = static_cast<uint32_t>((c.sum - low) * scale);
+        ++minor[c.key % kDigits];
+        ++major[c.key / kDigits];
+    }
+    int32_t minor_begin = 0, major_begin = 0;
+    for (int64_t d = 0; d < kDigits; ++d) {
+        minor_begin += std::exchange(minor[d], minor_begin);
+        major_begin += std::exchange(major[d], major_begin);
+    }
+    unsorted.resize(n);
+    for (const Candidate& c : sorted) unsorted[minor[c.key % kDigits]++] = c;
+    for (const Candidate& c : unsorted) sorted[major[c.key / kDigits]++] = c;
+    for (int64_t from = 0, to; from < n; from = to) {
+        for (to = from + 1; to < n && sorted[to].key == sorted[from].key;) ++to;
+        if (to - from > 1) sort_part(from, to);
+    }
+}
+
+// What going on costs the rows that end at this step under the old thresholds: each goes to the
+// first later step where the new ones end it.
+template <class Score>
+void StoppingFit<Score>::enter(int64_t step, double price_negative, double price_positive) {
+    const auto last = static_cast<int64_t>(problem_.order.size()) - 1;
+    for (int64_t j = reaching_[step + 1]; j < reaching_[step]; ++j) {
+        double sum = segment_[step - segment_begin_][j], cost = 0;
+        int64_t r = step + 1;
+        for (; r < last; ++r) {
+            sum += values_[problem_.order[r] * problem_.n_rows + row_[j]];
+            if (sum < lower_[r] || sum > upper_[r]) {
+                const double outlook =
+                    outlook_[r].below(sum, outlook_[r].next(sum), problem_.threshold);
+                const double below = chance_below(outlook, full_[j] < problem_.threshold);
+                cost = sum < lower_[r] ? price_negative * (1 - below) : price_positive * below;
+                break;
+            }
+        }
+        for (; r > step; --r) cost += cost_of_step(r);
+        to_go_[j] = cost;
+    }
+}
+
+// Picks TOGETHER the prefix that quits negative and the suffix that quits positive with the
+// greatest gain over going on.
+template <class Score>
+void StoppingFit<Score>::choose(int64_t step, double price_negative, double price_positive) {
+    const auto& [sorted, below] = arrivals_[step % kGroup];
+    const auto n = static_cast<int64_t>(below.size());
+    if (n >= problem_.smoothing.fewest_rows) {
+        low_gain_.resize(n);
+        high_gain_.resize(n);
+        for (int64_t j = 0; j < n; ++j) {
+            const double to_go = to_go_[sorted[j].at];
+            low_gain_[j] = to_go - price_negative * (1 - below[j]);
+            high_gain_[j] = to_go - price_positive * below[j];
+        }
+        place(step, sorted);
+    }
+    for (int64_t j = 0; j < n && sorted[j].sum < lower_[step]; ++j)
+        to_go_[sorted[j].at] = price_negative * (1 - below[j]);
+    for (int64_t j = n - 1; j >= 0 && sorted[j].sum > upper_[step]; --j)
+        to_go_[sorted[j].at] = price_positive * below[j];
+}
+
+// The thresholds that gain most.
+template <class Score>
+void StoppingFit<Score>::place(int64_t step, const std::vector<Candidate>& sorted) {
+    const auto n = static_cast<int64_t>(sorted.size());
+    high_best_.resize(n + 1);
+    high_begin_.resize(n + 1);
+    const double equal = rounding(sorted.front().sum, sorted.back().sum);  // no cut inside ties
+    high_best_[n] = 0;
+    high_begin_[n] = static_cast<int32_t>(n);
+    double suffix = 0;
+    for (int64_t j = n - 1; j >= 0; --j) {
+        suffix += high_gain_[j];
+        const bool tie = j > 0 && sorted[j].sum - sorted[j - 1].sum <= equal;
+        const bool better = problem_.quit_positive && !tie && suffix > high_best_[j + 1];
+        high_best_[j] = better ? suffix : high_best_[j + 1];
+        high_begin_[j] = better ? static_cast<int32_t>(j) : high_begin_[j + 1];
+    }
+    int64_t low_end = 0;
+    double best = high_best_[0], prefix = 0;
+    for (int64_t j = 0; problem_.quit_negative && j < n; ++j) {
+        prefix += low_gain_[j];
+        const bool tie = j + 1 < n && sorted[j + 1].sum - sorted[j].sum <= equal;
+        if (!tie && prefix + high_best_[j + 1] > best) {
+            best = prefix + high_best_[j + 1];
+            low_end = j + 1;
+        }
+    }
+    const int64_t high = high_begin_[low_end];
+    lower_[step] = low_end == 0 ? -kInf
+                   : low_end == n
+                       ? std::nextafter(sorted[n - 1].sum, kInf)
+                       : between(sorted[low_end - 1].sum, sorted[low_end].sum, sorted[low_end].sum);
+    upper_[step] = high == n ? kInf
+                   : high == 0
+                       ? std::nextafter(sorted[0].sum, -kInf)
+                       : between(sorted[high - 1].sum, sorted[high].sum, sorted[high - 1].sum);
+    upper_[step] = std::max(upper_[step], lower_[step]);
+}
+
+template class StoppingFit<float>;
+template class StoppingFit<double>;
+
+}  // namespace qwyc

@@ -1,0 +1,30 @@
+// What the kernels' files need to be compiled for their own instruction set, function by function:
+// nothing that other files use is compiled for a machine that may not be there.
+#pragma once
+
+#include "core/kernels.hpp"
+
+#if defined(QWYC_PORTABLE_ONLY)
+#define QWYC_X86 0
+#elif defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+#define QWYC_X86 1
+#else
+#define QWYC_X86 0
+#endif
+
+#define QWYC_PRAGMA(text) _Pragma(#text)
+#if defined(__clang__)
+#define QWYC_TARGET_BEGIN(isa) \
+    QWYC_PRAGMA(clang attribute push(__attribute__((target(isa))), apply_to = function))
+#define QWYC_TARGET_END QWYC_PRAGMA(clang attribute pop)
+#else
+#define QWYC_TARGET_BEGIN(isa) QWYC_PRAGMA(GCC push_options) QWYC_PRAGMA(GCC target(isa))
+#define QWYC_TARGET_END QWYC_PRAGMA(GCC pop_options)
+#endif
+
+namespace qwyc {
+
+inline constexpr int32_t kWord = 64;
+inline constexpr int32_t kTile = 64;  // rows that are encoded together
+
+}  // namespace qwyc

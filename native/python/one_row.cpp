@@ -1,0 +1,175 @@
+// One row at a time for Python.
+#include <cmath>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/float_mode.hpp"
+#include "python/engines.hpp"
+
+using namespace nanobind::literals;
+
+namespace qwyc {
+namespace {
+
+// A row copied to where its values stand side by side; on the stack where it is short.
+template <class In>
+class RowCopy {
+  public:
+    explicit RowCopy(int64_t n) {
+        if (n > kShort) long_.resize(n);
+    }
+    In* data() { return long_.empty() ? short_ : long_.data(); }
+    In& operator[](int64_t j) { return data()[j]; }
+
+  private:
+    static constexpr int64_t kShort = 128;
+    In short_[kShort];
+    std::vector<In> long_;
+};
+
+// One row at a time from Python, with as little in between as can be. Rows that need more than
+// their numbers looked at go to `otherwise`, as does whatever is not a plain row of numbers.
+class OneRow {
+  public:
+    OneRow(const AnyQuitter& quitter, nb::object negative, nb::object positive,
+           nb::object otherwise, nb::object plain_row, bool finite_only)
+        : quitter_(quitter),
+          label_{std::move(negative), std::move(positive)},
+          otherwise_(std::move(otherwise)),
+          plain_row_(std::move(plain_row)),
+          finite_only_(finite_only) {}
+
+    nb::object predict(nb::handle row) const {
+        int positive = kLookAt;
+        // Subclasses, such as masked arrays, may mean more than their numbers say.
+        if (row.type().is(plain_row_))
+            positive = decide_array(row.ptr());
+        else if (PyList_CheckExact(row.ptr()) || PyTuple_CheckExact(row.ptr()))
+            positive = decide_sequence(row.ptr());
+        return positive == kLookAt ? otherwise_(row) : label_[positive];
+    }
+
+    // For Python's collector of cycles: `otherwise` usually knows who owns this.
+    static int traverse(PyObject* self, visitproc visit, void* arg) {
+        Py_VISIT(Py_TYPE(self));
+        if (!nb::inst_ready(self)) return 0;
+        const OneRow* one = nb::inst_ptr<OneRow>(self);
+        for (const nb::object* held :
+             {&one->label_[0], &one->label_[1], &one->otherwise_, &one->plain_row_})
+            Py_VISIT(held->ptr());
+        return 0;
+    }
+    static int clear(PyObject* self) {
+        OneRow* one = nb::inst_ptr<OneRow>(self);
+        for (nb::object* held :
+             {&one->label_[0], &one->label_[1], &one->otherwise_, &one->plain_row_})
+            held->reset();
+        return 0;
+    }
+
+  private:
+    // 1 or 0; kLookAt where the row holds what must be looked at. All of these are so.
+    int decide_array(PyObject* row) const {
+        Py_buffer view;
+        if (PyObject_GetBuffer(row, &view, PyBUF_FORMAT | PyBUF_STRIDES) != 0) {
+            PyErr_Clear();
+            return kLookAt;
+        }
+        const bool fits = view.ndim == 1 && view.shape[0] == quitter_.n_features &&
+                          view.itemsize != 0 && view.strides[0] % view.itemsize == 0 &&
+                          reinterpret_cast<uintptr_t>(view.buf) % view.itemsize == 0;
+        const char* format = fits && view.format ? view.format : "";
+        const char type = format[0] != 0 && format[1] == 0 ? format[0] : 0;
+        int positive = kLookAt;
+        if (type == 'f') positive = decide_strided<float>(view);
+        if (type == 'd') positive = decide_strided<double>(view);
+        PyBuffer_Release(&view);
+        return positive;
+    }
+
+    template <class In>
+    int decide_strided(const Py_buffer& view) const {
+        const In* values = static_cast<const In*>(view.buf);
+        const int64_t step = view.strides[0] / view.itemsize, n = view.shape[0];
+        if (step == 1 || n < 2) return decide(values);
+        RowCopy<In> copy(n);
+        for (int64_t j = 0; j < n; ++j) copy[j] = values[j * step];
+        return decide(copy.data());
+    }
+
+    // A list or tuple of Python's own floats and whole numbers.
+    int decide_sequence(PyObject* row) const {
+        const int64_t n = PySequence_Fast_GET_SIZE(row);
+        if (n != quitter_.n_features) return kLookAt;
+        RowCopy<double> copy(n);
+        for (int64_t j = 0; j < n; ++j) {
+            PyObject* value = PySequence_Fast_GET_ITEM(row, j);
+            if (PyFloat_CheckExact(value)) {
+                copy[j] = PyFloat_AS_DOUBLE(value);
+            } else if (PyLong_CheckExact(value)) {
+                int overflow = 0;
+                const long long whole = PyLong_AsLongLongAndOverflow(value, &overflow);
+                if (overflow || whole > kExact || whole < -kExact) return kLookAt;
+                copy[j] = static_cast<double>(whole);
+            } else {
+                return kLookAt;
+            }
+        }
+        return decide(copy.data());
+    }
+
+    template <class In>
+    int decide(const In* row) const {
+        const PlainFloats plain;
+        if (finite_only_ && !all_finite(row)) return kLookAt;
+        uint8_t positive = 0;
+        int32_t steps = 0;
+        double score = 0;
+        const DecisionsOut out{&positive, &steps, &score};
+        std::visit(
+            [&](const auto& held) {
+                auto state = held->engine.start_one();
+                if (held->engine.walk_some(state, row, kHeld, out)) return;
+                // A row that takes long lets other threads of Python on.
+                nb::gil_scoped_release release;
+                held->engine.walk_on(state, row, out);
+            },
+            quitter_.held);
+        return positive;
+    }
+
+    // As the model reads them: a double may be too large for its float.
+    template <class In>
+    bool all_finite(const In* row) const {
+        return std::visit(
+            [&]<class Real>(const AnyQuitter::Pointer<Real>&) {
+                for (int64_t j = 0; j < quitter_.n_features; ++j)
+                    if (!std::isfinite(static_cast<Real>(row[j]))) return false;
+                return true;
+            },
+            quitter_.held);
+    }
+
+    static constexpr int kLookAt = -1;
+    static constexpr int32_t kHeld = 32;  // steps, less than letting go of the GIL would take
+    static constexpr long long kExact = 1LL << 53;  // whole numbers up to here are doubles
+
+    AnyQuitter quitter_;
+    nb::object label_[2], otherwise_, plain_row_;
+    bool finite_only_;
+};
+
+}  // namespace
+
+void bind_one_row(nb::module_& m) {
+    static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(OneRow::traverse)},
+                                  {Py_tp_clear, reinterpret_cast<void*>(OneRow::clear)},
+                                  {0, nullptr}};
+    nb::class_<OneRow>(m, "OneRow", nb::type_slots(slots), "Decides one row at a time.")
+        .def(nb::init<const AnyQuitter&, nb::object, nb::object, nb::object, nb::object, bool>(),
+             "quitter"_a, "negative"_a, "positive"_a, "otherwise"_a, "plain_row"_a, "finite_only"_a)
+        .def("predict", &OneRow::predict, "row"_a.none(), "The class of one row, (n_features,).");
+}
+
+}  // namespace qwyc
