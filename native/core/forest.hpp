@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/categories.hpp"
+
 namespace qwyc {
 
 // Node flags, as in qwyc.ensemble: keep the two in step.
@@ -189,8 +191,7 @@ class Forest {
     }
 
     bool in_set(int32_t at, Real x) const {
-        // Codes at or past 2^24 are in no set: float32 could not tell them apart.
-        if (!(x > -1 && x < (1 << 24)) || (x < 0 && !rules_.truncates)) return false;
+        if (!(x > -1 && x < kMaxCategoryCodes) || (x < 0 && !rules_.truncates)) return false;
         const int32_t code = static_cast<int32_t>(x);
         const int64_t word = category_begin_[at] + code / 32;
         return word < category_begin_[at + 1] && (category_words_[word] >> (code % 32) & 1);

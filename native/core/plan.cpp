@@ -15,75 +15,14 @@ namespace qwyc {
 namespace {
 
 constexpr int32_t kCutsPerColumn = 253;  // leaves codes for "below all", "above all" and "missing"
-constexpr int32_t kMostCells = 2048;
-
-// A split sends x left where x < cut_of(threshold), for either rule of comparison.
-template <class Real>
-Real cut_of(Real threshold, bool less_equal) {
-    return less_equal ? std::nextafter(threshold, std::numeric_limits<Real>::infinity())
-                      : threshold;
-}
-
-// x <= infinity holds for every number: there is no cut.
-template <class Real>
-bool always_left(Real threshold, bool less_equal) {
-    return less_equal && threshold == std::numeric_limits<Real>::infinity();
-}
-
-template <class Real>
-int32_t cell_of(Real x, Real low, Real scale, int32_t cells) {
-    const Real at = (x - low) * scale, last = Real(cells - 1);  // NaN is cell 0
-    return static_cast<int32_t>(at > 0 ? (at < last ? at : last) : 0);
-}
-
-// The grid that needs the fewest probes, where that is cheaper than halving.
-template <class Real>
-void make_grid(Cuts<Real>& cuts) {
-    const int32_t n = cuts.count;
-    for (cuts.halvings = 0; (1 << cuts.halvings) < n + 1;) ++cuts.halvings;
-    // Infinite cuts are left to the probes: every cell's cuts are compared in the end.
-    const auto finite = [](Real x) { return std::isfinite(x); };
-    const auto first = std::find_if(cuts.cut.begin(), cuts.cut.end(), finite);
-    if (first == cuts.cut.end()) return;
-    const Real low = *first;
-    const Real high = *std::find_if(cuts.cut.rbegin(), cuts.cut.rend(), finite);
-    int32_t best = cuts.halvings;  // a probe costs about what a halving does
-    for (int32_t cells = 8; cells <= kMostCells; cells *= 2) {
-        Real scale = Real(cells - 1) / (high - low);
-        if (!std::isfinite(scale)) scale = 0;
-        std::vector<int32_t> in_cell(cells, 0);
-        int32_t probes = 0;
-        for (Real cut : cuts.cut) {
-            const int32_t cell = cell_of(cut, low, scale, cells);
-            probes = std::max(probes, ++in_cell[cell]);
-        }
-        if (probes >= best || (probes == best - 1 && probes > 2)) continue;
-        best = probes;
-        cuts.low = low, cuts.scale = scale, cuts.cells = cells, cuts.probes = probes;
-        cuts.start.assign(cells, 0);
-        for (int32_t cell = 0, before = 0; cell < cells; ++cell) {
-            cuts.start[cell] = before;
-            before += in_cell[cell];
-        }
-        if (probes <= 1) break;
-    }
-}
-
 // One tree's nodes with absolute indices in the forest; what the builder reads.
 template <class Real>
 struct Builder {
-    using Set = std::vector<uint32_t>;  // category_words of a node
-
     Plan<Real>& plan;
     const Forest<Real>& forest;
     // (feature, categorical, zero is missing, missing goes low, group of cuts) -> column
     std::map<std::tuple<int32_t, bool, bool, bool, int32_t>, int32_t> column_of;
     std::map<std::array<uint8_t, 32>, int32_t> set_of;
-    struct Classes {
-        int32_t begin = 0, count = 0;
-        std::vector<int32_t> example;  // by class: a category code of that class
-    };
-    std::map<int32_t, Classes> classes_of;  // by feature
 
     bool is_small(int32_t tree) const { return forest.leaves_of(tree) <= kMostLeaves; }
 
@@ -93,66 +32,16 @@ struct Builder {
         for (int64_t i = begin; i < end; ++i) visit(static_cast<int32_t>(i), forest.node(i));
     }
 
-    // Category codes that no split tells apart are one class. Features with too many classes for a
-    // byte are returned: trees that ask for them are walked.
-    std::vector<bool> find_classes() {
-        std::map<int32_t, std::vector<Set>> sets;
+    void find_classes(int64_t max_bytes) {
+        std::map<int32_t, std::vector<CategorySet>> sets;
         for (int32_t tree : plan.order)
             if (is_small(tree))
                 each_node(tree, [&](int32_t i, const Node<Real>& node) {
-                    if (!(node.flags & kCategorical)) return;
-                    // Codes from 2^24 on are in no set.
-                    auto words = forest.category_words(i);
-                    words = words.first(std::min<size_t>(words.size(), (1 << 24) / 32));
-                    sets[node.feature].emplace_back(words.begin(), words.end());
+                    if (node.flags & kCategorical)
+                        sets[static_cast<int32_t>(node.feature)].push_back(
+                            forest.category_words(i));
                 });
-        std::vector<bool> too_many(forest.n_features(), false);
-        for (auto& [feature, of_feature] : sets) {
-            std::sort(of_feature.begin(), of_feature.end());
-            of_feature.erase(std::unique(of_feature.begin(), of_feature.end()), of_feature.end());
-            size_t words = 0;
-            for (const Set& set : of_feature) words = std::max(words, set.size());
-            const auto n_codes = static_cast<int32_t>(32 * words);
-            // Each set splits the classes that it holds in part; only its own codes are looked at.
-            std::vector<int32_t> cls(n_codes + 1, 0);  // the last is "in no set"
-            std::vector<int32_t> size{n_codes + 1}, held, renamed;
-            for (const Set& set : of_feature) {
-                const auto each_code = [&](auto visit) {
-                    for (size_t word = 0; word < set.size(); ++word)
-                        for (uint32_t bits = set[word]; bits != 0; bits &= bits - 1)
-                            visit(static_cast<int32_t>(32 * word + std::countr_zero(bits)));
-                };
-                held.assign(size.size(), 0);
-                each_code([&](int32_t code) { ++held[cls[code]]; });
-                renamed.assign(size.size(), -1);
-                for (size_t c = 0, known = renamed.size(); c < known; ++c)
-                    if (held[c] > 0 && held[c] < size[c]) {
-                        renamed[c] = static_cast<int32_t>(size.size());
-                        size.push_back(held[c]);
-                        size[c] -= held[c];
-                    }
-                each_code([&](int32_t code) {
-                    if (renamed[cls[code]] >= 0) cls[code] = renamed[cls[code]];
-                });
-                if (size.size() > kNoClass) break;
-            }
-            const auto n_classes = static_cast<int32_t>(size.size());
-            if (n_classes > kNoClass) {
-                too_many[feature] = true;
-                continue;
-            }
-            Classes& classes = classes_of[feature];
-            classes.begin = static_cast<int32_t>(plan.category_class.size());
-            classes.count = n_codes;
-            classes.example.assign(n_classes, -1);
-            const int32_t none = cls[n_codes];
-            for (int32_t code = 0; code < n_codes; ++code) {
-                plan.category_class.push_back(
-                    static_cast<uint8_t>(cls[code] == none ? kNoClass : cls[code]));
-                if (cls[code] != none) classes.example[cls[code]] = code;
-            }
-        }
-        return too_many;
+        plan.categories = make_category_tables(std::move(sets), max_bytes);
     }
 
     void find_cuts() {
@@ -164,15 +53,7 @@ struct Builder {
                     if (!(node.flags & kCategorical) && !always_left(node.threshold, less_equal))
                         plan.cuts[node.feature].cut.push_back(cut_of(node.threshold, less_equal));
                 });
-        for (Cuts<Real>& cuts : plan.cuts) {
-            std::sort(cuts.cut.begin(), cuts.cut.end());
-            cuts.cut.erase(std::unique(cuts.cut.begin(), cuts.cut.end()), cuts.cut.end());
-            cuts.cut.shrink_to_fit();
-            cuts.count = static_cast<int32_t>(cuts.cut.size());
-            make_grid(cuts);
-            const int32_t padding = std::max(cuts.probes, 1 << cuts.halvings);
-            cuts.cut.resize(cuts.count + padding, std::numeric_limits<Real>::quiet_NaN());
-        }
+        for (Cuts<Real>& cuts : plan.cuts) cuts.finish();
     }
 
     int32_t column(const Node<Real>& node, int32_t step, int32_t group) {
@@ -189,8 +70,9 @@ struct Builder {
             column.missing = low ? 0 : 255;
             column.lowest = low ? 1 : 0;
             if (categorical) {
-                column.classes_begin = classes_of[feature].begin;
-                column.classes_count = classes_of[feature].count;
+                const CategoryTables::Feature& classes = plan.categories.features.at(feature);
+                column.classes_begin = classes.begin;
+                column.classes_count = classes.count;
             } else {
                 column.first = group * kCutsPerColumn;
                 column.count = std::min(kCutsPerColumn, plan.cuts[feature].count - column.first);
@@ -204,7 +86,8 @@ struct Builder {
 
     // 256 bits, one for each code of the column: whether it goes right.
     int32_t set_going_right(int32_t at, const Node<Real>& node) {
-        const Classes& classes = classes_of[node.feature];
+        const CategoryTables::Feature& classes =
+            plan.categories.features.at(static_cast<int32_t>(node.feature));
         const auto words = forest.category_words(at);
         std::array<uint8_t, 32> bits{};
         const auto mark = [&](int32_t code) { bits[code / 8] |= uint8_t(1 << code % 8); };
@@ -293,15 +176,17 @@ struct Builder {
         return true;
     }
 
-    void build() {
-        const std::vector<bool> too_many = find_classes();
+    void build(int64_t max_category_bytes) {
+        find_classes(max_category_bytes);
         plan.small.resize(plan.n_steps());
         for (int32_t step = 0; step < plan.n_steps(); ++step) {
             const int32_t tree = plan.order[step];
             bool small = is_small(tree);
             if (small)
                 each_node(tree, [&](int32_t, const Node<Real>& node) {
-                    if ((node.flags & kCategorical) && too_many[node.feature]) small = false;
+                    if ((node.flags & kCategorical) &&
+                        !plan.categories.features.contains(static_cast<int32_t>(node.feature)))
+                        small = false;
                 });
             plan.small[step].n_leaves = small ? static_cast<int32_t>(forest.leaves_of(tree)) : 0;
         }
@@ -322,10 +207,11 @@ struct Builder {
 }  // namespace
 
 template <class Real>
-Plan<Real>::Plan(const Forest<Real>& trees, std::span<const int32_t> steps)
+Plan<Real>::Plan(const Forest<Real>& trees, std::span<const int32_t> steps,
+                 int64_t max_category_bytes)
     : forest(&trees), order(steps.begin(), steps.end()) {
     const PlainFloats plain;
-    Builder<Real>{*this, trees, {}, {}, {}}.build();
+    Builder<Real>{*this, trees, {}, {}}.build(max_category_bytes);
 }
 
 template struct Plan<float>;

@@ -12,24 +12,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/categories.hpp"
+#include "core/cuts.hpp"
 #include "core/forest.hpp"
 
 namespace qwyc {
 
 inline constexpr int32_t kChunk = 512;       // rows that a tree is evaluated on at once
 inline constexpr int32_t kMostLeaves = 256;  // of a small tree: a leaf's number is a byte
-
-// The sorted thresholds of one feature ("cuts", for x < cut), and how to find a value's rank among
-// them, the number of cuts <= x. With a grid: cell = (x - low) * scale, cut to [0, cells), is
-// monotone in x, so cuts in earlier cells are <= x and cuts in later cells > x; at most `probes`
-// cuts share a cell and are looked at one by one. Without (cells 0): by halving.
-template <class Real>
-struct Cuts {
-    std::vector<Real> cut;       // (count + padding,) ascending, then NaN, which no x reaches
-    std::vector<int32_t> start;  // (cells,) the first cut in each cell
-    Real low = 0, scale = 0;
-    int32_t count = 0, cells = 0, probes = 0, halvings = 0;
-};
 
 // One byte per row. Codes are compared as signed bytes: what is called a code here less 128.
 struct Column {
@@ -39,12 +29,10 @@ struct Column {
     uint8_t missing;        // code of a missing value: 0, below all others, or 255, above
     uint8_t lowest;         // numeric: code of the values below cut `first`
     int32_t first, count;   // numeric: these cuts are told apart
-    int32_t classes_begin;  // categorical: class of each category code, in Plan::category_class
+    int64_t classes_begin;  // categorical: class of each code, in CategoryTables::class_of
     int32_t classes_count;
     int32_t first_use, last_use;  // steps
 };
-
-inline constexpr uint8_t kNoClass = 254, kMissingClass = 255;  // of a categorical column
 
 // A split of a small tree. Leaves are numbered from the left; a row is at a node exactly when its
 // number is the first of the node's leaves, and going right adds the number of leaves on the left.
@@ -78,9 +66,10 @@ struct Plan : SmallTrees {
     const Forest<Real>* forest;
     std::vector<int32_t> order;    // (T,) tree at each step
     std::vector<Cuts<Real>> cuts;  // (n_features,)
-    std::vector<uint8_t> category_class;
+    CategoryTables categories;
 
-    Plan(const Forest<Real>& forest, std::span<const int32_t> order);
+    Plan(const Forest<Real>& forest, std::span<const int32_t> order,
+         int64_t max_category_bytes = kMaxCategoryBytes);
 
     int32_t n_steps() const { return static_cast<int32_t>(order.size()); }
 };

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from qwyc.ensemble import Trees
 from qwyc.errors import ModelError
 
-MAX_CATEGORY = 1 << 24  # codes from here on are in no set (native/core/forest.hpp)
+MAX_CATEGORY = 1 << 24  # codes from here on are in no set (native/core/categories.hpp)
 MAX_WORDS = 1 << 27  # 512 MB of category sets
 
 
