@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -15,17 +14,27 @@
 
 namespace qwyc {
 
+// Starts a thread that runs `work`, or throws where there is none to be had. Tests pass another
+// one.
+struct StartThread {
+    template <class Work>
+    std::jthread operator()(const Work& work) const {
+        return std::jthread(work);
+    }
+};
+
 // Calls body(begin, end) for consecutive chunks of [0, n). Every thread, the caller's included,
 // gets its own copy of `body`, so scratch space belongs in the closure. The first exception is
-// rethrown.
-template <class Body>
-void parallel_for(int64_t n, int64_t chunk, int threads, const Body& body) {
+// rethrown once all threads have ended.
+template <class Body, class Start = StartThread>
+void parallel_for(int64_t n, int64_t chunk, int threads, const Body& body,
+                  const Start& start = {}) {
     const int64_t chunks = (n + chunk - 1) / chunk;
     const int64_t workers = std::min<int64_t>(std::max(threads, 1), chunks);
     std::atomic<int64_t> next{0};
     std::exception_ptr error;
     std::mutex error_mutex;
-    auto work = [&] {
+    const auto work = [&] {
         const PlainFloats plain;
         try {
             Body mine = body;
@@ -36,14 +45,16 @@ void parallel_for(int64_t n, int64_t chunk, int threads, const Body& body) {
             if (!error) error = std::current_exception();
         }
     };
-    std::vector<std::thread> pool;
-    try {
-        for (int64_t i = 1; i < workers; ++i) pool.emplace_back(work);
-    } catch (const std::system_error&) {
-        // No more threads to be had: those that started, and the caller's, do all of the work.
+    {
+        std::vector<std::jthread> pool;  // joins its threads however this block is left
+        try {
+            for (int64_t i = 1; i < workers; ++i) pool.push_back(start(work));
+        } catch (...) {
+            // No more threads, or no memory for one: those that started, and the caller's, do all
+            // of the work.
+        }
+        if (workers > 0) work();
     }
-    if (workers > 0) work();
-    for (auto& thread : pool) thread.join();
     if (error) std::rethrow_exception(error);
 }
 
