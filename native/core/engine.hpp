@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 
 #include "core/kernels.hpp"
 #include "core/plan.hpp"
@@ -15,6 +16,10 @@ template <class Real>
 class FullEngine {
   public:
     explicit FullEngine(const Forest<Real>& forest);
+
+    // QuitEngine keeps a reference to it.
+    FullEngine(const FullEngine&) = delete;
+    FullEngine& operator=(const FullEngine&) = delete;
 
     // rows: (n, n_features) C order. values: (T, n), tree by tree, what each tree adds to the
     // running sum; may be null. full: (n,) the source library's own score.
@@ -54,6 +59,10 @@ class QuitEngine {
   public:
     // `full` completes rows that never quit; it must outlive this.
     QuitEngine(const FullEngine<Real>& full, const PolicyView& policy);
+
+    // policy_ refers to this object's own vectors.
+    QuitEngine(const QuitEngine&) = delete;
+    QuitEngine& operator=(const QuitEngine&) = delete;
 
     template <class In>
     void decide(const In* rows, int64_t n, const DecisionsOut& out, int threads,
@@ -95,5 +104,10 @@ class QuitEngine {
     int32_t last_ = 0;            // no row quits at this step or later
     std::vector<Segment> guess_;  // for a survival curve that is usual
 };
+
+static_assert(!std::is_copy_constructible_v<QuitEngine<float>> &&
+              !std::is_move_constructible_v<QuitEngine<float>> &&
+              !std::is_copy_assignable_v<QuitEngine<float>> &&
+              !std::is_move_assignable_v<QuitEngine<float>>);
 
 }  // namespace qwyc

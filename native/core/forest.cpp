@@ -94,11 +94,9 @@ Forest<Real>::Forest(const FlatTrees<Real>& flat, int64_t n_features, const Rule
         const bool single_leaf = flat.node_begin[t + 1] == node;
         root_.push_back(absolute(single_leaf ? ~0 : 0, node, leaf));
         for (int64_t i = node; i < flat.node_begin[t + 1]; ++i)
-            nodes_.push_back(
-                {flat.threshold[i],
-                 static_cast<uint32_t>(flat.feature[i]),
-                 flat.flags[i],
-                 {absolute(flat.left[i], node, leaf), absolute(flat.right[i], node, leaf)}});
+            nodes_.emplace_back(flat.threshold[i], flat.feature[i], flat.flags[i],
+                                absolute(flat.left[i], node, leaf),
+                                absolute(flat.right[i], node, leaf));
     }
     for (uint8_t flags : flat.flags) special_ |= (flags & kSpecial) != 0;
     category_begin_.assign(flat.category_begin.begin(), flat.category_begin.end());

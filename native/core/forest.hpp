@@ -1,8 +1,10 @@
 // A tree ensemble as flat arrays, and the walk from a row to a leaf.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -53,15 +55,32 @@ struct FlatTrees {
 
 inline constexpr int kFeatureBits = 27;
 
-// Kernels look into nodes as arrays of numbers: the threshold, feature and flags in one word (the
-// feature in its lower bits), the children.
+// A split. Kernels load its members by their offsets, for many rows at once.
 template <class Real>
 struct Node {
     Real threshold;
-    uint32_t feature : kFeatureBits;
-    uint32_t flags : 32 - kFeatureBits;
+    uint32_t word;     // the feature in the lower kFeatureBits, the flags above
     int32_t child[2];  // left, right; absolute: >= 0 a node, < 0 the leaf ~child
+
+    Node(Real threshold, int32_t feature, uint8_t flags, int32_t left, int32_t right)
+        : threshold(threshold),
+          word(static_cast<uint32_t>(feature) | static_cast<uint32_t>(flags) << kFeatureBits),
+          child{left, right} {}
+
+    int32_t feature() const {
+        return static_cast<int32_t>(word & ((uint32_t{1} << kFeatureBits) - 1));
+    }
+    uint32_t flags() const { return word >> kFeatureBits; }
 };
+
+template <class Real>
+inline constexpr bool kNodeIsPlain =
+    std::is_standard_layout_v<Node<Real>> && std::is_trivially_copyable_v<Node<Real>> &&
+    sizeof(Node<Real>) % sizeof(Real) == 0 && offsetof(Node<Real>, threshold) == 0 &&
+    offsetof(Node<Real>, word) == sizeof(Real) &&
+    offsetof(Node<Real>, child) == sizeof(Real) + sizeof(uint32_t);
+static_assert(kNodeIsPlain<float> && sizeof(Node<float>) == 16);
+static_assert(kNodeIsPlain<double> && sizeof(Node<double>) == 24);
 
 // A full score in the making; each summation uses what it needs.
 struct FullSum {
@@ -108,15 +127,15 @@ class Forest {
 
     // Whether some split is not a plain comparison.
     bool special() const { return special_; }
-    const Node<Real>* nodes() const { return nodes_.data(); }
+    std::span<const Node<Real>> nodes() const { return nodes_; }
 
     // Where x goes from a node that has one of the flags kSpecial.
     bool special_goes_left(int32_t at, Real x) const {
         const Node<Real>& node = nodes_[at];
         constexpr Real zero = static_cast<Real>(1e-35f);
-        if (x != x || ((node.flags & kZeroIsMissing) && x >= -zero && x <= zero))
-            return node.flags & kDefaultLeft;
-        if (node.flags & kCategorical) return in_set(at, x) == ((node.flags & kInSetLeft) != 0);
+        if (x != x || ((node.flags() & kZeroIsMissing) && x >= -zero && x <= zero))
+            return node.flags() & kDefaultLeft;
+        if (node.flags() & kCategorical) return in_set(at, x) == ((node.flags() & kInSetLeft) != 0);
         return rules_.less_equal ? x <= node.threshold : x < node.threshold;
     }
 
@@ -164,10 +183,10 @@ class Forest {
     template <bool LessEqual, bool Special = true, class In>
     int32_t next(int32_t at, const In* row) const {
         const Node<Real>& node = nodes_[at];
-        const Real x = static_cast<Real>(row[node.feature]);
+        const Real x = static_cast<Real>(row[node.feature()]);
         bool left = LessEqual ? x <= node.threshold : x < node.threshold;
-        left |= (x != x) & ((node.flags & kDefaultLeft) != 0);
-        if (Special && (node.flags & kSpecial)) [[unlikely]]
+        left |= (x != x) & ((node.flags() & kDefaultLeft) != 0);
+        if (Special && (node.flags() & kSpecial)) [[unlikely]]
             left = special_goes_left(at, x);
         return node.child[!left];
     }

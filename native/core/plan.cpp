@@ -37,9 +37,8 @@ struct Builder {
         for (int32_t tree : plan.order)
             if (is_small(tree))
                 each_node(tree, [&](int32_t i, const Node<Real>& node) {
-                    if (node.flags & kCategorical)
-                        sets[static_cast<int32_t>(node.feature)].push_back(
-                            forest.category_words(i));
+                    if (node.flags() & kCategorical)
+                        sets[node.feature()].push_back(forest.category_words(i));
                 });
         plan.categories = make_category_tables(std::move(sets), max_bytes);
     }
@@ -50,16 +49,16 @@ struct Builder {
         for (int32_t step = 0; step < plan.n_steps(); ++step)
             if (plan.small[step].n_leaves > 0)
                 each_node(plan.order[step], [&](int32_t, const Node<Real>& node) {
-                    if (!(node.flags & kCategorical) && !always_left(node.threshold, less_equal))
-                        plan.cuts[node.feature].cut.push_back(cut_of(node.threshold, less_equal));
+                    if (!(node.flags() & kCategorical) && !always_left(node.threshold, less_equal))
+                        plan.cuts[node.feature()].cut.push_back(cut_of(node.threshold, less_equal));
                 });
         for (Cuts<Real>& cuts : plan.cuts) cuts.finish();
     }
 
     int32_t column(const Node<Real>& node, int32_t step, int32_t group) {
-        const bool categorical = node.flags & kCategorical, zero = node.flags & kZeroIsMissing;
-        const bool low = !categorical && (node.flags & kDefaultLeft);
-        const int32_t feature = static_cast<int32_t>(node.feature);
+        const bool categorical = node.flags() & kCategorical, zero = node.flags() & kZeroIsMissing;
+        const bool low = !categorical && (node.flags() & kDefaultLeft);
+        const int32_t feature = node.feature();
         const auto [found, added] = column_of.try_emplace(
             {feature, categorical, zero, low, group}, static_cast<int32_t>(plan.columns.size()));
         if (added) {
@@ -86,12 +85,11 @@ struct Builder {
 
     // 256 bits, one for each code of the column: whether it goes right.
     int32_t set_going_right(int32_t at, const Node<Real>& node) {
-        const CategoryTables::Feature& classes =
-            plan.categories.features.at(static_cast<int32_t>(node.feature));
+        const CategoryTables::Feature& classes = plan.categories.features.at(node.feature());
         const auto words = forest.category_words(at);
         std::array<uint8_t, 32> bits{};
         const auto mark = [&](int32_t code) { bits[code / 8] |= uint8_t(1 << code % 8); };
-        const bool in_set_left = node.flags & kInSetLeft;
+        const bool in_set_left = node.flags() & kInSetLeft;
         for (size_t c = 0; c < classes.example.size(); ++c) {
             const int32_t code = classes.example[c];
             if (code < 0) continue;
@@ -100,7 +98,7 @@ struct Builder {
             if (in != in_set_left) mark(static_cast<int32_t>(c));
         }
         if (in_set_left) mark(kNoClass);  // in no set
-        if (!(node.flags & kDefaultLeft)) mark(kMissingClass);
+        if (!(node.flags() & kDefaultLeft)) mark(kMissingClass);
         const auto [found, added] =
             set_of.try_emplace(bits, static_cast<int32_t>(plan.sets.size() / 32));
         if (added) plan.sets.insert(plan.sets.end(), bits.begin(), bits.end());
@@ -111,17 +109,17 @@ struct Builder {
         const Node<Real>& node = forest.node(at);
         Split split{};
         split.set = -1;
-        if (node.flags & kCategorical) {
+        if (node.flags() & kCategorical) {
             split.column = column(node, step, 0);
             split.set = set_going_right(at, node);
             return split;
         }
-        const bool less_equal = forest.rules().less_equal, low = node.flags & kDefaultLeft;
+        const bool less_equal = forest.rules().less_equal, low = node.flags() & kDefaultLeft;
         int32_t rank, group = 0;
         if (always_left(node.threshold, less_equal)) {
             rank = low ? 255 : 254;  // all numbers are left of it
         } else {
-            const Cuts<Real>& cuts = plan.cuts[node.feature];
+            const Cuts<Real>& cuts = plan.cuts[node.feature()];
             const auto last = cuts.cut.begin() + cuts.count;
             const auto found =
                 std::lower_bound(cuts.cut.begin(), last, cut_of(node.threshold, less_equal));
@@ -184,8 +182,8 @@ struct Builder {
             bool small = is_small(tree);
             if (small)
                 each_node(tree, [&](int32_t, const Node<Real>& node) {
-                    if ((node.flags & kCategorical) &&
-                        !plan.categories.features.contains(static_cast<int32_t>(node.feature)))
+                    if ((node.flags() & kCategorical) &&
+                        !plan.categories.features.contains(node.feature()))
                         small = false;
                 });
             plan.small[step].n_leaves = small ? static_cast<int32_t>(forest.leaves_of(tree)) : 0;

@@ -126,6 +126,9 @@ class Undecided {
         for (int64_t t = 0; t < problem.n_models; ++t) column_[t] = t;
     }
 
+    Undecided(const Undecided&) = delete;  // values_ may point into own_
+    Undecided& operator=(const Undecided&) = delete;
+
     int64_t size() const { return static_cast<int64_t>(row_.size()); }
     int64_t n_pos() const { return n_pos_; }
 

@@ -1,4 +1,5 @@
 // Kernels for AVX2 (Intel since 2013, AMD since 2015): 32 bytes at a time.
+#include <cstddef>
 #include <cstring>
 
 #include "core/kernels.hpp"
@@ -89,6 +90,13 @@ inline void take(const int32_t* table, const int32_t* index, int32_t* out) {
     for (int i = 0; i < kTile; i += 8)
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i),
                             _mm256_i32gather_epi32(table, load_ints(index + i), 4));
+}
+
+// A gather is one instruction to the compiler, which may read memory of any type: nothing is
+// dereferenced through the pointer that is cast.
+template <class T>
+inline void take(const std::byte* table, const int32_t* index, T* out) {
+    take(reinterpret_cast<const T*>(table), index, out);
 }
 
 inline uint64_t quits(double* sums, const float* values, double lower, double upper) {

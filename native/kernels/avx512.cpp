@@ -1,5 +1,7 @@
 // Kernels for AVX-512 with VBMI2 (Intel since 2019, AMD since 2022): 64 bytes at a time.
 
+#include <cstddef>
+
 #include "core/kernels.hpp"
 #include "kernels/targets.hpp"
 
@@ -96,6 +98,13 @@ inline void take(const int32_t* table, const int32_t* index, int32_t* out) {
     for (int i = 0; i < kTile; i += 16)
         _mm512_storeu_si512(out + i,
                             _mm512_i32gather_epi32(_mm512_loadu_si512(index + i), table, 4));
+}
+
+// A gather is one instruction to the compiler, which may read memory of any type: nothing is
+// dereferenced through the pointer that is cast.
+template <class T>
+inline void take(const std::byte* table, const int32_t* index, T* out) {
+    take(reinterpret_cast<const T*>(table), index, out);
 }
 
 inline uint64_t quits(double* sums, const float* values, double lower, double upper) {

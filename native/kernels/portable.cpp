@@ -1,4 +1,5 @@
 // Kernels for any machine: 16 bytes at a time, in whatever registers the compiler finds for them.
+#include <cstddef>
 #include <cstring>
 
 #include "core/kernels.hpp"
@@ -57,6 +58,12 @@ inline void add_word(const double* table, const uint8_t* number, double* sums) {
 template <class T>
 inline void take(const T* table, const int32_t* index, T* out) {
     for (int i = 0; i < kTile; ++i) out[i] = table[index[i]];
+}
+
+template <class T>
+inline void take(const std::byte* table, const int32_t* index, T* out) {
+    for (int i = 0; i < kTile; ++i)
+        std::memcpy(out + i, table + static_cast<int64_t>(sizeof(T)) * index[i], sizeof(T));
 }
 
 inline uint64_t quits(double* sums, const float* values, double lower, double upper) {

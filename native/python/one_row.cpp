@@ -98,25 +98,42 @@ class OneRow {
         return decide(copy.data());
     }
 
-    // A list or tuple of Python's own floats and whole numbers.
+    // A list or tuple of Python's own floats and integers.
     int decide_sequence(PyObject* row) const {
-        const int64_t n = PySequence_Fast_GET_SIZE(row);
-        if (n != quitter_.n_features) return kLookAt;
+        const int64_t n = quitter_.n_features;
+        if (PySequence_Fast_GET_SIZE(row) != n) return kLookAt;
         RowCopy<double> copy(n);
-        for (int64_t j = 0; j < n; ++j) {
-            PyObject* value = PySequence_Fast_GET_ITEM(row, j);
-            if (PyFloat_CheckExact(value)) {
-                copy[j] = PyFloat_AS_DOUBLE(value);
-            } else if (PyLong_CheckExact(value)) {
-                int overflow = 0;
-                const long long whole = PyLong_AsLongLongAndOverflow(value, &overflow);
-                if (overflow || whole > kExact || whole < -kExact) return kLookAt;
-                copy[j] = static_cast<double>(whole);
-            } else {
-                return kLookAt;
-            }
-        }
+        for (int64_t j = 0; j < n; ++j)
+            if (!read_item(row, j, copy[j])) return kLookAt;
+        if (PySequence_Fast_GET_SIZE(row) != n) return kLookAt;
         return decide(copy.data());
+    }
+
+    // Entry j of a list or tuple; false where it is not a number, or the list has become shorter.
+    // Without the GIL another thread may change a list at any time, so only a reference of our own
+    // keeps its entry alive.
+    static bool read_item(PyObject* row, int64_t j, double& out) {
+#if defined(Py_GIL_DISABLED)  // Python 3.13 and later, which has PyList_GetItemRef
+        if (PyList_CheckExact(row)) {
+            const nb::object value = nb::steal(PyList_GetItemRef(row, j));
+            if (!value.is_valid()) PyErr_Clear();
+            return value.is_valid() && read_number(value.ptr(), out);
+        }
+#endif
+        return read_number(PySequence_Fast_GET_ITEM(row, j), out);
+    }
+
+    // False where `value` is not a number that a double holds exactly.
+    static bool read_number(PyObject* value, double& out) {
+        if (PyFloat_CheckExact(value)) {
+            out = PyFloat_AS_DOUBLE(value);
+            return true;
+        }
+        if (!PyLong_CheckExact(value)) return false;
+        int overflow = 0;
+        const long long whole = PyLong_AsLongLongAndOverflow(value, &overflow);
+        out = static_cast<double>(whole);
+        return !overflow && whole <= kExact && whole >= -kExact;
     }
 
     template <class In>
