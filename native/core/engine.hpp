@@ -99,7 +99,7 @@ class QuitEngine {
     const FullEngine<Real>& full_;
     std::vector<int32_t> order_;
     std::vector<double> lower_, upper_;
-    PolicyView policy_;
+    PolicyView policy_;  // of the three above
     Plan<Real> plan_;
     int32_t last_ = 0;            // no row quits at this step or later
     std::vector<Segment> guess_;  // for a survival curve that is usual

@@ -28,12 +28,12 @@ template <class Real>
 QuitEngine<Real>::QuitEngine(const FullEngine<Real>& full, const PolicyView& policy)
     : full_(full),
       order_(policy.order.begin(), policy.order.end()),
-      lower_(policy.lower.begin(), policy.lower.end()),
-      upper_(policy.upper.begin(), policy.upper.end()),
-      policy_{order_, lower_, upper_, policy.threshold},
+      lower_(policy.rule.lower.begin(), policy.rule.lower.end()),
+      upper_(policy.rule.upper.begin(), policy.rule.upper.end()),
+      policy_{order_, {lower_, upper_}, policy.target},
       plan_(full.forest(), order_) {
     for (int32_t r = 0; r + 1 < plan_.n_steps(); ++r)
-        if (lower_[r] > -kInf || upper_[r] < kInf) last_ = r + 1;
+        if (policy_.rule.can_quit(r)) last_ = r + 1;
     std::vector<double> usual(order_.size());
     for (size_t r = 0; r < usual.size(); ++r) usual[r] = 1.0 / (1.0 + static_cast<double>(r) / 6);
     guess_ = segments(usual);
@@ -185,7 +185,7 @@ class QuitEngine<Real>::Worker {
         full_->run_some(rows, std::span<const int32_t>(row_.data(), left), score_.data());
         for (int32_t i = 0; i < left; ++i) {
             out.score[row_[i]] = score_[i];
-            out.positive[row_[i]] = score_[i] >= engine_->policy_.threshold;
+            out.positive[row_[i]] = engine_->policy_.target.decide(score_[i]);
             out.steps[row_[i]] = engine_->plan_.n_steps();
         }
     }
@@ -218,8 +218,9 @@ bool QuitEngine<Real>::walk_some(OneRow& state, const In* row, int32_t most,
         for (; state.step < end; ++state.step) {
             const int32_t r = state.step;
             state.sum += forest.step_value(leaf[r - begin]);
-            if (state.sum < lower_[r] || state.sum > upper_[r]) {
-                *out.positive = state.sum > upper_[r];
+            const Outcome outcome = policy_.rule(r, state.sum);
+            if (outcome != Outcome::kContinue) {
+                *out.positive = TwoClasses::answer(outcome);
                 *out.steps = r + 1;
                 *out.score = state.sum;
                 return true;
@@ -234,7 +235,7 @@ template <class In>
 void QuitEngine<Real>::walk_on(OneRow state, const In* row, const DecisionsOut& out) const {
     if (walk_some(state, row, last_, out)) return;
     *out.score = full_.score_one(row);
-    *out.positive = *out.score >= policy_.threshold;
+    *out.positive = policy_.target.decide(*out.score);
     *out.steps = plan_.n_steps();
 }
 
@@ -251,7 +252,7 @@ void QuitEngine<Real>::decide(const In* rows, int64_t n, const DecisionsOut& out
     const Kernels& chosen = kernels(isa);
     if (last_ == 0) {  // never quits: full scores decide
         full_.score(rows, n, nullptr, out.score, threads, isa);
-        for (int64_t i = 0; i < n; ++i) out.positive[i] = out.score[i] >= policy_.threshold;
+        for (int64_t i = 0; i < n; ++i) out.positive[i] = policy_.target.decide(out.score[i]);
         std::fill_n(out.steps, n, plan_.n_steps());
         return;
     }

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "core/parallel.hpp"
+#include "core/rule.hpp"
 #include "fit/between.hpp"
 
 namespace qwyc {
@@ -145,15 +146,14 @@ class Undecided {
         int64_t kept = 0, kept_pos = 0, flipped = 0;
         for (int64_t j = 0; j < size(); ++j) {
             const bool is_positive = j < n_pos_;
-            if (sums[j] < lower)
-                flipped += is_positive;
-            else if (sums[j] > upper)
-                flipped += !is_positive;
-            else {
-                row_[kept] = row_[j];
-                sums_[kept++] = sums[j];
-                kept_pos += is_positive;
+            const Outcome outcome = compare(sums[j], lower, upper);
+            if (outcome != Outcome::kContinue) {
+                flipped += is_positive != (outcome == Outcome::kPositive);
+                continue;
             }
+            row_[kept] = row_[j];
+            sums_[kept++] = sums[j];
+            kept_pos += is_positive;
         }
         row_.resize(kept);
         sums_.resize(kept);

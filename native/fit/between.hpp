@@ -1,8 +1,6 @@
 // Where a threshold goes between two observed running sums.
 #pragma once
 
-#include "core/policy.hpp"  // kInf
-
 namespace qwyc {
 
 // Halfway between two neighbouring sums; `fallback` (one of them) where no number lies between.

@@ -53,14 +53,14 @@ size_t Outlook::next(double sum) const {
     return std::upper_bound(centre.begin(), centre.end(), sum) - centre.begin();
 }
 
-double Outlook::below(double sum, size_t next, double threshold) const {
+double Outlook::below(double sum, size_t next, const TwoClasses& target) const {
     const size_t left = next == 0 ? 0 : next - 1, right = std::min(next, centre.size() - 1);
     const double width = centre[right] - centre[left];
     const double share = width > 0 ? (sum - centre[left]) / width : 0.0;
     const double m = slope * sum + (mean[left] + share * (mean[right] - mean[left]));
     const double s = share < 0.5 ? deviation[left] : deviation[right];
-    if (!(s > 0)) return m < threshold ? 1.0 : 0.0;
-    return phi((threshold - m) / s);
+    if (!(s > 0)) return target.is_negative(m) ? 1.0 : 0.0;
+    return phi((target.threshold - m) / s);
 }
 
 // Bins have about equally many rows; equal sums are in one bin.

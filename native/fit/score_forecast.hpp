@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "core/target.hpp"
+
 namespace qwyc {
 
 // How much an outlook is smoothed, and how far it is believed.
@@ -34,9 +36,9 @@ struct Outlook {
     // From rows in order of their running sums. `full` (n,) are their full scores, and are lost.
     void fit(std::span<const double> sums, std::span<double> full, const Smoothing& smoothing);
 
-    // The probability that a row with this running sum ends below `threshold`. `next` is the first
+    // The probability that a row with this running sum ends negative. `next` is the first
     // bin whose centre is above the sum.
-    double below(double sum, size_t next, double threshold) const;
+    double below(double sum, size_t next, const TwoClasses& target) const;
     size_t next(double sum) const;
 };
 

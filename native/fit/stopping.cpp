@@ -67,10 +67,12 @@ void StoppingFit<Score>::find_quits(int threads) {
                          for (int64_t k = 0; k < left; ++k) {
                              const int32_t j = undecided[k];
                              sum[j] += column[j];
-                             const bool quits = sum[j] < lower_[r] || sum[j] > upper_[r];
+                             const Outcome outcome = rule()(r, sum[j]);
+                             const bool quits = outcome != Outcome::kContinue;
                              if (quits) {
                                  quit_step_[from + j] = r;
-                                 flips += (sum[j] > upper_[r]) != is_positive(from + j);
+                                 flips += TwoClasses::answer(outcome) !=
+                                          problem_.target.decide(problem_.full[from + j]);
                              }
                              undecided[kept] = j;
                              kept += !quits;
@@ -180,8 +182,8 @@ void StoppingFit<Score>::prepare(int64_t from, int64_t to, int threads) {
             for (size_t j = 0; j < below.size(); ++j) {
                 while (next < outlook.centre.size() && outlook.centre[next] <= sorted[j].sum)
                     ++next;
-                below[j] = chance_below(outlook.below(sorted[j].sum, next, problem_.threshold),
-                                        full_[sorted[j].at] < problem_.threshold);
+                below[j] = chance_below(outlook.below(sorted[j].sum, next, problem_.target),
+                                        problem_.target.is_negative(full_[sorted[j].at]));
             }
         });
 }
@@ -234,11 +236,13 @@ void StoppingFit<Score>::enter(int64_t step, double price_negative, double price
         int64_t r = step + 1;
         for (; r < last; ++r) {
             sum += values_[problem_.order[r] * problem_.n_rows + row_[j]];
-            if (sum < lower_[r] || sum > upper_[r]) {
+            const Outcome outcome = rule()(r, sum);
+            if (outcome != Outcome::kContinue) {
                 const double outlook =
-                    outlook_[r].below(sum, outlook_[r].next(sum), problem_.threshold);
-                const double below = chance_below(outlook, full_[j] < problem_.threshold);
-                cost = sum < lower_[r] ? price_negative * (1 - below) : price_positive * below;
+                    outlook_[r].below(sum, outlook_[r].next(sum), problem_.target);
+                const double below = chance_below(outlook, problem_.target.is_negative(full_[j]));
+                cost = outcome == Outcome::kNegative ? price_negative * (1 - below)
+                                                     : price_positive * below;
                 break;
             }
         }
@@ -263,9 +267,9 @@ void StoppingFit<Score>::choose(int64_t step, double price_negative, double pric
         }
         place(step, sorted);
     }
-    for (int64_t j = 0; j < n && sorted[j].sum < lower_[step]; ++j)
+    for (int64_t j = 0; j < n && rule()(step, sorted[j].sum) == Outcome::kNegative; ++j)
         to_go_[sorted[j].at] = price_negative * (1 - below[j]);
-    for (int64_t j = n - 1; j >= 0 && sorted[j].sum > upper_[step]; --j)
+    for (int64_t j = n - 1; j >= 0 && rule()(step, sorted[j].sum) == Outcome::kPositive; --j)
         to_go_[sorted[j].at] = price_positive * below[j];
 }
 

@@ -5,13 +5,16 @@
 #include <span>
 #include <vector>
 
+#include "core/rule.hpp"
+#include "core/target.hpp"
 #include "fit/score_forecast.hpp"
 
 namespace qwyc {
 
 struct StoppingProblem {
     int64_t n_rows;
-    double base, threshold;
+    double base;
+    TwoClasses target;
     std::span<const int32_t> order;  // (T,)
     std::span<const double> full;    // (N,)
     std::span<const double> costs;   // (T,) by base model
@@ -69,7 +72,7 @@ class StoppingFit {
     static void sort(const double* sums, int64_t n, std::vector<Candidate>& sorted,
                      std::vector<Candidate>& unsorted);
     double cost_of_step(int64_t step) const { return problem_.costs[problem_.order[step]]; }
-    bool is_positive(int64_t row) const { return problem_.full[row] >= problem_.threshold; }
+    ThresholdRule rule() const { return {lower_, upper_}; }
     double chance_below(double outlook, bool negative) const;
 
     StoppingProblem problem_;

@@ -107,6 +107,7 @@ inline void take(const std::byte* table, const int32_t* index, T* out) {
     take(reinterpret_cast<const T*>(table), index, out);
 }
 
+// For one sum: `compare` in core/rule.hpp.
 inline uint64_t quits(double* sums, const float* values, double lower, double upper) {
     const __m512d low = _mm512_set1_pd(lower), high = _mm512_set1_pd(upper);
     uint64_t mask = 0;

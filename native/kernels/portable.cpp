@@ -66,6 +66,7 @@ inline void take(const std::byte* table, const int32_t* index, T* out) {
         std::memcpy(out + i, table + static_cast<int64_t>(sizeof(T)) * index[i], sizeof(T));
 }
 
+// For one sum: `compare` in core/rule.hpp.
 inline uint64_t quits(double* sums, const float* values, double lower, double upper) {
     uint64_t mask = 0;
     for (int i = 0; i < 64; ++i) {

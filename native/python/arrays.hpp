@@ -71,7 +71,9 @@ inline PolicyView policy_view(int64_t n_models, const Vector<int32_t>& order,
     check_order(n_models, order);
     require(lower.shape(0) == order.shape(0) && upper.shape(0) == order.shape(0),
             "lower and upper must have one entry per base model");
-    return {span(order), span(lower), span(upper), threshold};
+    for (size_t r = 0; r < order.shape(0); ++r)
+        require(lower.data()[r] <= upper.data()[r], "lower must not exceed upper at any step");
+    return {span(order), {span(lower), span(upper)}, {threshold}};
 }
 
 using DecisionArrays = std::tuple<OutVector<uint8_t>, OutVector<int32_t>, OutVector<double>>;

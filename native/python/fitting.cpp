@@ -69,7 +69,7 @@ void bind_stopping_constructor(nb::class_<AnyStoppingFit>& cls) {
                                       pseudo_rows, trend_rows, outlook_share};
             const StoppingProblem problem{static_cast<int64_t>(values.shape(1)),
                                           base,
-                                          threshold,
+                                          {threshold},
                                           span(order),
                                           span(full),
                                           span(costs),
@@ -124,8 +124,9 @@ void bind_matrix_functions(nb::module_& m) {
             for (size_t r = 0; r < order.shape(0); ++r)
                 require(bin_begin.data()[0] == 0 && bin_begin.data()[r] <= bin_begin.data()[r + 1],
                         "bin_begin must start at 0 and never fall");
-            const FanView policy{span(order), span(bin_begin), span(bin), span(lower),
-                                 span(upper), bin_width,       threshold};
+            const FanView policy{span(order),
+                                 {span(bin_begin), span(bin), span(lower), span(upper), bin_width},
+                                 {threshold}};
             return collect_decisions(n, [&](const DecisionsOut& out) {
                 apply_fan(policy, values.data(), base, full.data(), n, out, threads);
             });
