@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <bit>
+#include <concepts>
 #include <cstdint>
 #include <exception>
 #include <iostream>
@@ -54,7 +55,8 @@ inline bool same(double a, double b) {
 inline bool same(float a, float b) {
     return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b);
 }
-inline bool same(int64_t a, int64_t b) {
+template <std::integral T>
+bool same(T a, T b) {
     return a == b;
 }
 
