@@ -103,6 +103,20 @@ TEST(a_budget_lets_rows_be_decided_differently) {
     CHECK_EQUAL(sample.fit(split, order).lower[0], -2.5);
 }
 
+TEST(a_budget_that_covers_a_class_lets_every_row_quit) {
+    const Sample one_positive({{-3, -2, 4}, {0, 0, 0}});
+    const std::vector<int32_t> order = {0, 1};
+    const FitResult low = one_positive.fit(one_positive.problem(1), order);
+    CHECK_EQUAL(low.lower[0], std::nextafter(4.0, kInf));
+    CHECK_EQUAL(low.upper[0], kInf);
+    const Sample one_negative({{-3, 2, 4}, {0, 0, 0}});
+    FitProblem positive = one_negative.problem(1);
+    positive.quit_negative = false;
+    const FitResult high = one_negative.fit(positive, order);
+    CHECK_EQUAL(high.lower[0], -kInf);
+    CHECK_EQUAL(high.upper[0], std::nextafter(-3.0, -kInf));
+}
+
 TEST(costs_decide_between_equals) {
     Sample sample({{1, -1}, {1, -1}});
     CHECK((sample.fit(sample.problem(0)).order == std::vector<int32_t>{0, 1}));
@@ -185,6 +199,16 @@ TEST(rows_quit_where_going_on_costs_more_than_the_penalty) {
     CHECK_EQUAL(negative.fit.lower()[0], 0.0);
     CHECK_EQUAL(negative.fit.upper()[0], kInf);
     CHECK_EQUAL(negative.fit.steps(), 6);
+}
+
+TEST(rows_that_gain_nothing_go_on) {
+    const Sample sample({{-2, -1, 1, 2}, {-0.1, -0.1, 0.1, 0.1}});
+    Stopping positive(sample, believe_rows(), false, true);
+    positive.fit.sweep(1, 1, 1);  // what a wrong quit costs is what going on costs
+    CHECK_EQUAL(positive.fit.upper()[0], 0.0);
+    Stopping negative(sample, believe_rows(), true, false);
+    negative.fit.sweep(1, 1, 1);
+    CHECK_EQUAL(negative.fit.lower()[0], 0.0);
 }
 
 TEST(a_high_penalty_keeps_rows_and_a_low_one_gives_them_up) {

@@ -306,6 +306,28 @@ TEST(advance) {
         }
 }
 
+TEST(a_sum_on_a_threshold_goes_on) {
+    const std::vector<int32_t> order = {0, 1};
+    const std::vector<double> lower = {-1.0, -kInf}, upper = {1.0, kInf};
+    const PolicyView policy{order, {lower, upper}, {0.0}};
+    CHECK(policy.rule(0, -1.0) == Outcome::kContinue && policy.rule(0, 1.0) == Outcome::kContinue);
+    CHECK(policy.rule(0, std::nextafter(-1.0, -2.0)) == Outcome::kNegative);
+    CHECK(policy.rule(0, std::nextafter(1.0, 2.0)) == Outcome::kPositive);
+    const std::vector<float> values(kWord, 0.0f);
+    each_isa([&](const Kernels& table, const std::string& isa) {
+        Running found(0, 1);
+        for (int32_t i = 0; i < kWord; ++i) {
+            const double on = i % 4 < 2 ? lower[0] : upper[0];
+            found.sums[i] = i % 2 ? std::nextafter(on, 2 * on) : on;  // or just past it
+        }
+        found.alive[0] = ~uint64_t{0};
+        table.advance(values.data(), policy, 0, found.chunk(nullptr, 0), found.decided.out());
+        CHECK_ALL_EQUAL(found.alive, std::vector<uint64_t>{0x5555555555555555u}, isa);
+        for (int32_t i = 1; i < kWord; i += 2)
+            CHECK_EQUAL(+found.decided.positive[found.row[i]], i % 4 == 3 ? 1 : 0);
+    });
+}
+
 TEST(quit) {
     for (uint64_t seed = 0; seed < 6; ++seed)
         for (int32_t words : {1, 3, 8}) {
