@@ -168,5 +168,5 @@ def test_wrong_arguments_do_not_reach_the_native_core():
             rows_per_bin=10,
             pseudo_rows=50.0,
             trend_rows=20.0,
-            outlook_share=0.5,
+            forecast_share=0.5,
         )

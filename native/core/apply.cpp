@@ -5,11 +5,10 @@ namespace qwyc {
 
 namespace {
 
-// Rows that are looked at together, step by step, dropping the rows that quit: their running sums
-// stay in the first cache.
+// Rows that are evaluated together, step by step; their running sums fit the first-level cache.
 constexpr int32_t kBlock = 128;
 
-// rule(r, sum) says what becomes of a row after step r.
+// rule(r, sum) is the outcome for a row after step r.
 template <class Rule, DecisionTarget Target, class Score>
 void apply_rule(std::span<const int32_t> order, const Rule& rule, const Target& target,
                 const Score* values, double base, const double* full, int64_t n,

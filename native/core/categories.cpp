@@ -61,7 +61,7 @@ CategoryTables make_category_tables(std::map<int32_t, std::vector<CategorySet>> 
     CategoryTables tables;
     for (const auto& [n_codes, feature] : order) {
         const auto begin = static_cast<int64_t>(tables.class_of.size());
-        if (n_codes > max_bytes - begin) break;  // nor does any later one, which is as large
+        if (n_codes > max_bytes - begin) break;  // later tables are as large or larger
         std::vector<CategorySet>& distinct = sets[feature];
         std::sort(distinct.begin(), distinct.end(), [](CategorySet a, CategorySet b) {
             return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end());

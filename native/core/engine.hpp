@@ -36,7 +36,7 @@ class FullEngine {
     template <class In>
     void measure(const In* rows, int64_t n, int repeats, double* out) const;
 
-    // Scores chunk after chunk in the same space, for one thread: full_worker.hpp.
+    // Scores chunks of rows on one thread, with buffers of its own: full_worker.hpp.
     template <class In>
     class Worker;
 
@@ -68,14 +68,14 @@ class QuitEngine {
     void decide(const In* rows, int64_t n, const DecisionsOut& out, int threads,
                 std::string_view isa = "") const;
 
-    // One row, without any allocation, several trees in flight: where it is in the order.
+    // The state of a row that is evaluated alone. No memory is allocated.
     struct OneRow {
         int32_t step;
         double sum;
     };
     OneRow start_one() const;
 
-    // Evaluates a row up to step `most`; true where it quit, which then is in `out`.
+    // Evaluates a row up to step `most`. Returns true, and fills `out`, where the row quits.
     template <class In>
     bool walk_some(OneRow& state, const In* row, int32_t most, const DecisionsOut& out) const;
 
@@ -87,11 +87,11 @@ class QuitEngine {
     template <class In>
     class Worker;
 
-    // Steps that are run without a pause; then what is left is moved together.
+    // Steps that are evaluated for the same rows; after them the rows that have quit are removed.
     struct Segment {
         int32_t begin, end;
         std::vector<int32_t> encode;  // columns first needed here, by feature
-        std::vector<int32_t> keep;    // columns that are needed afterwards
+        std::vector<int32_t> keep;    // columns that later segments need
     };
 
     std::vector<Segment> segments(std::span<const double> survival) const;
@@ -101,8 +101,8 @@ class QuitEngine {
     std::vector<double> lower_, upper_;
     PolicyView policy_;  // of the three above
     Plan<Real> plan_;
-    int32_t last_ = 0;            // no row quits at this step or later
-    std::vector<Segment> guess_;  // for a survival curve that is usual
+    int32_t quit_end_ = 0;                   // no row quits at this step or later
+    std::vector<Segment> default_segments_;  // for a typical survival curve
 };
 
 static_assert(!std::is_copy_constructible_v<QuitEngine<float>> &&

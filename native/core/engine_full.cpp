@@ -29,9 +29,9 @@ template <class In>
 double FullEngine<Real>::score_one(const In* row) const {
     const Forest<Real>& forest = *plan_.forest;
     FullSum sum = forest.start();
-    int32_t leaf[kWalks];
-    for (int32_t t = 0; t < plan_.n_steps(); t += kWalks) {
-        const int32_t end = std::min(t + kWalks, plan_.n_steps());
+    int32_t leaf[kWalksAtOnce];
+    for (int32_t t = 0; t < plan_.n_steps(); t += kWalksAtOnce) {
+        const int32_t end = std::min(t + kWalksAtOnce, plan_.n_steps());
         walk_trees(forest, plan_.order.data(), t, end, row, leaf);
         for (int32_t k = 0; k < end - t; ++k) forest.add(sum, leaf[k]);
     }
@@ -43,14 +43,14 @@ template <class In>
 void FullEngine<Real>::score(const In* rows, int64_t n, float* values, double* full, int threads,
                              std::string_view isa) const {
     const Kernels& chosen = kernels(isa);
-    if (n <= kFew && !values) {
+    if (n <= kMaxScalarRows && !values) {
         const PlainFloats plain;
         for (int64_t i = 0; i < n; ++i) full[i] = score_one(rows + i * forest().n_features());
         return;
     }
     Worker<In> worker(*this, chosen);
     const int64_t width = forest().n_features();
-    const int64_t chunk = std::min<int64_t>(kChunk, most_rows(width));
+    const int64_t chunk = std::min<int64_t>(kChunk, max_rows_in_int32(width));
     parallel_for(n, chunk, threads, [=](int64_t begin, int64_t end) mutable {
         worker.run(rows + begin * width, nullptr, static_cast<int32_t>(end - begin),
                    values ? values + begin : nullptr, n, full + begin);

@@ -12,10 +12,10 @@ namespace qwyc {
 
 namespace {
 
-constexpr int64_t kBlockBytes = 1 << 18;  // of codes: a block stays in the second cache
-constexpr int32_t kMostBlock = 16384;     // rows
-constexpr int32_t kShown = 2048;          // rows that show the survival curve
-constexpr int32_t kLongestSegment = 128;  // steps
+constexpr int64_t kBlockBytes = 1 << 18;  // of codes: a block fits the second-level cache
+constexpr int32_t kMaxBlockRows = 16384;
+constexpr int32_t kProfileRows = 2048;  // rows from which the survival curve is measured
+constexpr int32_t kMaxSegmentSteps = 128;
 
 // Costs for one row, in nanoseconds, measured on a 2023 Xeon with AVX-512. Only their ratios
 // matter, and only for speed.
@@ -33,17 +33,17 @@ QuitEngine<Real>::QuitEngine(const FullEngine<Real>& full, const PolicyView& pol
       policy_{order_, {lower_, upper_}, policy.target},
       plan_(full.forest(), order_) {
     for (int32_t r = 0; r + 1 < plan_.n_steps(); ++r)
-        if (policy_.rule.can_quit(r)) last_ = r + 1;
+        if (policy_.rule.can_quit(r)) quit_end_ = r + 1;
     std::vector<double> usual(order_.size());
     for (size_t r = 0; r < usual.size(); ++r) usual[r] = 1.0 / (1.0 + static_cast<double>(r) / 6);
-    guess_ = segments(usual);
+    default_segments_ = segments(usual);
 }
 
-// The cheapest cuts of the steps into segments, given the share of rows that reach each step: a
-// long segment evaluates rows that have quit, a short one moves rows more often.
+// The cheapest division of the steps into segments, given the share of rows that reach each step. A
+// long segment evaluates rows that have quit; a short one moves rows more often.
 template <class Real>
 auto QuitEngine<Real>::segments(std::span<const double> survival) const -> std::vector<Segment> {
-    const int32_t last = last_;
+    const int32_t last = quit_end_;
     std::vector<double> tree_cost(last + 1, 0.0), encode_cost(last + 1, 0.0);  // prefix sums
     std::vector<double> live(last + 1, 0.0);  // columns in use both before and from a step on
     for (int32_t r = 0; r < last; ++r) {
@@ -65,7 +65,7 @@ auto QuitEngine<Real>::segments(std::span<const double> survival) const -> std::
     std::vector<int32_t> next(last + 1, last);  // where the segment that begins here ends
     best[last] = 0;
     for (int32_t a = last - 1; a >= 0; --a)
-        for (int32_t b = a + 1; b <= std::min(last, a + kLongestSegment); ++b) {
+        for (int32_t b = a + 1; b <= std::min(last, a + kMaxSegmentSteps); ++b) {
             const double move = a == 0 ? 0 : kMoveCost + kMoveColumnCost * live[a];
             const double spent = survival[a] * (move + tree_cost[b] - tree_cost[a] +
                                                 encode_cost[b] - encode_cost[a]);
@@ -98,7 +98,7 @@ class QuitEngine<Real>::Worker {
         : engine_(&engine),
           kernels_(&kernels),
           rows_(rows),
-          // Not a power of two: columns would share a few sets of the cache.
+          // Not a power of two, with which all columns would map to the same cache sets.
           stride_(words_of(block) * 64 + 64),
           out_(out),
           codes_(engine.plan_.columns.size() * stride_),
@@ -117,7 +117,7 @@ class QuitEngine<Real>::Worker {
         for (int32_t i = 0; i < n; ++i) row_[i] = i;
         int32_t left = n;
         for (const Segment& segment : segments) {
-            if (left <= kFew) {
+            if (left <= kMaxScalarRows) {
                 for (int32_t i = 0; i < left; ++i)
                     walk_on(segment.begin, row_[i], sums_[i], rows + row_[i] * width, out);
                 return;
@@ -210,10 +210,10 @@ template <class In>
 bool QuitEngine<Real>::walk_some(OneRow& state, const In* row, int32_t most,
                                  const DecisionsOut& out) const {
     const Forest<Real>& forest = *plan_.forest;
-    const int32_t stop = std::min(last_, most);
-    int32_t leaf[kWalks];
+    const int32_t stop = std::min(quit_end_, most);
+    int32_t leaf[kWalksAtOnce];
     while (state.step < stop) {
-        const int32_t begin = state.step, end = std::min(begin + kWalks, stop);
+        const int32_t begin = state.step, end = std::min(begin + kWalksAtOnce, stop);
         walk_trees(forest, order_.data(), begin, end, row, leaf);
         for (; state.step < end; ++state.step) {
             const int32_t r = state.step;
@@ -233,7 +233,7 @@ bool QuitEngine<Real>::walk_some(OneRow& state, const In* row, int32_t most,
 template <class Real>
 template <class In>
 void QuitEngine<Real>::walk_on(OneRow state, const In* row, const DecisionsOut& out) const {
-    if (walk_some(state, row, last_, out)) return;
+    if (walk_some(state, row, quit_end_, out)) return;
     *out.score = full_.score_one(row);
     *out.positive = policy_.target.decide(*out.score);
     *out.steps = plan_.n_steps();
@@ -250,13 +250,13 @@ template <class In>
 void QuitEngine<Real>::decide(const In* rows, int64_t n, const DecisionsOut& out, int threads,
                               std::string_view isa) const {
     const Kernels& chosen = kernels(isa);
-    if (last_ == 0) {  // never quits: full scores decide
+    if (quit_end_ == 0) {  // never quits: full scores decide
         full_.score(rows, n, nullptr, out.score, threads, isa);
         for (int64_t i = 0; i < n; ++i) out.positive[i] = policy_.target.decide(out.score[i]);
         std::fill_n(out.steps, n, plan_.n_steps());
         return;
     }
-    if (n <= kFew) {
+    if (n <= kMaxScalarRows) {
         const PlainFloats plain;
         const int64_t width = plan_.forest->n_features();
         for (int64_t i = 0; i < n; ++i)
@@ -266,25 +266,25 @@ void QuitEngine<Real>::decide(const In* rows, int64_t n, const DecisionsOut& out
     }
     const auto n_columns = static_cast<int64_t>(plan_.columns.size());
     const int64_t fits = kBlockBytes / std::max<int64_t>(n_columns, 1) / kChunk * kChunk;
-    const int64_t share = (n / std::max(threads, 1) / kChunk + 1) * kChunk;  // work for all
-    const int64_t block = std::min({n, share, most_rows(plan_.forest->n_features()),
-                                    std::clamp<int64_t>(fits, kChunk, kMostBlock)});
+    const int64_t share = (n / std::max(threads, 1) / kChunk + 1) * kChunk;  // rows per thread
+    const int64_t block = std::min({n, share, max_rows_in_int32(plan_.forest->n_features()),
+                                    std::clamp<int64_t>(fits, kChunk, kMaxBlockRows)});
     Worker<In> worker(*this, chosen, rows, static_cast<int32_t>(block), out);
-    // The first blocks show how many rows reach each step; the rest is cut accordingly.
-    const int64_t shown = n >= 4 * kShown ? std::min<int64_t>(block, kShown) : 0;
+    // The first rows show how many rows reach each step; the segments for the others follow that.
+    const int64_t profiled = n >= 4 * kProfileRows ? std::min<int64_t>(block, kProfileRows) : 0;
     std::vector<Segment> fitted;
-    if (shown > 0) {
+    if (profiled > 0) {
         const PlainFloats plain;
-        worker.run(guess_, 0, static_cast<int32_t>(shown));
+        worker.run(default_segments_, 0, static_cast<int32_t>(profiled));
         std::vector<double> survival(plan_.n_steps() + 1, 0.0);
-        for (int64_t i = 0; i < shown; ++i) survival[out.steps[i] - 1] += 1;
+        for (int64_t i = 0; i < profiled; ++i) survival[out.steps[i] - 1] += 1;
         for (int32_t r = plan_.n_steps() - 1; r >= 0; --r) survival[r] += survival[r + 1];
-        for (double& reached : survival) reached /= static_cast<double>(shown);
+        for (double& reached : survival) reached /= static_cast<double>(profiled);
         fitted = segments(std::span<const double>(survival.data(), plan_.n_steps()));
     }
-    const std::vector<Segment>& plan = shown > 0 ? fitted : guess_;
-    parallel_for(n - shown, block, threads, [=, &plan](int64_t begin, int64_t end) mutable {
-        worker.run(plan, shown + begin, static_cast<int32_t>(end - begin));
+    const std::vector<Segment>& plan = profiled > 0 ? fitted : default_segments_;
+    parallel_for(n - profiled, block, threads, [=, &plan](int64_t begin, int64_t end) mutable {
+        worker.run(plan, profiled + begin, static_cast<int32_t>(end - begin));
     });
 }
 

@@ -1,5 +1,5 @@
-// Floating point as IEEE 754 has it, whatever the calling thread is set to: some libraries make
-// their callers treat the smallest numbers as zero, and a threshold next to zero is such a number.
+// IEEE 754 floating point in whatever mode the calling thread is. Some libraries set a mode in
+// which denormal numbers count as zero; a threshold next to zero may be such a number.
 #pragma once
 
 #if defined(__SSE2__)
@@ -27,7 +27,7 @@ class PlainFloats {
 };
 #else
 struct PlainFloats {
-    PlainFloats() {}  // not trivial, so that nobody calls it unused
+    PlainFloats() {}  // not trivial, so that compilers do not warn of unused variables
 };
 #endif
 

@@ -29,8 +29,8 @@ void require_offsets(std::span<const int64_t> begin, size_t total, const std::st
 template <class Real>
 void Forest<Real>::check(const FlatTrees<Real>& flat) const {
     const size_t n_nodes = flat.feature.size(), n_leaves = flat.leaf_value.size();
-    constexpr size_t most = size_t{1} << 28;  // kernels count their 32-bit words in 32 bits
-    require(n_nodes < most && n_leaves < most, "more than 2^28 nodes or leaves");
+    constexpr size_t limit = size_t{1} << 28;  // kernels count their 32-bit words in 32 bits
+    require(n_nodes < limit && n_leaves < limit, "more than 2^28 nodes or leaves");
     require(n_features_ >= 0 && n_features_ < (1 << 27), "more than 2^27 features");
     require(flat.node_begin.size() == flat.leaf_begin.size() && flat.node_begin.size() >= 2,
             "node_begin and leaf_begin must both have one entry more than there are trees");
@@ -59,7 +59,7 @@ void Forest<Real>::check(const FlatTrees<Real>& flat) const {
     for (size_t t = 0; t + 1 < flat.node_begin.size(); ++t) {
         const int64_t first = flat.node_begin[t], nodes = flat.node_begin[t + 1] - first;
         const int64_t leaves = flat.leaf_begin[t + 1] - flat.leaf_begin[t];
-        const auto in_tree = [t](bool ok, const char* what) {  // no text is made where all is well
+        const auto in_tree = [t](bool ok, const char* what) {  // makes no string where ok
             if (!ok) throw std::invalid_argument("tree " + std::to_string(t) + what);
         };
         in_tree(leaves == nodes + 1, " has not one leaf more than it has nodes");
@@ -69,7 +69,7 @@ void Forest<Real>::check(const FlatTrees<Real>& flat) const {
             in_tree(feature >= 0 && feature < n_features_, " splits on a feature out of range");
             in_tree(!std::isnan(flat.threshold[first + i]), " has a threshold that is NaN");
             for (int64_t child : {flat.left[first + i], flat.right[first + i]}) {
-                // Children come after their parent, so every walk ends; and have only one.
+                // Children come after their parent, so every walk ends, and have one parent only.
                 in_tree(child >= 0 ? child > i && child < nodes : ~child < leaves,
                         " has a child out of range");
                 uint8_t& seen = has_parent[child >= 0 ? child : nodes + ~child];

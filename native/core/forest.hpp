@@ -12,7 +12,7 @@
 
 namespace qwyc {
 
-// Node flags, as in qwyc.ensemble: keep the two in step.
+// Node flags, with the numbers of qwyc.ensemble.NodeFlag; a test compares them.
 enum NodeFlag : uint8_t {
     kDefaultLeft = 1,    // a missing value goes left
     kCategorical = 2,    // the split is a set of category codes, not a threshold
@@ -21,7 +21,7 @@ enum NodeFlag : uint8_t {
 };
 inline constexpr uint8_t kSpecial = kCategorical | kZeroIsMissing;
 
-// How the source library adds its base models up; the full score is that, bit for bit.
+// How the source library sums its base models. The full score is the same sum, bit for bit.
 enum class Summation : uint8_t {
     kFloat32 = 0,  // base + f_1 + ... + f_T, each partial sum rounded to float32 (XGBoost)
     kFloat64 = 1,  // (base + f_1 + ... + f_T) / divisor in float64 (LightGBM, scikit-learn)
@@ -30,16 +30,16 @@ enum class Summation : uint8_t {
     kFloat32Late = 4,  // f_1 + ... + f_T in float32, the base added last (ONNX Runtime)
 };
 
-// Where to go, and how numbers are compared: constant over an ensemble.
+// How an ensemble compares values and sums leaves; the same for all of its trees.
 struct Rules {
     Summation summation = Summation::kFloat64;
     bool less_equal = false;  // left is x <= threshold (otherwise x < threshold)
-    bool truncates = false;   // category codes are cut to integers before their sign is looked at
+    bool truncates = false;  // category codes are truncated to integers before their sign is tested
     double base = 0.0;
     double divisor = 1.0;  // T for averages, otherwise 1
 };
 
-// What the Python side hands over; all spans have the lengths given in qwyc.ensemble.Trees.
+// The arrays of an ensemble, as in qwyc.ensemble.Trees.
 template <class Real>
 struct FlatTrees {
     std::span<const int64_t> node_begin, leaf_begin;  // (T + 1,)
@@ -82,7 +82,7 @@ inline constexpr bool kNodeIsPlain =
 static_assert(kNodeIsPlain<float> && sizeof(Node<float>) == 16);
 static_assert(kNodeIsPlain<double> && sizeof(Node<double>) == 24);
 
-// A full score in the making; each summation uses what it needs.
+// A partial full score; each summation uses the members that it needs.
 struct FullSum {
     float single;
     double value, other;
@@ -92,8 +92,8 @@ struct FullSum {
 template <class Real>
 class Forest {
   public:
-    // Checks everything it is given (files are hostile): std::invalid_argument where a walk could
-    // leave the arrays or never end.
+    // Validates all arrays, which may come from hostile files: std::invalid_argument where a walk
+    // could leave the arrays or never end.
     Forest(const FlatTrees<Real>& flat, int64_t n_features, const Rules& rules);
 
     int64_t n_trees() const { return static_cast<int64_t>(root_.size()); }
@@ -112,8 +112,8 @@ class Forest {
     double leaf_value(int32_t i) const { return leaf_value_[i]; }
     double leaf_other(int32_t i) const { return leaf_other_[i]; }
 
-    // One row through several trees at once, so that one walk's wait for memory is another's work:
-    // walk k starts at root[k], which becomes the leaf ~root[k].
+    // Walks one row through several trees at once, which hides the latency of memory: walk k starts
+    // at root[k], which becomes the leaf ~root[k].
     template <int Walks, class In>
     void walk(int32_t* root, const In* row) const {
         if (nodes_.empty()) return;
@@ -153,8 +153,8 @@ class Forest {
     // What leaf `i` adds to a row's running sum: the source's value by the divisor, as float32.
     float step_value(int32_t i) const { return step_value_[i]; }
 
-    // The full score of a row is what `add` makes of its leaves, tree by tree in the source's
-    // order, and `finish` of the result.
+    // A full score: start(), then add() for the leaf of each tree in the source's order, then
+    // finish().
     FullSum start() const {
         if (rules_.summation >= Summation::kFloat64Late) return {0.0f, 0.0, 0.0};
         return {static_cast<float>(rules_.base), rules_.base, 0.0};
@@ -178,8 +178,8 @@ class Forest {
     double finish(const FullSum& sum) const;
 
   private:
-    // The child that `row` goes to from node `at`. No branch on the value: which way rows go is
-    // what a processor cannot predict.
+    // The child that `row` goes to from node `at`. There is no branch on the value, because
+    // processors cannot predict it.
     template <bool LessEqual, bool Special = true, class In>
     int32_t next(int32_t at, const In* row) const {
         const Node<Real>& node = nodes_[at];
@@ -200,7 +200,7 @@ class Forest {
             on = -1;
 #pragma GCC unroll 8
             for (int k = 0; k < Walks; ++k) {
-                const int32_t here = at[k], node = here < 0 ? 0 : here;  // any node will do
+                const int32_t here = at[k], node = here < 0 ? 0 : here;  // any valid node
                 const int32_t there = next<LessEqual, Special>(node, row);
                 at[k] = here < 0 ? here : there;
                 on &= at[k];

@@ -1,4 +1,4 @@
-// Full scores of up to kChunk rows, tree by tree, and the space that takes.
+// Full scores of up to kChunk rows, tree by tree, and the buffers for them.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ class FullEngine<Real>::Worker {
     // first tree's values go, those of the next tree `values_stride` later; or null. full: (n,).
     void run(const In* rows, const int32_t* row, int32_t n, float* values, int64_t values_stride,
              double* full) {
-        if (n <= kFew && !values)
+        if (n <= kMaxScalarRows && !values)
             for (int32_t i = 0; i < n; ++i)
                 full[i] = engine_.score_one(rows + (row ? row[i] : i) * width());
         else
@@ -45,7 +45,7 @@ class FullEngine<Real>::Worker {
     // Median seconds that each tree takes for one of n <= kChunk rows, out: (T,).
     void measure(const In* rows, int32_t n, int repeats, double* out) {
         using Clock = std::chrono::steady_clock;
-        constexpr int kTimes = 16;  // a tree takes not much longer than looking at the clock
+        constexpr int kTimes = 16;  // reading the clock takes nearly as long as a tree
         start(rows, nullptr, n);
         std::vector<double> seconds(repeats);
         for (int32_t t = 0; t < plan_.n_steps(); ++t) {

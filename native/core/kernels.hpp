@@ -1,5 +1,5 @@
-// The loops that evaluation spends its time in, for several instruction sets. All give the same
-// bits: the same operations on the same numbers in the same order, only more of them at once.
+// The hot loops of evaluation, as a table of functions per instruction set. All give the same bits:
+// they apply the same operations to the same numbers in the same order.
 #pragma once
 
 #include <cstdint>
@@ -20,18 +20,18 @@ struct Codes {
     int32_t words;
 };
 
-// And how far they have come.
+// Rows in the middle of an evaluation.
 struct Chunk : Codes {
     double* sums;        // running sums
     uint64_t* alive;     // (words,) bit per row: has not quit
-    const int32_t* row;  // where each row's decision goes
+    const int32_t* row;  // index of each row's decision in DecisionsOut
 };
 
 struct Kernels {
     std::string_view isa;
 
-    // What reads rows of type In as Real. Row i is rows + row[i] * width, or rows + i * width
-    // without `row`; all of them are within 2^31 values of `rows`.
+    // Kernels that read rows of type In as Real. Row i is rows + row[i] * width, or rows + i *
+    // width without `row`; all of them are within 2^31 values of `rows`.
     template <class In, class Real>
     struct Reading {
         // Codes of some columns (ordered by feature) for n rows. Fills whole words.
@@ -66,7 +66,7 @@ struct Kernels {
     void (*leaves)(const SmallTrees& trees, const SmallTree& tree, const Codes& rows, uint8_t* out);
 
     // Adds steps [begin, end), all of them small trees, to the running sums; rows that cross a
-    // threshold are written to `out` and no longer alive. Stops when none is.
+    // threshold are written to `out` and are no longer alive. Stops when no row is.
     void (*quit)(const SmallTrees& trees, const PolicyView& policy, int32_t begin, int32_t end,
                  const Chunk& chunk, const DecisionsOut& out);
 
@@ -83,16 +83,17 @@ struct Kernels {
                        float* sums);
     void (*add_double)(const double* table, const uint8_t* number, int32_t words, double* sums);
 
-    // Moves what is alive to the front, in place: bytes of some columns, sums and rows. Arrays hold
-    // whole words. Returns how many are left.
+    // Moves the entries of rows that are alive to the front, in place: codes of some columns, sums
+    // and rows. Arrays hold whole words. Returns the number of these rows.
     int32_t (*compact)(const uint64_t* alive, int32_t words, uint8_t* codes, int64_t stride,
                        std::span<const int32_t> columns, double* sums, int32_t* row);
 };
 
-// The best that this machine can run, or the one asked for; std::invalid_argument where it cannot.
+// The kernels of the best instruction set that this machine runs, or of `isa`;
+// std::invalid_argument where the machine does not run it. Defined in kernels/choose.cpp.
 const Kernels& kernels(std::string_view isa = "");
 
-// Names of all that this machine can run, best first.
+// Names of all instruction sets that this machine runs, best first.
 std::vector<std::string_view> available_isas();
 
 }  // namespace qwyc

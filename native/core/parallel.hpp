@@ -1,5 +1,5 @@
-// Work shared out over threads in small chunks. What a chunk computes never depends on which thread
-// takes it, so results are the same on any number of threads.
+// A parallel loop over small chunks. The result of a chunk does not depend on the thread that
+// computes it, so results are the same on any number of threads.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,7 @@
 
 namespace qwyc {
 
-// Starts a thread that runs `work`, or throws where there is none to be had. Tests pass another
-// one.
+// Starts a thread that runs `work`, or throws. Tests replace it.
 struct StartThread {
     template <class Work>
     std::jthread operator()(const Work& work) const {
@@ -46,12 +45,12 @@ void parallel_for(int64_t n, int64_t chunk, int threads, const Body& body,
         }
     };
     {
-        std::vector<std::jthread> pool;  // joins its threads however this block is left
+        std::vector<std::jthread> pool;  // the destructor joins the threads
         try {
             for (int64_t i = 1; i < workers; ++i) pool.push_back(start(work));
         } catch (...) {
-            // No more threads, or no memory for one: those that started, and the caller's, do all
-            // of the work.
+            // No more threads, or no memory for one: the threads that have started, and the calling
+            // thread, do all of the work.
         }
         if (workers > 0) work();
     }

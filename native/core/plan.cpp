@@ -15,7 +15,8 @@ namespace qwyc {
 namespace {
 
 constexpr int32_t kCutsPerColumn = 253;  // leaves codes for "below all", "above all" and "missing"
-// One tree's nodes with absolute indices in the forest; what the builder reads.
+
+// Fills a plan from a forest.
 template <class Real>
 struct Builder {
     Plan<Real>& plan;
@@ -24,7 +25,7 @@ struct Builder {
     std::map<std::tuple<int32_t, bool, bool, bool, int32_t>, int32_t> column_of;
     std::map<std::array<uint8_t, 32>, int32_t> set_of;
 
-    bool is_small(int32_t tree) const { return forest.leaves_of(tree) <= kMostLeaves; }
+    bool is_small(int32_t tree) const { return forest.leaves_of(tree) <= kMaxSmallLeaves; }
 
     template <class Visit>
     void each_node(int32_t tree, Visit visit) const {
@@ -151,8 +152,8 @@ struct Builder {
         return left + right;
     }
 
-    // A complete tree with one question per level needs that question once; its leaves are already
-    // numbered by the answers, the root's in the highest bit.
+    // A complete tree with one question per level needs that question once: the answers are the
+    // bits of the leaf's number, that of the root the highest.
     bool make_oblivious(SmallTree& tree) {
         int32_t depth = 0;
         while ((1 << depth) < tree.n_leaves) ++depth;

@@ -1,9 +1,10 @@
 // A forest laid out for evaluation in one order of its trees.
 //
-// Values become one-byte codes first: between two neighbouring thresholds of a feature every value
-// takes the same way everywhere, so a value's rank among the thresholds is all that trees need.
+// Values are first encoded as one-byte codes. All values between two neighbouring thresholds of a
+// feature take the same branches, so trees need only the rank of a value among the thresholds.
 // Comparing codes is exact for any input type, and 32 or 64 of them fit a register. Missing values
-// and categories are codes too, so a split is one comparison, or one look into a set of codes.
+// and categories are codes too, so a split is one comparison, or one test of membership in a set of
+// codes.
 //
 // Trees of up to 256 leaves are lists of such splits ("small"); larger ones are walked node by node
 // on the values themselves ("deep").
@@ -18,17 +19,17 @@
 
 namespace qwyc {
 
-inline constexpr int32_t kChunk = 512;       // rows that a tree is evaluated on at once
-inline constexpr int32_t kMostLeaves = 256;  // of a small tree: a leaf's number is a byte
+inline constexpr int32_t kChunk = 512;           // rows that a tree is evaluated on at once
+inline constexpr int32_t kMaxSmallLeaves = 256;  // of a small tree: a leaf's number is a byte
 
-// One byte per row. Codes are compared as signed bytes: what is called a code here less 128.
+// One byte per row. Bytes hold the code minus 128, because kernels compare signed bytes.
 struct Column {
     int32_t feature;
     bool categorical;
     bool zero_is_missing;
     uint8_t missing;        // code of a missing value: 0, below all others, or 255, above
     uint8_t lowest;         // numeric: code of the values below cut `first`
-    int32_t first, count;   // numeric: these cuts are told apart
+    int32_t first, count;   // numeric: the cuts that this column distinguishes
     int64_t classes_begin;  // categorical: class of each code, in CategoryTables::class_of
     int32_t classes_count;
     int32_t first_use, last_use;  // steps
@@ -51,7 +52,7 @@ struct SmallTree {
     bool oblivious;  // every level asks one question: `left` is the bit that going right sets
 };
 
-// What is left of a forest once rows are codes.
+// The parts of a plan that do not depend on the type of the rows.
 struct SmallTrees {
     std::vector<Column> columns;   // in the order in which steps first need them
     std::vector<SmallTree> small;  // (T,) by step; n_leaves 0 where the tree is deep

@@ -1,4 +1,4 @@
-// What the engines' workers share: scratch space, encoding, and walks through deep trees.
+// Helpers of both engines.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 
 namespace qwyc {
 
-inline constexpr int32_t kFew = 6;    // rows up to which walking beats whole registers
-inline constexpr int32_t kWalks = 8;  // walks in flight
+inline constexpr int32_t kMaxScalarRows = 6;  // up to so many rows, walking is faster than kernels
+inline constexpr int32_t kWalksAtOnce = 8;    // trees that one row walks at once
 
 inline int32_t words_of(int32_t n) {
     return (n + 63) / 64;
@@ -23,19 +23,20 @@ inline void sort_by_feature(const SmallTrees& trees, std::vector<int32_t>& colum
     });
 }
 
-// Rows that kernels can tell apart by 32-bit offsets.
-inline int64_t most_rows(int64_t width) {
+// The number of rows of a width whose offsets fit 32 bits, as kernels need.
+inline int64_t max_rows_in_int32(int64_t width) {
     return std::numeric_limits<int32_t>::max() / std::max<int64_t>(width, 1);
 }
 
-// The leaves that one row reaches in the trees at steps [begin, end) of an order, at most kWalks.
+// The leaves that one row reaches in the trees at steps [begin, end) of an order, at most
+// kWalksAtOnce.
 template <class In, class Real>
 inline void walk_trees(const Forest<Real>& forest, const int32_t* order, int32_t begin, int32_t end,
                        const In* row, int32_t* leaf) {
-    for (int32_t k = 0; k < kWalks; ++k)
+    for (int32_t k = 0; k < kWalksAtOnce; ++k)
         leaf[k] = begin + k < end ? forest.root(order[begin + k]) : -1;
-    forest.template walk<kWalks>(leaf, row);
-    for (int32_t k = 0; k < kWalks; ++k) leaf[k] = ~leaf[k];
+    forest.template walk<kWalksAtOnce>(leaf, row);
+    for (int32_t k = 0; k < kWalksAtOnce; ++k) leaf[k] = ~leaf[k];
 }
 
 }  // namespace qwyc

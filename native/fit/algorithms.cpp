@@ -14,34 +14,33 @@ namespace {
 
 // What Algorithm 2 finds for one candidate: rows with sum < low quit negative, of the others rows
 // with sum > high quit positive. Both cuts are observed sums; thresholds go between observed sums.
-struct Cuts {
+struct QuitCuts {
     double low = -kInf;  // +inf: every row quits negative
     double high = kInf;  // -inf: every row that is left quits positive
     int64_t quits = 0;
 };
 
-// The k-th value (k from 0) of n in the order of `before`, found exactly and in about one pass
-// where k is small against n: a sample says which values can come first, and only those are looked
-// at again.
+// The k-th value (k from 0) of n in the order of `before`. Exact, and about one pass where k is
+// small compared with n: a sample bounds the values that can come first, and only those are sorted.
 template <class Before>
-double select(double* values, int64_t n, int64_t k, Before before, std::vector<double>& few) {
+double select(double* values, int64_t n, int64_t k, Before before, std::vector<double>& scratch) {
     constexpr int64_t kSample = 512;
     if (n >= 4 * kSample && k < n / 4) {
-        few.resize(kSample);
-        for (int64_t i = 0; i < kSample; ++i) few[i] = values[i * (n / kSample)];
+        scratch.resize(kSample);
+        for (int64_t i = 0; i < kSample; ++i) scratch[i] = values[i * (n / kSample)];
         const double expected = static_cast<double>(k + 1) * kSample / static_cast<double>(n);
         const auto rank = static_cast<int64_t>(expected + 4 * std::sqrt(expected) + 4);
-        std::nth_element(few.begin(), few.begin() + rank, few.end(), before);
-        const double limit = few[rank];
-        few.resize(n);
+        std::nth_element(scratch.begin(), scratch.begin() + rank, scratch.end(), before);
+        const double limit = scratch[rank];
+        scratch.resize(n);
         int64_t found = 0;
         for (int64_t i = 0; i < n; ++i) {
-            few[found] = values[i];
+            scratch[found] = values[i];
             found += !before(limit, values[i]);
         }
         if (found > k) {
-            std::nth_element(few.begin(), few.begin() + k, few.begin() + found, before);
-            return few[k];
+            std::nth_element(scratch.begin(), scratch.begin() + k, scratch.begin() + found, before);
+            return scratch[k];
         }
     }
     std::nth_element(values, values + k, values + n, before);
@@ -62,16 +61,16 @@ int64_t count_above(const double* values, int64_t n, double cut) {
 
 // Algorithm 2: the cuts that let the most rows quit, low first, with at most `budget` rows decided
 // differently from the full ensemble. pos and neg are the sums of the undecided rows, by full
-// decision; both are reordered. `few` is scratch space.
-Cuts optimize_thresholds(double* pos, int64_t n_pos, double* neg, int64_t n_neg, int64_t budget,
-                         const FitProblem& problem, std::vector<double>& few) {
-    Cuts cuts;
+// decision; both are reordered. `scratch` is overwritten.
+QuitCuts optimize_thresholds(double* pos, int64_t n_pos, double* neg, int64_t n_neg, int64_t budget,
+                             const FitProblem& problem, std::vector<double>& scratch) {
+    QuitCuts cuts;
     const bool split = problem.split_budget && problem.quit_positive;
     const int64_t low_budget = split ? budget / 2 : budget;
     int64_t neg_left = n_neg;  // full-negative rows that have not quit
     if (problem.quit_negative) {
         if (n_pos <= low_budget) return {kInf, kInf, n_pos + n_neg};
-        cuts.low = select(pos, n_pos, low_budget, std::less<>(), few);
+        cuts.low = select(pos, n_pos, low_budget, std::less<>(), scratch);
         const int64_t flipped = count_below(pos, n_pos, cuts.low);
         const int64_t right = count_below(neg, n_neg, cuts.low);
         cuts.quits += flipped + right;
@@ -82,15 +81,15 @@ Cuts optimize_thresholds(double* pos, int64_t n_pos, double* neg, int64_t n_neg,
         if (neg_left <= budget) return {cuts.low, -kInf, n_pos + n_neg};
         // More rows than the budget are left at or above `low`, so the (budget + 1)-th largest of
         // all full-negative sums is one of theirs.
-        cuts.high = select(neg, n_neg, budget, std::greater<>(), few);
+        cuts.high = select(neg, n_neg, budget, std::greater<>(), scratch);
         cuts.quits += count_above(pos, n_pos, cuts.high) + count_above(neg, n_neg, cuts.high);
     }
     return cuts;
 }
 
-// Thresholds that separate the same rows as `cuts` does, away from every sum seen (where floats
-// leave room between two sums; otherwise a row on the cut goes on).
-void place_thresholds(const Cuts& cuts, const std::vector<double>& sums, double& lower,
+// Thresholds that separate the same rows as `cuts` does, away from every sum seen (where a
+// double lies between two sums; otherwise a row on the cut continues).
+void place_thresholds(const QuitCuts& cuts, const std::vector<double>& sums, double& lower,
                       double& upper) {
     double below_low = -kInf, above_high = kInf, smallest = kInf, largest = -kInf;
     for (double s : sums) {
@@ -133,7 +132,7 @@ class Undecided {
     int64_t size() const { return static_cast<int64_t>(row_.size()); }
     int64_t n_pos() const { return n_pos_; }
 
-    // Running sums as they are after base model t as well, (size(),).
+    // Running sums after base model t is added, (size(),).
     void sums_with(int32_t t, std::vector<double>& out) const {
         const Score* column = values_ + column_[t] * stride_;
         out.resize(row_.size());
@@ -161,7 +160,7 @@ class Undecided {
         return flipped;
     }
 
-    // Copies what is still needed next to each other once most rows are gone.
+    // Copies the remaining rows to consecutive memory once half of the rows have quit.
     void compact(const std::vector<int32_t>& unused) {
         if (size() * 2 > stride_) return;
         std::vector<Score> copy(unused.size() * row_.size());
@@ -193,12 +192,13 @@ int32_t best_candidate(const Undecided<Score>& undecided, const std::vector<int3
                        const FitProblem& problem, int64_t budget, int threads) {
     std::vector<double> ratio(candidates.size(), kInf);
     const int64_t n_pos = undecided.n_pos(), n = undecided.size();
-    std::vector<double> sums, few;
+    std::vector<double> sums, scratch;
     parallel_for(candidates.size(), 1, threads,
                  [=, &undecided, &candidates, &problem, &ratio](int64_t c, int64_t) mutable {
                      undecided.sums_with(candidates[c], sums);
-                     const Cuts cuts = optimize_thresholds(sums.data(), n_pos, sums.data() + n_pos,
-                                                           n - n_pos, budget, problem, few);
+                     const QuitCuts cuts =
+                         optimize_thresholds(sums.data(), n_pos, sums.data() + n_pos, n - n_pos,
+                                             budget, problem, scratch);
                      if (cuts.quits > 0)
                          ratio[c] = problem.costs[candidates[c]] * static_cast<double>(n) /
                                     static_cast<double>(cuts.quits);
@@ -219,16 +219,16 @@ FitResult fit(const FitProblem& problem, const Score* values, std::span<const in
 
     Undecided<Score> undecided(problem, values);
     int64_t budget = problem.budget;
-    std::vector<double> sums, scratch, few;
+    std::vector<double> sums, reordered, scratch;
     // The last step has no thresholds: the full score decides there.
     for (int64_t r = 0; r + 1 < n_models && undecided.size() > 0; ++r) {
         const int32_t chosen =
             choose_order ? best_candidate(undecided, unused, problem, budget, threads) : unused[0];
         undecided.sums_with(chosen, sums);
-        scratch = sums;
+        reordered = sums;
         const int64_t n_pos = undecided.n_pos(), n_neg = undecided.size() - n_pos;
-        const Cuts cuts = optimize_thresholds(scratch.data(), n_pos, scratch.data() + n_pos, n_neg,
-                                              budget, problem, few);
+        const QuitCuts cuts = optimize_thresholds(reordered.data(), n_pos, reordered.data() + n_pos,
+                                                  n_neg, budget, problem, scratch);
         place_thresholds(cuts, sums, result.lower[r], result.upper[r]);
         budget -= undecided.advance(sums, result.lower[r], result.upper[r]);
         result.order.push_back(chosen);

@@ -9,8 +9,8 @@ namespace qwyc {
 
 namespace {
 
-constexpr int64_t kRows =
-    512;  // rows at a time: a tile of all base models stays in the second cache
+// Rows at a time: a tile of all base models fits the second-level cache.
+constexpr int64_t kRows = 512;
 constexpr int64_t kLanes = 8;  // partial sums of a dot product, which a vector unit may run at once
 
 double dot(const double* a, const double* b) {

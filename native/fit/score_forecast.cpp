@@ -9,7 +9,8 @@ namespace qwyc {
 namespace {
 
 // The normal distribution's cumulative function on a grid, linear in between (error below 1e-5).
-// Made with the four operations only, so that it is the same everywhere, as no library's erfc is.
+// Computed with the four basic operations only, so that it is the same on every machine; library
+// versions of erfc differ.
 constexpr double kPhiEnd = 8.0;
 constexpr int kPhiPerUnit = 64;
 constexpr int kPhiCells = 2 * static_cast<int>(kPhiEnd) * kPhiPerUnit;
@@ -49,12 +50,14 @@ double phi(double z) {
 
 }  // namespace
 
-size_t Outlook::next(double sum) const {
+size_t ScoreForecast::bin_above(double sum) const {
     return std::upper_bound(centre.begin(), centre.end(), sum) - centre.begin();
 }
 
-double Outlook::below(double sum, size_t next, const TwoClasses& target) const {
-    const size_t left = next == 0 ? 0 : next - 1, right = std::min(next, centre.size() - 1);
+double ScoreForecast::probability_negative(double sum, size_t next_bin,
+                                           const TwoClasses& target) const {
+    const size_t left = next_bin == 0 ? 0 : next_bin - 1;
+    const size_t right = std::min(next_bin, centre.size() - 1);
     const double width = centre[right] - centre[left];
     const double share = width > 0 ? (sum - centre[left]) / width : 0.0;
     const double m = slope * sum + (mean[left] + share * (mean[right] - mean[left]));
@@ -63,11 +66,12 @@ double Outlook::below(double sum, size_t next, const TwoClasses& target) const {
     return phi((target.threshold - m) / s);
 }
 
-// Bins have about equally many rows; equal sums are in one bin.
-void Outlook::fit(std::span<const double> sums, std::span<double> full,
-                  const Smoothing& smoothing) {
+// Bins have about the same number of rows; equal sums are in one bin.
+void ScoreForecast::fit(std::span<const double> sums, std::span<double> full,
+                        const Smoothing& smoothing) {
     const auto n = static_cast<int64_t>(sums.size());
-    const auto& [fewest_rows, most_bins, rows_per_bin, pseudo_rows, trend_rows, share] = smoothing;
+    const auto& [fewest_rows, most_bins, rows_per_bin, pseudo_rows, trend_rows, forecast_share] =
+        smoothing;
     const double tie = rounding(sums.front(), sums.back());
     const int64_t wanted =
         std::max<int64_t>(1, std::min(most_bins, n / std::max<int64_t>(1, rows_per_bin)));
@@ -81,7 +85,7 @@ void Outlook::fit(std::span<const double> sums, std::span<double> full,
     centre.assign(bins, 0.0);
     mean.assign(bins, 0.0);
     deviation.assign(bins, 0.0);
-    // The line by least squares; a bin's mean is drawn to it as if by trend_rows.
+    // The least squares line; trend_rows is its weight, in rows, in the mean of a bin.
     double sum_g = 0, sum_f = 0, square_g = 0, product = 0;
     for (int64_t j = 0; j < n; ++j) {
         sum_g += sums[j];

@@ -16,10 +16,10 @@ namespace {
 constexpr int64_t kSegment = 16;  // steps between running sums that are kept
 constexpr int64_t kGroup = 8;     // steps whose rows are sorted at once, a divisor of kSegment
 constexpr int64_t kChunk = 8192;  // rows that a thread takes at once
-constexpr int kDigit = 11;        // bits that a pass of the sort looks at, of two
+constexpr int kDigit = 11;        // bits per pass of the radix sort, which has two
 constexpr int64_t kDigits = 1 << kDigit;
-constexpr int64_t kFewToSort = 1000;   // fewer rows are sorted by comparing
-constexpr int64_t kFewToShare = 2000;  // fewer rows are sorted by one thread
+constexpr int64_t kMinRowsToRadixSort = 1000;  // fewer rows are sorted by comparison
+constexpr int64_t kMinRowsForThreads = 2000;   // fewer rows are sorted by one thread
 
 }  // namespace
 
@@ -29,14 +29,14 @@ StoppingFit<Score>::StoppingFit(const StoppingProblem& problem, const Score* val
     const auto n_models = static_cast<int64_t>(problem.order.size());
     lower_.assign(n_models, -kInf);
     upper_.assign(n_models, kInf);
-    outlook_.resize(n_models);
+    forecast_.resize(n_models);
     quit_step_.assign(problem.n_rows, static_cast<int32_t>(n_models) - 1);
     row_.resize(problem.n_rows);
     full_.resize(problem.n_rows);
-    to_go_.resize(problem.n_rows);
-    reaching_.resize(n_models);
+    cost_to_go_.resize(problem.n_rows);
+    n_reaching_.resize(n_models);
     segment_.resize(kSegment);
-    arrivals_.resize(kGroup);
+    at_step_.resize(kGroup);
     std::vector<double> sums(problem.n_rows, problem.base);
     for (int64_t r = 0; r < n_models; ++r) {
         if (r % kSegment == 0) checkpoint_.push_back(sums);
@@ -95,12 +95,12 @@ int64_t StoppingFit<Score>::steps() const {
 template <class Score>
 void StoppingFit<Score>::order_rows() {
     const auto n_models = static_cast<int64_t>(problem_.order.size());
-    std::fill(reaching_.begin(), reaching_.end(), 0);
-    for (int32_t step : quit_step_) ++reaching_[step];
+    std::fill(n_reaching_.begin(), n_reaching_.end(), 0);
+    for (int32_t step : quit_step_) ++n_reaching_[step];
     std::vector<int64_t> place(n_models, 0);
     for (int64_t r = n_models - 2; r >= 0; --r) {
-        place[r] = reaching_[r + 1];
-        reaching_[r] += reaching_[r + 1];
+        place[r] = n_reaching_[r + 1];
+        n_reaching_[r] += n_reaching_[r + 1];
     }
     for (int64_t i = 0; i < problem_.n_rows; ++i) {
         const int64_t at = place[quit_step_[i]]++;
@@ -110,62 +110,63 @@ void StoppingFit<Score>::order_rows() {
     segment_begin_ = -1;
 }
 
-// Running sums after `step` and the steps before it in its segment, of the rows that reach each:
-// added forward from kept ones, never subtracted back, so that they are the engine's own numbers.
+// Running sums after `step` and the steps before it in its segment, for the rows that reach each.
+// They are added up from a checkpoint, never subtracted, so that they equal the engine's bit for
+// bit.
 template <class Score>
 void StoppingFit<Score>::add_segment(int64_t step, int threads) {
     const int64_t begin = step / kSegment * kSegment;
     if (begin == segment_begin_) return;
     segment_begin_ = begin;
-    for (int64_t r = begin; r <= step; ++r) segment_[r - begin].resize(reaching_[r]);
+    for (int64_t r = begin; r <= step; ++r) segment_[r - begin].resize(n_reaching_[r]);
     const std::vector<double>& first = checkpoint_[begin / kSegment];
-    parallel_for(reaching_[begin], kChunk, threads, [&](int64_t from, int64_t to) {
+    parallel_for(n_reaching_[begin], kChunk, threads, [&](int64_t from, int64_t to) {
         for (int64_t r = begin; r <= step; ++r) {
             const Score* column = values_ + problem_.order[r] * problem_.n_rows;
             const double* before = r == begin ? nullptr : segment_[r - begin - 1].data();
             double* after = segment_[r - begin].data();
-            for (int64_t j = from; j < std::min(to, reaching_[r]); ++j)
+            for (int64_t j = from; j < std::min(to, n_reaching_[r]); ++j)
                 after[j] = (before ? before[j] : first[row_[j]]) + column[row_[j]];
         }
     });
 }
 
-// How likely a row ends below the threshold, as prices count it: part the outlook's probability,
-// part the row's own full decision.
+// The probability that a row is negative in full: the mean of the forecast's and of the row's own
+// full decision, weighted by forecast_share.
 template <class Score>
-double StoppingFit<Score>::chance_below(double outlook, bool negative) const {
-    const double share = problem_.smoothing.share;
-    return share * outlook + (negative ? 1 - share : 0.0);
+double StoppingFit<Score>::probability_negative(double forecast, bool is_negative) const {
+    const double share = problem_.smoothing.forecast_share;
+    return share * forecast + (is_negative ? 1 - share : 0.0);
 }
 
 template <class Score>
-void StoppingFit<Score>::sweep(double price_negative, double price_positive, int threads) {
+void StoppingFit<Score>::sweep(double penalty_negative, double penalty_positive, int threads) {
     const auto n_models = static_cast<int64_t>(problem_.order.size());
     order_rows();
-    std::fill(to_go_.begin(), to_go_.begin() + reaching_[n_models - 1], 0.0);
-    // to_go_ at step r: what going on from there costs, the base model of step r + 1 included.
+    std::fill(cost_to_go_.begin(), cost_to_go_.begin() + n_reaching_[n_models - 1], 0.0);
+    // cost_to_go_ at step r: the cost of continuing, which includes the base model of step r + 1.
     for (int64_t r = n_models - 2; r >= 0; --r) {
         if (r == n_models - 2 || r % kGroup == kGroup - 1) {
             add_segment(r, threads);
             prepare(r / kGroup * kGroup, r + 1, threads);
         }
         const double cost = cost_of_step(r + 1);
-        for (int64_t j = 0; j < reaching_[r + 1]; ++j) to_go_[j] += cost;
-        enter(r, price_negative, price_positive);
-        choose(r, price_negative, price_positive);
+        for (int64_t j = 0; j < n_reaching_[r + 1]; ++j) cost_to_go_[j] += cost;
+        add_rows_ending_at(r, penalty_negative, penalty_positive);
+        choose(r, penalty_negative, penalty_positive);
     }
     find_quits(threads);
 }
 
-// Sorts the rows that reach each of some steps and says how likely they end below the threshold:
-// all that takes no thresholds of later steps, so that threads share the steps.
+// Sorts the rows that reach each of some steps and forecasts their full decisions. This does not
+// depend on thresholds of later steps, so threads share the steps.
 template <class Score>
 void StoppingFit<Score>::prepare(int64_t from, int64_t to, int threads) {
-    const int workers = reaching_[from] < kFewToShare ? 1 : threads;
+    const int workers = n_reaching_[from] < kMinRowsForThreads ? 1 : threads;
     parallel_for(
         to - from, 1, workers, [this, from, scratch = Scratch()](int64_t k, int64_t) mutable {
-            const int64_t step = from + k, n = reaching_[step];
-            auto& [sorted, below] = arrivals_[step % kGroup];
+            const int64_t step = from + k, n = n_reaching_[step];
+            auto& [sorted, negative] = at_step_[step % kGroup];
             sort(segment_[step - segment_begin_].data(), n, sorted, scratch.unsorted);
             if (n >= problem_.smoothing.fewest_rows) {
                 scratch.sums.resize(n);
@@ -174,22 +175,23 @@ void StoppingFit<Score>::prepare(int64_t from, int64_t to, int threads) {
                     scratch.sums[j] = sorted[j].sum;
                     scratch.full[j] = full_[sorted[j].at];
                 }
-                outlook_[step].fit(scratch.sums, scratch.full, problem_.smoothing);
+                forecast_[step].fit(scratch.sums, scratch.full, problem_.smoothing);
             }
-            const Outlook& outlook = outlook_[step];
-            below.resize(outlook.centre.empty() ? 0 : n);
+            const ScoreForecast& forecast = forecast_[step];
+            negative.resize(forecast.centre.empty() ? 0 : n);
             size_t next = 0;
-            for (size_t j = 0; j < below.size(); ++j) {
-                while (next < outlook.centre.size() && outlook.centre[next] <= sorted[j].sum)
+            for (size_t j = 0; j < negative.size(); ++j) {
+                while (next < forecast.centre.size() && forecast.centre[next] <= sorted[j].sum)
                     ++next;
-                below[j] = chance_below(outlook.below(sorted[j].sum, next, problem_.target),
-                                        problem_.target.is_negative(full_[sorted[j].at]));
+                negative[j] = probability_negative(
+                    forecast.probability_negative(sorted[j].sum, next, problem_.target),
+                    problem_.target.is_negative(full_[sorted[j].at]));
             }
         });
 }
 
-// The rows that reach a step by running sum, and by place where equal. Sorted on a grid in two
-// passes; the few that share a point of it are then compared.
+// The rows that reach a step by running sum, and by place where equal: a radix sort on a grid in
+// two passes, then comparisons between rows that share a grid point.
 template <class Score>
 void StoppingFit<Score>::sort(const double* sums, int64_t n, std::vector<Candidate>& sorted,
                               std::vector<Candidate>& unsorted) {
@@ -202,7 +204,7 @@ void StoppingFit<Score>::sort(const double* sums, int64_t n, std::vector<Candida
     };
     sorted.resize(n);
     for (int64_t j = 0; j < n; ++j) sorted[j] = {sums[j], 0, static_cast<int32_t>(j)};
-    if (n < kFewToSort) return sort_part(0, n);
+    if (n < kMinRowsToRadixSort) return sort_part(0, n);
     const auto [least, most] = std::minmax_element(sums, sums + n);
     const double low = *least, scale = (kDigits * kDigits - 1) / (*most - low);
     if (!(std::isfinite(scale) && scale > 0)) return sort_part(0, n);
@@ -226,54 +228,56 @@ void StoppingFit<Score>::sort(const double* sums, int64_t n, std::vector<Candida
     }
 }
 
-// What going on costs the rows that end at this step under the old thresholds: each goes to the
-// first later step where the new ones end it.
+// The cost of continuing for the rows that end at this step under the old thresholds: each
+// continues to the first later step where the new thresholds end it.
 template <class Score>
-void StoppingFit<Score>::enter(int64_t step, double price_negative, double price_positive) {
+void StoppingFit<Score>::add_rows_ending_at(int64_t step, double penalty_negative,
+                                            double penalty_positive) {
     const auto last = static_cast<int64_t>(problem_.order.size()) - 1;
-    for (int64_t j = reaching_[step + 1]; j < reaching_[step]; ++j) {
+    for (int64_t j = n_reaching_[step + 1]; j < n_reaching_[step]; ++j) {
         double sum = segment_[step - segment_begin_][j], cost = 0;
         int64_t r = step + 1;
         for (; r < last; ++r) {
             sum += values_[problem_.order[r] * problem_.n_rows + row_[j]];
             const Outcome outcome = rule()(r, sum);
             if (outcome != Outcome::kContinue) {
-                const double outlook =
-                    outlook_[r].below(sum, outlook_[r].next(sum), problem_.target);
-                const double below = chance_below(outlook, problem_.target.is_negative(full_[j]));
-                cost = outcome == Outcome::kNegative ? price_negative * (1 - below)
-                                                     : price_positive * below;
+                const double forecast = forecast_[r].probability_negative(
+                    sum, forecast_[r].bin_above(sum), problem_.target);
+                const double negative =
+                    probability_negative(forecast, problem_.target.is_negative(full_[j]));
+                cost = outcome == Outcome::kNegative ? penalty_negative * (1 - negative)
+                                                     : penalty_positive * negative;
                 break;
             }
         }
         for (; r > step; --r) cost += cost_of_step(r);
-        to_go_[j] = cost;
+        cost_to_go_[j] = cost;
     }
 }
 
-// Picks TOGETHER the prefix that quits negative and the suffix that quits positive with the
-// greatest gain over going on.
+// Chooses the prefix that quits negative and the suffix that quits positive together, by their gain
+// over continuing.
 template <class Score>
-void StoppingFit<Score>::choose(int64_t step, double price_negative, double price_positive) {
-    const auto& [sorted, below] = arrivals_[step % kGroup];
-    const auto n = static_cast<int64_t>(below.size());
+void StoppingFit<Score>::choose(int64_t step, double penalty_negative, double penalty_positive) {
+    const auto& [sorted, negative] = at_step_[step % kGroup];
+    const auto n = static_cast<int64_t>(negative.size());
     if (n >= problem_.smoothing.fewest_rows) {
         low_gain_.resize(n);
         high_gain_.resize(n);
         for (int64_t j = 0; j < n; ++j) {
-            const double to_go = to_go_[sorted[j].at];
-            low_gain_[j] = to_go - price_negative * (1 - below[j]);
-            high_gain_[j] = to_go - price_positive * below[j];
+            const double cost_to_go = cost_to_go_[sorted[j].at];
+            low_gain_[j] = cost_to_go - penalty_negative * (1 - negative[j]);
+            high_gain_[j] = cost_to_go - penalty_positive * negative[j];
         }
         place(step, sorted);
     }
     for (int64_t j = 0; j < n && rule()(step, sorted[j].sum) == Outcome::kNegative; ++j)
-        to_go_[sorted[j].at] = price_negative * (1 - below[j]);
+        cost_to_go_[sorted[j].at] = penalty_negative * (1 - negative[j]);
     for (int64_t j = n - 1; j >= 0 && rule()(step, sorted[j].sum) == Outcome::kPositive; --j)
-        to_go_[sorted[j].at] = price_positive * below[j];
+        cost_to_go_[sorted[j].at] = penalty_positive * negative[j];
 }
 
-// The thresholds that gain most.
+// The thresholds with the largest gain.
 template <class Score>
 void StoppingFit<Score>::place(int64_t step, const std::vector<Candidate>& sorted) {
     const auto n = static_cast<int64_t>(sorted.size());

@@ -1,4 +1,4 @@
-// Thresholds by optimal stopping: all steps together, under a price per disagreement.
+// Thresholds by optimal stopping: for all steps, under a penalty per disagreement.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct StoppingProblem {
     Smoothing smoothing;
 };
 
-// Holds what sweeps share: running sums at some steps, and the thresholds as they stand.
+// Holds the data that sweeps share, running sums at some steps, and the present thresholds.
 template <class Score>
 class StoppingFit {
   public:
@@ -30,16 +30,17 @@ class StoppingFit {
     StoppingFit(const StoppingProblem& problem, const Score* values);
 
     // One pass from the last step to the first. At each step the rows that the present thresholds
-    // let reach it are sorted by running sum, and the rows at either end quit whose price is below
-    // what going on costs them: price_negative times the probability of being full-positive, and
-    // price_positive times that of being full-negative.
-    void sweep(double price_negative, double price_positive, int threads);
+    // let reach it are sorted by running sum. Rows at the low end quit negative, and rows at the
+    // high end positive, where the expected penalty is below the cost of continuing. The penalty is
+    // penalty_negative times the probability that the full score decides positive, or
+    // penalty_positive times the probability that it decides negative.
+    void sweep(double penalty_negative, double penalty_positive, int threads);
 
     const std::vector<double>& lower() const { return lower_; }
     const std::vector<double>& upper() const { return upper_; }
 
-    // What the thresholds as they stand do with the rows: how many are decided differently from
-    // their full score, and how many base models all of them take together.
+    // Under the present thresholds: the number of rows that are decided differently from their full
+    // score, and the number of base models that all rows take together.
     int64_t differing() const { return differing_; }
     int64_t steps() const;
 
@@ -50,11 +51,10 @@ class StoppingFit {
         int32_t at;    // place in `row_`
     };
 
-    // The rows that reach one step, by running sum, and what can be said before what going on costs
-    // them is known.
-    struct Arrivals {
+    // The rows that reach one step, sorted by running sum.
+    struct RowsAtStep {
         std::vector<Candidate> sorted;
-        std::vector<double> below;  // (rows,) chance_below() of each
+        std::vector<double> negative;  // (rows,) probability_negative() of each
     };
 
     struct Scratch {
@@ -66,37 +66,38 @@ class StoppingFit {
     void order_rows();
     void add_segment(int64_t step, int threads);
     void prepare(int64_t from, int64_t to, int threads);
-    void enter(int64_t step, double price_negative, double price_positive);
-    void choose(int64_t step, double price_negative, double price_positive);
+    void add_rows_ending_at(int64_t step, double penalty_negative, double penalty_positive);
+    void choose(int64_t step, double penalty_negative, double penalty_positive);
     void place(int64_t step, const std::vector<Candidate>& sorted);
     static void sort(const double* sums, int64_t n, std::vector<Candidate>& sorted,
                      std::vector<Candidate>& unsorted);
     double cost_of_step(int64_t step) const { return problem_.costs[problem_.order[step]]; }
     ThresholdRule rule() const { return {lower_, upper_}; }
-    double chance_below(double outlook, bool negative) const;
+    double probability_negative(double forecast, bool is_negative) const;
 
     StoppingProblem problem_;
     const Score* values_;
-    std::vector<double> lower_, upper_;  // (T,)
-    std::vector<Outlook> outlook_;       // (T,) as last estimated
-    std::vector<int32_t> quit_step_;     // (N,) under the present thresholds; last: never quits
-    int64_t differing_ = 0;              // rows that they decide differently
+    std::vector<double> lower_, upper_;    // (T,)
+    std::vector<ScoreForecast> forecast_;  // (T,) as fitted last
+    std::vector<int32_t> quit_step_;       // (N,) under the present thresholds; last: never quits
+    int64_t differing_ = 0;                // number of rows that they decide differently
     std::vector<std::vector<double>> checkpoint_;  // (T / kSegment, N) running sums before a step
 
-    // By place: the rows, last to end first, so that those that reach a step are the first ones.
+    // Rows sorted by the step at which they end, last first, so that the rows that reach a step
+    // come first.
     std::vector<int32_t> row_;                  // (N,)
     std::vector<double> full_;                  // (N,) their full scores
-    std::vector<double> to_go_;                 // (N,) what going on costs them
-    std::vector<int64_t> reaching_;             // (T,) how many of them reach a step
+    std::vector<double> cost_to_go_;            // (N,) cost of continuing from the present step
+    std::vector<int64_t> n_reaching_;           // (T,) how many of them reach a step
     std::vector<std::vector<double>> segment_;  // (kSegment, N) running sums after some steps
     int64_t segment_begin_ = -1;
 
-    std::vector<Arrivals> arrivals_;  // (kGroup,) of some steps
+    std::vector<RowsAtStep> at_step_;  // (kGroup,) of some steps
 
-    // For the step in hand, (rows,) by running sum.
+    // For the present step, (rows,) by running sum.
     std::vector<double> low_gain_, high_gain_;
-    std::vector<double> high_best_;    // the most that a suffix from here on can gain
-    std::vector<int32_t> high_begin_;  // and where it starts
+    std::vector<double> high_best_;    // largest gain of a suffix that starts here or later
+    std::vector<int32_t> high_begin_;  // where that suffix starts
 };
 
 }  // namespace qwyc

@@ -84,17 +84,17 @@ inline void add_word(const double* table, const uint8_t* number, double* sums) {
     }
 }
 
-inline void take(const float* table, const int32_t* index, float* out) {
+inline void gather(const float* table, const int32_t* index, float* out) {
     for (int i = 0; i < kTile; i += 16)
         _mm512_storeu_ps(out + i, _mm512_i32gather_ps(_mm512_loadu_si512(index + i), table, 4));
 }
-inline void take(const double* table, const int32_t* index, double* out) {
+inline void gather(const double* table, const int32_t* index, double* out) {
     for (int i = 0; i < kTile; i += 8) {
         const __m256i eight = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(index + i));
         _mm512_storeu_pd(out + i, _mm512_i32gather_pd(eight, table, 8));
     }
 }
-inline void take(const int32_t* table, const int32_t* index, int32_t* out) {
+inline void gather(const int32_t* table, const int32_t* index, int32_t* out) {
     for (int i = 0; i < kTile; i += 16)
         _mm512_storeu_si512(out + i,
                             _mm512_i32gather_epi32(_mm512_loadu_si512(index + i), table, 4));
@@ -103,8 +103,8 @@ inline void take(const int32_t* table, const int32_t* index, int32_t* out) {
 // A gather is one instruction to the compiler, which may read memory of any type: nothing is
 // dereferenced through the pointer that is cast.
 template <class T>
-inline void take(const std::byte* table, const int32_t* index, T* out) {
-    take(reinterpret_cast<const T*>(table), index, out);
+inline void gather(const std::byte* table, const int32_t* index, T* out) {
+    gather(reinterpret_cast<const T*>(table), index, out);
 }
 
 // For one sum: `compare` in core/rule.hpp.

@@ -6,7 +6,7 @@
 
 namespace qwyc {
 
-// Where they are not compiled, no one asks for them.
+// Declared on all machines, used only where they are compiled.
 namespace portable {
 extern const Kernels table;
 }
@@ -24,7 +24,7 @@ struct Choice {
     bool runs;
 };
 
-// Best first. Asked anew each time: it is a few loads, and there is no state to share.
+// Best first. Tested at each call, which takes a few loads and needs no shared state.
 template <class Visit>
 void each_choice(Visit visit) {
 #if QWYC_X86

@@ -1,4 +1,4 @@
-// Kernels for any machine: 16 bytes at a time, in whatever registers the compiler finds for them.
+// Kernels for any machine: 16 bytes at a time, with the compiler's vector types.
 #include <cstddef>
 #include <cstring>
 
@@ -56,12 +56,12 @@ inline void add_word(const double* table, const uint8_t* number, double* sums) {
 }
 
 template <class T>
-inline void take(const T* table, const int32_t* index, T* out) {
+inline void gather(const T* table, const int32_t* index, T* out) {
     for (int i = 0; i < kTile; ++i) out[i] = table[index[i]];
 }
 
 template <class T>
-inline void take(const std::byte* table, const int32_t* index, T* out) {
+inline void gather(const std::byte* table, const int32_t* index, T* out) {
     for (int i = 0; i < kTile; ++i)
         std::memcpy(out + i, table + static_cast<int64_t>(sizeof(T)) * index[i], sizeof(T));
 }

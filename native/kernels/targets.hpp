@@ -1,5 +1,6 @@
-// What the kernels' files need to be compiled for their own instruction set, function by function:
-// nothing that other files use is compiled for a machine that may not be there.
+// Macros that compile the functions of one kernel file, and no others, for an instruction set.
+// Shared headers must be included before QWYC_TARGET_BEGIN: inline functions that other files use
+// too must not be compiled for an instruction set that the machine may lack.
 #pragma once
 
 #include "core/kernels.hpp"

@@ -1,4 +1,4 @@
-// What the files that know Python share: arrays in and out, and checks.
+// Arrays from and to Python, and checks of arguments.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -92,7 +92,7 @@ DecisionArrays collect_decisions(int64_t n, Run run) {
     return {std::move(positive), std::move(steps), std::move(score)};
 }
 
-// Each file's part of the module.
+// Each adds the classes and functions of one file to the module.
 void bind_forest(nb::module_& m);
 void bind_one_row(nb::module_& m);
 void bind_fitting(nb::module_& m);

@@ -1,4 +1,4 @@
-// What Python holds: forests and engines of either row type behind one class each.
+// The objects behind the Python classes: forests and engines of either row type.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace qwyc {
 
-// A forest and the engine for its full scores, which is made when it is first asked for.
+// A forest and the engine for its full scores, which is made on first use.
 template <class Real>
 class Model {
   public:

@@ -17,7 +17,7 @@ using namespace nanobind::literals;
 namespace qwyc {
 namespace {
 
-// A StoppingFit, and the arrays that it looks at.
+// A StoppingFit, and the arrays that it refers to.
 template <class Score>
 struct HeldFit {
     Matrix<Score> values;
@@ -35,13 +35,13 @@ class AnyStoppingFit {
     using Variant = std::variant<Pointer<float>, Pointer<double>>;
     explicit AnyStoppingFit(Variant held) : held_(std::move(held)) {}
 
-    auto sweep(double price_negative, double price_positive, int threads) {
+    auto sweep(double penalty_negative, double penalty_positive, int threads) {
         return std::visit(
             [=](auto& held) {
                 auto& fit = held->fit;
                 {
                     nb::gil_scoped_release release;
-                    fit.sweep(price_negative, price_positive, threads);
+                    fit.sweep(penalty_negative, penalty_positive, threads);
                 }
                 auto lower = to_numpy(fit.lower()), upper = to_numpy(fit.upper());
                 return std::tuple(lower, upper, fit.differing(), fit.steps());
@@ -60,13 +60,13 @@ void bind_stopping_constructor(nb::class_<AnyStoppingFit>& cls) {
         [](AnyStoppingFit* self, Matrix<Score> values, double base, Vector<double> full,
            double threshold, Vector<int32_t> order, Vector<double> costs, bool quit_negative,
            bool quit_positive, int64_t fewest_rows, int64_t most_bins, int64_t rows_per_bin,
-           double pseudo_rows, double trend_rows, double outlook_share) {
+           double pseudo_rows, double trend_rows, double forecast_share) {
             check_order(static_cast<int64_t>(values.shape(0)), order);
             require(full.shape(0) == values.shape(1) && costs.shape(0) == values.shape(0),
                     "full must have one entry per row, costs one per base model");
             require(values.shape(1) < (size_t{1} << 31), "at most 2^31 rows");
             const Smoothing smoothing{fewest_rows, most_bins,  rows_per_bin,
-                                      pseudo_rows, trend_rows, outlook_share};
+                                      pseudo_rows, trend_rows, forecast_share};
             const StoppingProblem problem{static_cast<int64_t>(values.shape(1)),
                                           base,
                                           {threshold},
@@ -81,7 +81,7 @@ void bind_stopping_constructor(nb::class_<AnyStoppingFit>& cls) {
         },
         "values"_a.noconvert(), "base"_a, "full"_a, "threshold"_a, "order"_a, "costs"_a,
         "quit_negative"_a, "quit_positive"_a, nb::kw_only(), "fewest_rows"_a, "most_bins"_a,
-        "rows_per_bin"_a, "pseudo_rows"_a, "trend_rows"_a, "outlook_share"_a);
+        "rows_per_bin"_a, "pseudo_rows"_a, "trend_rows"_a, "forecast_share"_a);
 }
 
 template <class Score>
@@ -199,7 +199,7 @@ void bind_fitting(nb::module_& m) {
                                         "Thresholds by optimal stopping; not thread-safe.");
     bind_stopping_constructor<float>(stopping);
     bind_stopping_constructor<double>(stopping);
-    stopping.def("sweep", &AnyStoppingFit::sweep, "price_negative"_a, "price_positive"_a,
+    stopping.def("sweep", &AnyStoppingFit::sweep, "penalty_negative"_a, "penalty_positive"_a,
                  "threads"_a, "(lower, upper, rows decided differently, base models of all rows).");
 }
 

@@ -12,7 +12,7 @@ using namespace nanobind::literals;
 namespace qwyc {
 namespace {
 
-// A row copied to where its values stand side by side; on the stack where it is short.
+// A contiguous copy of a row; on the stack where the row is short.
 template <class In>
 class RowCopy {
   public:
@@ -28,60 +28,61 @@ class RowCopy {
     std::vector<In> long_;
 };
 
-// One row at a time from Python, with as little in between as can be. Rows that need more than
-// their numbers looked at go to `otherwise`, as does whatever is not a plain row of numbers.
+// Decides one row at a time, with as little overhead as possible. Rows that are not plain numbers,
+// or that need more checks than a look at their numbers, are passed to the Python callable
+// `fallback`.
 class OneRow {
   public:
-    OneRow(const AnyQuitter& quitter, nb::object negative, nb::object positive,
-           nb::object otherwise, nb::object plain_row, bool finite_only)
+    OneRow(const AnyQuitter& quitter, nb::object negative, nb::object positive, nb::object fallback,
+           nb::object plain_row, bool finite_only)
         : quitter_(quitter),
           label_{std::move(negative), std::move(positive)},
-          otherwise_(std::move(otherwise)),
+          fallback_(std::move(fallback)),
           plain_row_(std::move(plain_row)),
           finite_only_(finite_only) {}
 
     nb::object predict(nb::handle row) const {
-        int positive = kLookAt;
-        // Subclasses, such as masked arrays, may mean more than their numbers say.
+        int positive = kUseFallback;
+        // Subclasses, such as masked arrays, may hold more than numbers.
         if (row.type().is(plain_row_))
             positive = decide_array(row.ptr());
         else if (PyList_CheckExact(row.ptr()) || PyTuple_CheckExact(row.ptr()))
             positive = decide_sequence(row.ptr());
-        return positive == kLookAt ? otherwise_(row) : label_[positive];
+        return positive == kUseFallback ? fallback_(row) : label_[positive];
     }
 
-    // For Python's collector of cycles: `otherwise` usually knows who owns this.
+    // For Python's garbage collector: `fallback` usually refers to the owner of this object.
     static int traverse(PyObject* self, visitproc visit, void* arg) {
         Py_VISIT(Py_TYPE(self));
         if (!nb::inst_ready(self)) return 0;
         const OneRow* one = nb::inst_ptr<OneRow>(self);
         for (const nb::object* held :
-             {&one->label_[0], &one->label_[1], &one->otherwise_, &one->plain_row_})
+             {&one->label_[0], &one->label_[1], &one->fallback_, &one->plain_row_})
             Py_VISIT(held->ptr());
         return 0;
     }
     static int clear(PyObject* self) {
         OneRow* one = nb::inst_ptr<OneRow>(self);
         for (nb::object* held :
-             {&one->label_[0], &one->label_[1], &one->otherwise_, &one->plain_row_})
+             {&one->label_[0], &one->label_[1], &one->fallback_, &one->plain_row_})
             held->reset();
         return 0;
     }
 
   private:
-    // 1 or 0; kLookAt where the row holds what must be looked at. All of these are so.
+    // The decide* functions return 1 (positive), 0 (negative) or kUseFallback.
     int decide_array(PyObject* row) const {
         Py_buffer view;
         if (PyObject_GetBuffer(row, &view, PyBUF_FORMAT | PyBUF_STRIDES) != 0) {
             PyErr_Clear();
-            return kLookAt;
+            return kUseFallback;
         }
         const bool fits = view.ndim == 1 && view.shape[0] == quitter_.n_features &&
                           view.itemsize != 0 && view.strides[0] % view.itemsize == 0 &&
                           reinterpret_cast<uintptr_t>(view.buf) % view.itemsize == 0;
         const char* format = fits && view.format ? view.format : "";
         const char type = format[0] != 0 && format[1] == 0 ? format[0] : 0;
-        int positive = kLookAt;
+        int positive = kUseFallback;
         if (type == 'f') positive = decide_strided<float>(view);
         if (type == 'd') positive = decide_strided<double>(view);
         PyBuffer_Release(&view);
@@ -101,11 +102,11 @@ class OneRow {
     // A list or tuple of Python's own floats and integers.
     int decide_sequence(PyObject* row) const {
         const int64_t n = quitter_.n_features;
-        if (PySequence_Fast_GET_SIZE(row) != n) return kLookAt;
+        if (PySequence_Fast_GET_SIZE(row) != n) return kUseFallback;
         RowCopy<double> copy(n);
         for (int64_t j = 0; j < n; ++j)
-            if (!read_item(row, j, copy[j])) return kLookAt;
-        if (PySequence_Fast_GET_SIZE(row) != n) return kLookAt;
+            if (!read_item(row, j, copy[j])) return kUseFallback;
+        if (PySequence_Fast_GET_SIZE(row) != n) return kUseFallback;
         return decide(copy.data());
     }
 
@@ -133,13 +134,13 @@ class OneRow {
         int overflow = 0;
         const long long whole = PyLong_AsLongLongAndOverflow(value, &overflow);
         out = static_cast<double>(whole);
-        return !overflow && whole <= kExact && whole >= -kExact;
+        return !overflow && whole <= kMaxExactInteger && whole >= -kMaxExactInteger;
     }
 
     template <class In>
     int decide(const In* row) const {
         const PlainFloats plain;
-        if (finite_only_ && !all_finite(row)) return kLookAt;
+        if (finite_only_ && !all_finite(row)) return kUseFallback;
         uint8_t positive = 0;
         int32_t steps = 0;
         double score = 0;
@@ -147,8 +148,8 @@ class OneRow {
         std::visit(
             [&](const auto& held) {
                 auto state = held->engine.start_one();
-                if (held->engine.walk_some(state, row, kHeld, out)) return;
-                // A row that takes long lets other threads of Python on.
+                if (held->engine.walk_some(state, row, kStepsUnderGil, out)) return;
+                // A row that takes long does not block other Python threads.
                 nb::gil_scoped_release release;
                 held->engine.walk_on(state, row, out);
             },
@@ -168,12 +169,14 @@ class OneRow {
             quitter_.held);
     }
 
-    static constexpr int kLookAt = -1;
-    static constexpr int32_t kHeld = 32;  // steps, less than letting go of the GIL would take
-    static constexpr long long kExact = 1LL << 53;  // whole numbers up to here are doubles
+    static constexpr int kUseFallback = -1;
+    // Steps that take less time than releasing the GIL would.
+    static constexpr int32_t kStepsUnderGil = 32;
+    // Integers up to here are doubles without rounding.
+    static constexpr long long kMaxExactInteger = 1LL << 53;
 
     AnyQuitter quitter_;
-    nb::object label_[2], otherwise_, plain_row_;
+    nb::object label_[2], fallback_, plain_row_;
     bool finite_only_;
 };
 
@@ -185,7 +188,7 @@ void bind_one_row(nb::module_& m) {
                                   {0, nullptr}};
     nb::class_<OneRow>(m, "OneRow", nb::type_slots(slots), "Decides one row at a time.")
         .def(nb::init<const AnyQuitter&, nb::object, nb::object, nb::object, nb::object, bool>(),
-             "quitter"_a, "negative"_a, "positive"_a, "otherwise"_a, "plain_row"_a, "finite_only"_a)
+             "quitter"_a, "negative"_a, "positive"_a, "fallback"_a, "plain_row"_a, "finite_only"_a)
         .def("predict", &OneRow::predict, "row"_a.none(), "The class of one row, (n_features,).");
 }
 

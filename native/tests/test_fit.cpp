@@ -165,7 +165,7 @@ Smoothing believe_rows() {  // a row's own full decision is all that counts
             .rows_per_bin = 1,
             .pseudo_rows = 1,
             .trend_rows = 1,
-            .share = 0};
+            .forecast_share = 0};
 }
 
 struct Stopping {
@@ -270,11 +270,11 @@ TEST(a_forecast_follows_the_line_and_its_spread) {
         sums.push_back(i * 0.01);
         full.push_back(2 * i * 0.01 + (i % 2 ? 1 : -1));
     }
-    Outlook forecast;
+    ScoreForecast forecast;
     forecast.fit(sums, full, {1, 8, 1, 50, 20, 0.5});
     CHECK(std::abs(forecast.slope - 2) < 0.05);
     const auto negative = [&](double sum, double threshold) {
-        return forecast.below(sum, forecast.next(sum), {threshold});
+        return forecast.probability_negative(sum, forecast.bin_above(sum), {threshold});
     };
     CHECK(std::abs(negative(0, 0) - 0.5) < 0.05);
     CHECK(std::abs(negative(0.5, 1 + 1.0) - 0.8413) < 0.05);  // one deviation above the mean
@@ -286,11 +286,11 @@ TEST(a_forecast_follows_the_line_and_its_spread) {
 TEST(a_forecast_without_spread_is_sure) {
     const std::vector<double> sums = {0, 1, 2, 3};
     std::vector<double> full = {0, 1, 2, 3};
-    Outlook forecast;
+    ScoreForecast forecast;
     forecast.fit(sums, full, {1, 1, 1, 0, 0, 0.5});
-    const size_t next = forecast.next(1.0);
-    CHECK(forecast.below(1.0, next, {5.0}) > 0.999);
-    CHECK(forecast.below(1.0, next, {-5.0}) < 0.001);
+    const size_t next = forecast.bin_above(1.0);
+    CHECK(forecast.probability_negative(1.0, next, {5.0}) > 0.999);
+    CHECK(forecast.probability_negative(1.0, next, {-5.0}) < 0.001);
 }
 
 // ---- the rest --------------------------------------------------------------------------------

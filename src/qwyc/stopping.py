@@ -177,5 +177,5 @@ def stopping_fit(problem: Problem, order: npt.NDArray[np.int32], rule: Rule) -> 
         rows_per_bin=rule.rows_per_bin,
         pseudo_rows=rule.pseudo_rows,
         trend_rows=rule.trend_rows,
-        outlook_share=rule.outlook_share,
+        forecast_share=rule.outlook_share,
     )
