@@ -2,21 +2,50 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-NATIVE := CMakeLists.txt $(wildcard native/*.cpp native/*.hpp native/*.inc)
+NATIVE := CMakeLists.txt $(wildcard $(foreach end,cpp hpp inc,native/*/*.$(end)))
+CPP := $(wildcard native/*/*.cpp native/*/*.hpp)
+COMMA := ,
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: demo test test-all java lint format stubs bench bench-engines experiments clean
+.PHONY: demo test test-all ctest sanitize java lint format stubs bench bench-engines experiments clean
 
 demo: $(VENV)/.demo
 	$(BIN)/qwyc demo
 
-test: lint
+test: lint ctest
 	$(BIN)/python -m pytest
 
 # What needs more than `make test` may: packages built and installed as users get them, other versions of
 # the trainers, and Spark (which needs Java 17), Ray and Dask with two workers each.
-test-all: $(VENV)/.all java
+test-all: $(VENV)/.all java sanitize
 	$(BIN)/python -m pytest -m slow -n 0
+
+# Builds the native core in build/$(1) with some options, and runs its C++ tests.
+WITH_TOOLS := PATH="$(abspath $(BIN)):$$PATH"
+define native_tests
+	$(WITH_TOOLS) cmake -S . -B build/$(1) -G Ninja -DQWYC_TESTS=ON $(2) > /dev/null
+	$(WITH_TOOLS) cmake --build build/$(1)
+	$(WITH_TOOLS) ctest --test-dir build/$(1) --output-on-failure
+endef
+
+# The C++ tests as users get the code.
+ctest: $(VENV)/.dev
+	$(call native_tests,ctest,-DQWYC_PYTHON=OFF)
+
+# The C++ tests, and Python's tests of the engine, under sanitizers; needs g++ and its libraries. The
+# editable install is not touched. Python itself is not instrumented, so leaks are not looked for; and
+# lightgbm, which test_engine.py needs, has threads that ThreadSanitizer cannot follow.
+SANITIZED := $(foreach name,model/test_engine model/test_forest model/test_one_row policy/test_fit policy/test_stopping,tests/$(name).py)
+THREADED := $(foreach name,model/test_forest model/test_one_row policy/test_stopping,tests/$(name).py)
+LIBRARY = $$($(CXX) -print-file-name=lib$(1).so)
+WITH_PYTHON := -DQWYC_PYTHON=ON -DPython_EXECUTABLE="$(abspath $(BIN))/python"
+sanitize: $(VENV)/.dev
+	$(call native_tests,sanitize-address,-DQWYC_SANITIZE=address$(COMMA)undefined $(WITH_PYTHON))
+	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$(call LIBRARY,asan) $(call LIBRARY,stdc++)" \
+	  $(BIN)/python native/tests/run_pytest.py build/sanitize-address/_native.*.so $(SANITIZED)
+	$(call native_tests,sanitize-thread,-DQWYC_SANITIZE=thread $(WITH_PYTHON))
+	TSAN_OPTIONS=halt_on_error=1 LD_PRELOAD="$(call LIBRARY,tsan)" \
+	  $(BIN)/python native/tests/run_pytest.py build/sanitize-thread/_native.*.so $(THREADED)
 
 java:
 	@java -version 2>/dev/null || test -x "$$JAVA_HOME/bin/java" \
@@ -28,12 +57,12 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/clang-format --dry-run -Werror native/*.cpp native/*.hpp
+	$(BIN)/clang-format --dry-run -Werror $(CPP)
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i native/*.cpp native/*.hpp
+	$(BIN)/clang-format -i $(CPP)
 
 # The checked-in stub of the native module; a test fails when it is out of date.
 stubs: $(VENV)/.dev

@@ -7,7 +7,7 @@ The other modules of this package use the public API and this file only; import-
 # Studies fit with other constants than the defaults. `qwyc.fit_path` has no parameters for them.
 from qwyc.policy.fit.orders import RIDGE, correlation
 from qwyc.policy.fit.problem import Problem
-from qwyc.policy.fit.stopping import DEFAULT as DEFAULT_RULE
+from qwyc.policy.fit.stopping import DEFAULT as DEFAULT_SETTINGS
 from qwyc.policy.fit.stopping import fit_path
 
 # `scaling` prints the memory that qwyc predicts next to the memory that a run takes.
@@ -17,7 +17,7 @@ from qwyc.runtime.memory import memory_needed, memory_to_fit_path
 from qwyc.runtime.output import replacing
 
 __all__ = [
-    "DEFAULT_RULE",
+    "DEFAULT_SETTINGS",
     "RIDGE",
     "Problem",
     "correlation",

@@ -95,7 +95,7 @@ def study(name: str) -> tuple[Callable[[Case], Case], dict[str, Variant]]:
 
     ridge: dict[str, Variant] = {"ridge 0.1": order(ridge=0.1)}
     share = {
-        f"forecast {s:.0%} of the penalty": constants(outlook_share=s)
+        f"forecast {s:.0%} of the penalty": constants(forecast_share=s)
         for s in (0.0, 0.25, 0.75, 0.9, 1.0)
     }
     several: list[Callable[[Case], np.ndarray]] = [

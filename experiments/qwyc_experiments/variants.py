@@ -10,7 +10,7 @@ import numpy as np
 
 import qwyc
 
-from .internals import DEFAULT_RULE, RIDGE, Problem, correlation, fit_path
+from .internals import DEFAULT_SETTINGS, RIDGE, Problem, correlation, fit_path
 from .levels import Points, at_level
 
 
@@ -62,7 +62,7 @@ def path_of(case: Case, order: np.ndarray | None = None, **changes: Any) -> qwyc
     """The default path with changes to its rule, along the default order or another."""
     if order is None:
         order = order_of(case)
-    return fit_path(problem_of(case), order, rule=replace(DEFAULT_RULE, **changes))
+    return fit_path(problem_of(case), order, settings=replace(DEFAULT_SETTINGS, **changes))
 
 
 def points_of(path: qwyc.Path, matrix: qwyc.ScoreMatrix) -> Points:

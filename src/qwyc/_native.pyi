@@ -69,7 +69,7 @@ class Quitter:
 class OneRow:
     """Decides one row at a time."""
 
-    def __init__(self, quitter: Quitter, negative: object, positive: object, otherwise: object, plain_row: object, finite_only: bool, exact: int) -> None: ...
+    def __init__(self, quitter: Quitter, negative: object, positive: object, fallback: object, plain_row: object, finite_only: bool, max_exact_integer: int) -> None: ...
 
     def predict(self, row: object | None) -> object:
         """The class of one row, (n_features,)."""
@@ -112,12 +112,12 @@ class StoppingFit:
     """Thresholds by optimal stopping; not thread-safe."""
 
     @overload
-    def __init__(self, values: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], base: float, full: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threshold: float, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], quit_negative: bool, quit_positive: bool, *, fewest_rows: int, most_bins: int, rows_per_bin: int, pseudo_rows: float, trend_rows: float, outlook_share: float) -> None: ...
+    def __init__(self, values: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], base: float, full: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threshold: float, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], quit_negative: bool, quit_positive: bool, *, fewest_rows: int, most_bins: int, rows_per_bin: int, pseudo_rows: float, trend_rows: float, forecast_share: float) -> None: ...
 
     @overload
-    def __init__(self, values: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], base: float, full: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threshold: float, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], quit_negative: bool, quit_positive: bool, *, fewest_rows: int, most_bins: int, rows_per_bin: int, pseudo_rows: float, trend_rows: float, outlook_share: float) -> None: ...
+    def __init__(self, values: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], base: float, full: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threshold: float, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], quit_negative: bool, quit_positive: bool, *, fewest_rows: int, most_bins: int, rows_per_bin: int, pseudo_rows: float, trend_rows: float, forecast_share: float) -> None: ...
 
-    def sweep(self, price_negative: float, price_positive: float, threads: int) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))], int, int]:
+    def sweep(self, penalty_negative: float, penalty_positive: float, threads: int) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))], int, int]:
         """(lower, upper, rows decided differently, base models of all rows)."""
 
 def available_isas() -> list[str]:

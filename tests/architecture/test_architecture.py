@@ -22,13 +22,6 @@ def test_importing_the_package_is_light():
     assert not {"rich", "typer"} & set(loaded.stdout.split())
 
 
-def test_python_is_only_in_the_bindings():
-    for path in (ROOT / "native").glob("*.[ch]pp"):
-        if not path.name.startswith("bind"):
-            assert "nanobind" not in path.read_text()
-            assert "Python.h" not in path.read_text()
-
-
 @pytest.mark.parametrize(
     "folder", ["src", "native", "benchmarks", "experiments", "tests/oracle", "docs"]
 )

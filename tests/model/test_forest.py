@@ -137,7 +137,7 @@ def test_a_child_with_two_parents_is_refused():
 
 
 def test_flags_match_the_native_ones():
-    header = (Path(__file__).parents[2] / "native" / "forest.hpp").read_text()
+    header = (Path(__file__).parents[2] / "native" / "core" / "forest.hpp").read_text()
     for name, flag in (
         ("kDefaultLeft", NodeFlag.DEFAULT_LEFT),
         ("kCategorical", NodeFlag.CATEGORICAL),

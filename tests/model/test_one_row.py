@@ -141,6 +141,42 @@ def test_one_row_from_many_threads_and_after_pickling():
     assert found == [expected] * 4
 
 
+def test_a_list_that_another_thread_changes_is_decided_or_refused():
+    """Without the GIL its entries may go away at any time; with it between two rows."""
+    fast, rows = classifier(3)
+    choices = [row.tolist() for row in rows[:8]]
+    known = {fast.predict_one(row) for row in choices}
+    shared, stop = list(choices[0]), threading.Event()
+    found, errors = set(), []
+
+    def change():
+        k = 0
+        while not stop.is_set():
+            k += 1
+            shared[:] = [value + 0.0 for value in choices[k % 8]]  # new floats each time
+            shared.clear()
+            shared.extend(choices[k % 8])
+
+    def ask():
+        for _ in range(3000):
+            try:
+                found.add(fast.predict_one(shared))
+            except InputError as error:
+                errors.append(str(error))
+
+    changing = threading.Thread(target=change)
+    asking = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in (changing, *asking):
+        thread.start()
+    for thread in asking:
+        thread.join()
+    stop.set()
+    changing.join()
+    assert found <= set(fast.ensemble.classes.tolist())
+    assert found & known or errors
+    assert all("columns" in error or "values" in error for error in errors), errors[:3]
+
+
 def test_a_classifier_is_freed_at_once_with_what_it_prepared():
     """Services turn the collector off; what replaces a classifier must not add up."""
     fast, rows = classifier()

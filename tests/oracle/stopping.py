@@ -52,11 +52,11 @@ def sweep(
     lower: Array,
     upper: Array,
     forecasts: dict[int, ScoreForecast],
-    rule: Any,
+    settings: Any,
 ) -> None:
     """One sweep backward from the last step but one. It updates `lower` and `upper` (T,) and the forecast
     of each step in place. `penalties` are those of a wrong negative and of a wrong positive decision.
-    `rule` has the constants of the method, as in src/qwyc/policy/fit/stopping.py."""
+    `settings` has the constants of the method, as in src/qwyc/policy/fit/stopping.py."""
     N, T = F.shape
     G = np.cumsum(np.concatenate([np.full((N, 1), base), F[:, order]], axis=1), axis=1)[:, 1:]
     quits = (lower > G) | (upper < G)
@@ -64,14 +64,14 @@ def sweep(
     ends = quits.argmax(axis=1)  # the step at which each row ends under the present thresholds
     negative = full < threshold
     V = np.zeros(N)  # the cost of going on, for each row
-    share = rule.outlook_share  # of the forecast; the rest is the row's own full decision
+    share = settings.forecast_share  # of the forecast; the rest is the row's own full decision
     for r in range(T - 2, -1, -1):
         g = G[:, r]
         V += costs[order[r + 1]]
         R = np.flatnonzero(ends >= r)
-        if len(R) >= rule.fewest_rows:
+        if len(R) >= settings.fewest_rows:
             R = R[np.lexsort((R, -ends[R], g[R]))]  # by running sum, then those that end last first
-            forecasts[r] = fit_forecast(g[R], full[R], rule)
+            forecasts[r] = fit_forecast(g[R], full[R], settings)
             p = share * forecasts[r].below(g[R], threshold) + (1 - share) * negative[R]
             lower[r], upper[r] = best_cuts(
                 g[R], V[R] - penalties[0] * (1 - p), V[R] - penalties[1] * p, quit
@@ -83,12 +83,12 @@ def sweep(
             )
 
 
-def fit_forecast(g: Array, f: Array, rule: Any) -> ScoreForecast:
+def fit_forecast(g: Array, f: Array, settings: Any) -> ScoreForecast:
     """The forecast from the running sums g (n,), sorted, and the full scores f (n,): a least-squares line
     through all rows, and bins of equal count. In a bin, the offset is drawn to the line as if by
     `trend_rows` rows on it, and the variance to that of all rows as if by `pseudo_rows` rows."""
-    n, trend, pooled = len(g), rule.trend_rows, rule.pseudo_rows
-    bins = max(1, min(rule.most_bins, n // rule.rows_per_bin))
+    n, trend, pooled = len(g), settings.trend_rows, settings.pseudo_rows
+    bins = max(1, min(settings.most_bins, n // settings.rows_per_bin))
     new = np.append(np.flatnonzero(differs(g)), n)  # an edge moves up to the next sum that differs
     edges = np.unique([new[np.searchsorted(new, b * n // bins)] for b in range(bins + 1)])
     parts = [slice(a, b) for a, b in itertools.pairwise(edges)]

@@ -123,7 +123,7 @@ def test_the_source_distribution_holds_what_it_should(packages):
     (sdist,) = packages.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         names = ["/".join(n.split("/")[1:]) for n in archive.getnames()]
-    for wanted in ("CMakeLists.txt", "native/fit.cpp", "README.md", "LICENSE"):
+    for wanted in ("CMakeLists.txt", "native/fit/algorithms.cpp", "README.md", "LICENSE"):
         assert wanted in names
     assert sdist.stat().st_size < 3e6
 

@@ -26,8 +26,8 @@ def test_sweeps_choose_the_same_thresholds_as_the_oracle(seed, quit, ties):
     matrix = sample(seed, ties=ties, dtype=np.float32 if seed % 2 else np.float64)
     rng = np.random.default_rng(seed)
     order, costs = rng.permutation(8).astype(np.int32), rng.choice([1.0, 2.0], 8)
-    rule = stopping.Rule(most_bins=5, outlook_share=0.3) if seed == 3 else stopping.DEFAULT
-    assert_sweeps_equal(matrix, order, costs, quit, rule, threads=1 + seed % 2)
+    settings = stopping.Settings(most_bins=5, forecast_share=0.3) if seed == 3 else stopping.DEFAULT
+    assert_sweeps_equal(matrix, order, costs, quit, settings, threads=1 + seed % 2)
 
 
 @pytest.mark.parametrize("ties", [False, True])
@@ -40,9 +40,9 @@ def test_so_do_sweeps_over_many_rows_and_steps(seed, ties):
     assert_sweeps_equal(matrix, order, costs, "both", stopping.DEFAULT, threads=2)
 
 
-def assert_sweeps_equal(matrix, order, costs, quit, rule, threads):
+def assert_sweeps_equal(matrix, order, costs, quit, settings, threads):
     problem = Problem(matrix, 0.2, costs, quit)
-    fit = stopping.stopping_fit(problem, order, rule)
+    fit = stopping.stopping_fit(problem, order, settings)
     lower, upper = np.full(len(order), -np.inf), np.full(len(order), np.inf)
     forecasts = {}
     for penalties in ((2000.0, 2000.0), (300.0, 200.0), (60.0, 90.0), (10.0, 10.0)):
@@ -59,7 +59,7 @@ def assert_sweeps_equal(matrix, order, costs, quit, rule, threads):
             lower,
             upper,
             forecasts,
-            rule,
+            settings,
         )
         np.testing.assert_array_equal(found[0], lower)
         np.testing.assert_array_equal(found[1], upper)
@@ -169,5 +169,5 @@ def test_wrong_arguments_do_not_reach_the_native_core():
             rows_per_bin=10,
             pseudo_rows=50.0,
             trend_rows=20.0,
-            outlook_share=0.5,
+            forecast_share=0.5,
         )

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from qwyc.errors import ModelError
 from qwyc.model.trees import Trees
 
-MAX_CATEGORY = 1 << 24  # codes from here on are in no set (native/forest.cpp)
+MAX_CATEGORY = 1 << 24  # codes from here on are in no set (native/core/categories.hpp)
 MAX_WORDS = 1 << 27  # 512 MB of category sets
 
 

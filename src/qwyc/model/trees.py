@@ -31,7 +31,7 @@ WHY_WALKED = "node by node, having more than 256 leaves or a category of more th
 
 
 class NodeFlag(enum.IntFlag):
-    """What a split does besides comparing (native/forest.hpp has the same numbers)."""
+    """What a split does besides comparing (native/core/forest.hpp has the same numbers)."""
 
     DEFAULT_LEFT = 1  # a missing value goes left
     CATEGORICAL = 2  # the split is a set of category codes, not a threshold

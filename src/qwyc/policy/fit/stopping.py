@@ -30,21 +30,23 @@ MOST_MEMBERS = 56
 
 
 @dataclass(frozen=True)
-class Rule:
+class Settings:
     """How thresholds are found at a step, and how often."""
 
     first_sweeps: int = 2  # for the first member
     sweeps: int = 1  # for each that starts from the one before
     fewest_rows: int = 70  # a step that fewer rows reach keeps its thresholds
-    most_bins: int = 96  # of the outlook at a step
+    most_bins: int = 96  # of the score forecast at a step
     rows_per_bin: int = 10
     pseudo_rows: float = 50.0  # weight of the pooled deviation in a bin's
     trend_rows: float = 20.0  # weight of the line through all rows in a bin's mean
     boldest: float = 0.08  # the path ends where this share of the rows is decided differently
-    outlook_share: float = 0.5  # in the penalty of quitting; the rest is the row's full decision
+    forecast_share: float = (
+        0.5  # of the score forecast in the penalty; the rest is the row's full decision
+    )
 
 
-DEFAULT = Rule()
+DEFAULT = Settings()
 
 
 def fit_path(
@@ -52,17 +54,17 @@ def fit_path(
     order: npt.NDArray[np.int32],
     *,
     weights: Sequence[float] = (1.0, 1.0),
-    rule: Rule = DEFAULT,
+    settings: Settings = DEFAULT,
     progress: ProgressOption = False,
 ) -> Path:
     """The whole path on a sample. `weights` multiply the penalty of calling a full-positive row negative,
     and of the reverse."""
     N, T, costs = problem.n_rows, problem.n_models, problem.costs
     check_path_capacity(N, T)
-    fit = stopping_fit(problem, order, rule)
+    fit = stopping_fit(problem, order, settings)
     cores, unit = problem.cores, float(costs.mean())
     lowers, uppers, penalties = [np.full(T, -np.inf)], [np.full(T, np.inf)], [np.inf]
-    penalty, sweeps = FIRST_PENALTY, rule.first_sweeps
+    penalty, sweeps = FIRST_PENALTY, settings.first_sweeps
     with progress_reporter(progress, "Fitting thresholds", MOST_MEMBERS) as report:
         while len(penalties) < MOST_MEMBERS:
             for _ in range(sweeps):
@@ -82,10 +84,10 @@ def fit_path(
             uppers.append(upper)
             penalties.append(penalty)
             report(len(penalties))
-            if differing > rule.boldest * N or steps <= N:
+            if differing > settings.boldest * N or steps <= N:
                 break
             penalty *= next(factor for above, factor in SCHEDULE if penalty > above)
-            sweeps = rule.sweeps
+            sweeps = settings.sweeps
         report(MOST_MEMBERS)
     arrays = (np.array(lowers), np.array(uppers), np.array(penalties))
     return Path(order, *arrays, problem.threshold, costs)
@@ -111,7 +113,9 @@ def at_alpha(
     return path[int(over[0]) - 1 if len(over) else len(path) - 1]
 
 
-def stopping_fit(problem: Problem, order: npt.NDArray[np.int32], rule: Rule) -> _native.StoppingFit:
+def stopping_fit(
+    problem: Problem, order: npt.NDArray[np.int32], settings: Settings
+) -> _native.StoppingFit:
     """Sweeps over a sample, each from the thresholds of the one before."""
     return _native.StoppingFit(
         problem.by_model,
@@ -121,10 +125,10 @@ def stopping_fit(problem: Problem, order: npt.NDArray[np.int32], rule: Rule) -> 
         order,
         problem.costs,
         *problem.sides,
-        fewest_rows=rule.fewest_rows,
-        most_bins=rule.most_bins,
-        rows_per_bin=rule.rows_per_bin,
-        pseudo_rows=rule.pseudo_rows,
-        trend_rows=rule.trend_rows,
-        outlook_share=rule.outlook_share,
+        fewest_rows=settings.fewest_rows,
+        most_bins=settings.most_bins,
+        rows_per_bin=settings.rows_per_bin,
+        pseudo_rows=settings.pseudo_rows,
+        trend_rows=settings.trend_rows,
+        forecast_share=settings.forecast_share,
     )

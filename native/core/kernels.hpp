@@ -1,0 +1,99 @@
+// The hot loops of evaluation, as a table of functions per instruction set. All give the same bits:
+// they apply the same operations to the same numbers in the same order.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "core/plan.hpp"
+#include "core/policy.hpp"
+
+namespace qwyc {
+
+// Up to kChunk rows, in words of 64. Arrays are readable up to the last word's end.
+struct Codes {
+    const uint8_t* codes;  // column c of row i: codes[c * stride + i]
+    int64_t stride;
+    int32_t words;
+};
+
+// Rows in the middle of an evaluation.
+struct Chunk : Codes {
+    double* sums;        // running sums
+    uint64_t* alive;     // (words,) bit per row: has not quit
+    const int32_t* row;  // index of each row's decision in DecisionsOut
+};
+
+struct Kernels {
+    std::string_view isa;
+
+    // Kernels that read rows of type In as Real. Row i is rows + row[i] * width, or rows + i *
+    // width without `row`; all of them are within 2^31 values of `rows`.
+    template <class In, class Real>
+    struct Reading {
+        // Codes of some columns (ordered by feature) for n rows. Fills whole words.
+        void (*encode)(const Plan<Real>& plan, std::span<const int32_t> columns, const In* rows,
+                       int64_t width, const int32_t* row, int32_t n, uint8_t* codes,
+                       int64_t stride);
+        // The leaves (absolute indices) that n rows reach from a root.
+        void (*walk)(const Forest<Real>& forest, int32_t root, const In* rows, int64_t width,
+                     const int32_t* row, int32_t n, int32_t* leaf);
+    };
+    Reading<float, float> float_as_float;
+    Reading<double, float> double_as_float;
+    Reading<float, double> float_as_double;
+    Reading<double, double> double_as_double;
+
+    template <class In, class Real>
+    const Reading<In, Real>& reading() const {
+        if constexpr (std::is_same_v<Real, float>) {
+            if constexpr (std::is_same_v<In, float>)
+                return float_as_float;
+            else
+                return double_as_float;
+        } else {
+            if constexpr (std::is_same_v<In, float>)
+                return float_as_double;
+            else
+                return double_as_double;
+        }
+    }
+
+    // The leaf number of each row in a small tree.
+    void (*leaves)(const SmallTrees& trees, const SmallTree& tree, const Codes& rows, uint8_t* out);
+
+    // Adds steps [begin, end), all of them small trees, to the running sums; rows that cross a
+    // threshold are written to `out` and are no longer alive. Stops when no row is.
+    void (*quit)(const SmallTrees& trees, const PolicyView& policy, int32_t begin, int32_t end,
+                 const Chunk& chunk, const DecisionsOut& out);
+
+    // The same for one step whose values are known already.
+    void (*advance)(const float* values, const PolicyView& policy, int32_t step, const Chunk& chunk,
+                    const DecisionsOut& out);
+
+    // out[i] = table[number[i]] for whole words.
+    void (*look_up)(const float* table, int32_t n_leaves, const uint8_t* number, int32_t words,
+                    float* out);
+
+    // sums[i] += table[number[i]] for whole words.
+    void (*add_single)(const float* table, int32_t n_leaves, const uint8_t* number, int32_t words,
+                       float* sums);
+    void (*add_double)(const double* table, const uint8_t* number, int32_t words, double* sums);
+
+    // Moves the entries of rows that are alive to the front, in place: codes of some columns, sums
+    // and rows. Arrays hold whole words. Returns the number of these rows.
+    int32_t (*compact)(const uint64_t* alive, int32_t words, uint8_t* codes, int64_t stride,
+                       std::span<const int32_t> columns, double* sums, int32_t* row);
+};
+
+// The kernels of the best instruction set that this machine runs, or of `isa`;
+// std::invalid_argument where the machine does not run it. Defined in kernels/choose.cpp.
+const Kernels& kernels(std::string_view isa = "");
+
+// Names of all instruction sets that this machine runs, best first.
+std::vector<std::string_view> available_isas();
+
+}  // namespace qwyc

@@ -1,0 +1,100 @@
+// Arrays from and to Python, and checks of arguments.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <stdexcept>
+#include <tuple>
+#include <vector>
+
+#include "core/policy.hpp"
+
+namespace qwyc {
+
+namespace nb = nanobind;
+
+template <class T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using OutVector = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+template <class T>
+using OutMatrix = nb::ndarray<nb::numpy, T, nb::ndim<2>>;
+
+template <class T>
+std::span<const T> span(const Vector<T>& array) {
+    return {array.data(), array.shape(0)};
+}
+
+// A new NumPy array that owns its memory; `data` gives access for filling it.
+template <class T>
+OutVector<T> new_vector(int64_t n, T*& data) {
+    data = new T[static_cast<size_t>(n)];
+    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    return OutVector<T>(data, {static_cast<size_t>(n)}, owner);
+}
+
+template <class T>
+OutMatrix<T> new_matrix(int64_t rows, int64_t columns, T*& data) {
+    data = new T[static_cast<size_t>(rows) * static_cast<size_t>(columns)];
+    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    return OutMatrix<T>(data, {static_cast<size_t>(rows), static_cast<size_t>(columns)}, owner);
+}
+
+template <class T>
+OutVector<T> to_numpy(const std::vector<T>& values) {
+    T* data;
+    auto out = new_vector<T>(static_cast<int64_t>(values.size()), data);
+    std::copy(values.begin(), values.end(), data);
+    return out;
+}
+
+inline void require(bool ok, const char* message) {
+    if (!ok) throw std::invalid_argument(message);
+}
+
+inline void check_order(int64_t n_models, const Vector<int32_t>& order) {
+    require(static_cast<int64_t>(order.shape(0)) == n_models,
+            "order must have one entry per base model");
+    std::vector<bool> seen(n_models, false);
+    for (int32_t t : span(order)) {
+        require(t >= 0 && t < n_models && !seen[t], "order must name every base model once");
+        seen[t] = true;
+    }
+}
+
+inline PolicyView policy_view(int64_t n_models, const Vector<int32_t>& order,
+                              const Vector<double>& lower, const Vector<double>& upper,
+                              double threshold) {
+    check_order(n_models, order);
+    require(lower.shape(0) == order.shape(0) && upper.shape(0) == order.shape(0),
+            "lower and upper must have one entry per base model");
+    for (size_t r = 0; r < order.shape(0); ++r)
+        require(lower.data()[r] <= upper.data()[r], "lower must not exceed upper at any step");
+    return {span(order), {span(lower), span(upper)}, {threshold}};
+}
+
+using DecisionArrays = std::tuple<OutVector<uint8_t>, OutVector<int32_t>, OutVector<double>>;
+
+// Allocates the three result arrays, lets `run` fill them without the GIL, returns them.
+template <class Run>
+DecisionArrays collect_decisions(int64_t n, Run run) {
+    DecisionsOut out{};
+    auto positive = new_vector<uint8_t>(n, out.positive);
+    auto steps = new_vector<int32_t>(n, out.steps);
+    auto score = new_vector<double>(n, out.score);
+    {
+        nb::gil_scoped_release release;
+        run(out);
+    }
+    return {std::move(positive), std::move(steps), std::move(score)};
+}
+
+// Each adds the classes and functions of one file to the module.
+void bind_forest(nb::module_& m);
+void bind_one_row(nb::module_& m);
+void bind_fitting(nb::module_& m);
+
+}  // namespace qwyc

@@ -1,0 +1,166 @@
+// Forests and engines for Python: many rows at once.
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
+
+#include <memory>
+
+#include "core/parallel.hpp"
+#include "python/engines.hpp"
+
+using namespace nanobind::literals;
+
+namespace qwyc {
+namespace {
+
+template <class Real>
+void bind_forest_constructor(nb::class_<AnyForest>& cls) {
+    cls.def(
+        "__init__",
+        [](AnyForest* self, Vector<int64_t> node_begin, Vector<int64_t> leaf_begin,
+           Vector<int32_t> feature, Vector<Real> threshold, Vector<int32_t> left,
+           Vector<int32_t> right, Vector<uint8_t> flags, Vector<int64_t> category_begin,
+           Vector<uint32_t> category_words, Vector<double> leaf_value, Vector<double> leaf_other,
+           int64_t n_features, int summation, bool less_equal, bool truncates, double base,
+           double divisor) {
+            require(summation >= 0 && summation <= 4, "unknown summation");
+            const FlatTrees<Real> flat{span(node_begin), span(leaf_begin),     span(feature),
+                                       span(threshold),  span(left),           span(right),
+                                       span(flags),      span(category_begin), span(category_words),
+                                       span(leaf_value), span(leaf_other)};
+            const Rules rules{static_cast<Summation>(summation), less_equal, truncates, base,
+                              divisor};
+            new (self) AnyForest(std::make_shared<Model<Real>>(flat, n_features, rules));
+        },
+        "node_begin"_a, "leaf_begin"_a, "feature"_a, "threshold"_a.noconvert(), "left"_a, "right"_a,
+        "flags"_a, "category_begin"_a, "category_words"_a, "leaf_value"_a, "leaf_other"_a,
+        nb::kw_only(), "n_features"_a, "summation"_a, "less_equal"_a, "truncates"_a, "base"_a,
+        "divisor"_a);
+}
+
+template <class In>
+void bind_forest_methods(nb::class_<AnyForest>& cls) {
+    cls.def(
+        "score_matrix",
+        [](const AnyForest& self, Matrix<In> rows, int threads, std::string_view isa) {
+            self.check(rows);
+            const auto n = static_cast<int64_t>(rows.shape(0));
+            float* values;
+            double* full;
+            auto out_values = new_matrix<float>(self.n_models(), n, values);
+            auto out_full = new_vector<double>(n, full);
+            {
+                nb::gil_scoped_release release;
+                std::visit(
+                    [&](auto& m) { m->full().score(rows.data(), n, values, full, threads, isa); },
+                    self.model);
+            }
+            return std::make_tuple(std::move(out_values), std::move(out_full));
+        },
+        "rows"_a.noconvert(), "threads"_a, "isa"_a = "",
+        "(T, N) scores by base model and (N,) full scores of rows (N, n_features).");
+    cls.def(
+        "score_full",
+        [](const AnyForest& self, Matrix<In> rows, int threads, std::string_view isa) {
+            self.check(rows);
+            const auto n = static_cast<int64_t>(rows.shape(0));
+            double* full;
+            auto out = new_vector<double>(n, full);
+            {
+                nb::gil_scoped_release release;
+                std::visit(
+                    [&](auto& m) { m->full().score(rows.data(), n, nullptr, full, threads, isa); },
+                    self.model);
+            }
+            return out;
+        },
+        "rows"_a.noconvert(), "threads"_a, "isa"_a = "",
+        "(N,) full scores of rows (N, n_features).");
+    cls.def(
+        "mean_path_lengths",
+        [](const AnyForest& self, Matrix<In> rows, int threads) {
+            self.check(rows);
+            double* data;
+            auto out = new_vector<double>(self.n_models(), data);
+            {
+                nb::gil_scoped_release release;
+                std::visit(
+                    [&](auto& m) {
+                        const auto& trees = m->forest;
+                        const auto n = static_cast<int64_t>(rows.shape(0));
+                        parallel_for(trees.n_trees(), 1, threads, [&](int64_t t, int64_t) {
+                            data[t] = trees.mean_path_length(t, rows.data(), n);
+                        });
+                    },
+                    self.model);
+            }
+            return out;
+        },
+        "rows"_a.noconvert(), "threads"_a,
+        "(T,) mean number of nodes that rows visit in each tree.");
+    cls.def(
+        "measure_seconds",
+        [](const AnyForest& self, Matrix<In> rows, int repeats) {
+            self.check(rows);
+            require(rows.shape(0) > 0 && repeats > 0, "rows and repeats must not be none");
+            double* data;
+            auto out = new_vector<double>(self.n_models(), data);
+            {
+                nb::gil_scoped_release release;
+                std::visit(
+                    [&](auto& m) {
+                        m->full().measure(rows.data(), static_cast<int64_t>(rows.shape(0)), repeats,
+                                          data);
+                    },
+                    self.model);
+            }
+            return out;
+        },
+        "rows"_a.noconvert(), "repeats"_a,
+        "(T,) median seconds that each tree takes for a row here.");
+}
+
+template <class In>
+void bind_quitter_methods(nb::class_<AnyQuitter>& cls) {
+    cls.def(
+        "decide",
+        [](const AnyQuitter& self, Matrix<In> rows, int threads, std::string_view isa) {
+            require(static_cast<int64_t>(rows.shape(1)) == self.n_features,
+                    "rows must have one column per feature");
+            const auto n = static_cast<int64_t>(rows.shape(0));
+            return collect_decisions(n, [&](const DecisionsOut& out) {
+                std::visit(
+                    [&](auto& held) { held->engine.decide(rows.data(), n, out, threads, isa); },
+                    self.held);
+            });
+        },
+        "rows"_a.noconvert(), "threads"_a, "isa"_a = "",
+        "(N,) positive, steps and score of rows (N, n_features), quitting early.");
+}
+
+}  // namespace
+
+void bind_forest(nb::module_& m) {
+    nb::class_<AnyForest> forest(m, "Forest",
+                                 "A tree ensemble, checked and laid out for evaluation.");
+    bind_forest_constructor<float>(forest);
+    bind_forest_constructor<double>(forest);
+    forest.def_prop_ro("n_walked", &AnyForest::n_walked,
+                       "Trees that are walked node by node, not compared for many rows at once.");
+    bind_forest_methods<float>(forest);
+    bind_forest_methods<double>(forest);
+
+    nb::class_<AnyQuitter> quitter(m, "Quitter", "A forest laid out for one policy.");
+    quitter.def(
+        "__init__",
+        [](AnyQuitter* self, const AnyForest& trees, Vector<int32_t> order, Vector<double> lower,
+           Vector<double> upper, double threshold) {
+            new (self) AnyQuitter(AnyQuitter::of(
+                trees, policy_view(trees.n_models(), order, lower, upper, threshold)));
+        },
+        "forest"_a, "order"_a, "lower"_a, "upper"_a, "threshold"_a);
+    bind_quitter_methods<float>(quitter);
+    bind_quitter_methods<double>(quitter);
+}
+
+}  // namespace qwyc

@@ -1,0 +1,197 @@
+// One row at a time for Python.
+#include <cmath>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/float_mode.hpp"
+#include "python/engines.hpp"
+
+using namespace nanobind::literals;
+
+namespace qwyc {
+namespace {
+
+// A contiguous copy of a row; on the stack where the row is short.
+template <class In>
+class RowCopy {
+  public:
+    explicit RowCopy(int64_t n) {
+        if (n > kShort) long_.resize(n);
+    }
+    In* data() { return long_.empty() ? short_ : long_.data(); }
+    In& operator[](int64_t j) { return data()[j]; }
+
+  private:
+    static constexpr int64_t kShort = 128;
+    In short_[kShort];
+    std::vector<In> long_;
+};
+
+// Decides one row at a time, with as little overhead as possible. Rows that are not plain numbers,
+// or that need more checks than a look at their numbers, are passed to the Python callable
+// `fallback`.
+class OneRow {
+  public:
+    OneRow(const AnyQuitter& quitter, nb::object negative, nb::object positive, nb::object fallback,
+           nb::object plain_row, bool finite_only, int64_t max_exact_integer)
+        : quitter_(quitter),
+          label_{std::move(negative), std::move(positive)},
+          fallback_(std::move(fallback)),
+          plain_row_(std::move(plain_row)),
+          finite_only_(finite_only),
+          max_exact_integer_(max_exact_integer) {}
+
+    nb::object predict(nb::handle row) const {
+        int positive = kUseFallback;
+        // Subclasses, such as masked arrays, may hold more than numbers.
+        if (row.type().is(plain_row_))
+            positive = decide_array(row.ptr());
+        else if (PyList_CheckExact(row.ptr()) || PyTuple_CheckExact(row.ptr()))
+            positive = decide_sequence(row.ptr());
+        return positive == kUseFallback ? fallback_(row) : label_[positive];
+    }
+
+    // For Python's garbage collector: `fallback` usually refers to the owner of this object.
+    static int traverse(PyObject* self, visitproc visit, void* arg) {
+        Py_VISIT(Py_TYPE(self));
+        if (!nb::inst_ready(self)) return 0;
+        const OneRow* one = nb::inst_ptr<OneRow>(self);
+        for (const nb::object* held :
+             {&one->label_[0], &one->label_[1], &one->fallback_, &one->plain_row_})
+            Py_VISIT(held->ptr());
+        return 0;
+    }
+    static int clear(PyObject* self) {
+        OneRow* one = nb::inst_ptr<OneRow>(self);
+        for (nb::object* held :
+             {&one->label_[0], &one->label_[1], &one->fallback_, &one->plain_row_})
+            held->reset();
+        return 0;
+    }
+
+  private:
+    // The decide* functions return 1 (positive), 0 (negative) or kUseFallback.
+    int decide_array(PyObject* row) const {
+        Py_buffer view;
+        if (PyObject_GetBuffer(row, &view, PyBUF_FORMAT | PyBUF_STRIDES) != 0) {
+            PyErr_Clear();
+            return kUseFallback;
+        }
+        const bool fits = view.ndim == 1 && view.shape[0] == quitter_.n_features &&
+                          view.itemsize != 0 && view.strides[0] % view.itemsize == 0 &&
+                          reinterpret_cast<uintptr_t>(view.buf) % view.itemsize == 0;
+        const char* format = fits && view.format ? view.format : "";
+        const char type = format[0] != 0 && format[1] == 0 ? format[0] : 0;
+        int positive = kUseFallback;
+        if (type == 'f') positive = decide_strided<float>(view);
+        if (type == 'd') positive = decide_strided<double>(view);
+        PyBuffer_Release(&view);
+        return positive;
+    }
+
+    template <class In>
+    int decide_strided(const Py_buffer& view) const {
+        const In* values = static_cast<const In*>(view.buf);
+        const int64_t step = view.strides[0] / view.itemsize, n = view.shape[0];
+        if (step == 1 || n < 2) return decide(values);
+        RowCopy<In> copy(n);
+        for (int64_t j = 0; j < n; ++j) copy[j] = values[j * step];
+        return decide(copy.data());
+    }
+
+    // A list or tuple of Python's own floats and integers.
+    int decide_sequence(PyObject* row) const {
+        const int64_t n = quitter_.n_features;
+        if (PySequence_Fast_GET_SIZE(row) != n) return kUseFallback;
+        RowCopy<double> copy(n);
+        for (int64_t j = 0; j < n; ++j)
+            if (!read_item(row, j, copy[j])) return kUseFallback;
+        if (PySequence_Fast_GET_SIZE(row) != n) return kUseFallback;
+        return decide(copy.data());
+    }
+
+    // Entry j of a list or tuple; false where it is not a number, or the list has become shorter.
+    // Without the GIL another thread may change a list at any time, so only a reference of our own
+    // keeps its entry alive.
+    bool read_item(PyObject* row, int64_t j, double& out) const {
+#if defined(Py_GIL_DISABLED)  // Python 3.13 and later, which has PyList_GetItemRef
+        if (PyList_CheckExact(row)) {
+            const nb::object value = nb::steal(PyList_GetItemRef(row, j));
+            if (!value.is_valid()) PyErr_Clear();
+            return value.is_valid() && read_number(value.ptr(), out);
+        }
+#endif
+        return read_number(PySequence_Fast_GET_ITEM(row, j), out);
+    }
+
+    // False where `value` is not a number, or is an integer that may be rounded on the way.
+    bool read_number(PyObject* value, double& out) const {
+        if (PyFloat_CheckExact(value)) {
+            out = PyFloat_AS_DOUBLE(value);
+            return true;
+        }
+        if (!PyLong_CheckExact(value)) return false;
+        int overflow = 0;
+        const long long whole = PyLong_AsLongLongAndOverflow(value, &overflow);
+        out = static_cast<double>(whole);
+        return !overflow && whole <= max_exact_integer_ && whole >= -max_exact_integer_;
+    }
+
+    template <class In>
+    int decide(const In* row) const {
+        const PlainFloats plain;
+        if (finite_only_ && !all_finite(row)) return kUseFallback;
+        uint8_t positive = 0;
+        int32_t steps = 0;
+        double score = 0;
+        const DecisionsOut out{&positive, &steps, &score};
+        std::visit(
+            [&](const auto& held) {
+                auto state = held->engine.start_one();
+                if (held->engine.walk_some(state, row, kStepsUnderGil, out)) return;
+                // A row that takes long does not block other Python threads.
+                nb::gil_scoped_release release;
+                held->engine.walk_on(state, row, out);
+            },
+            quitter_.held);
+        return positive;
+    }
+
+    // As the model reads them: a double may be too large for its float.
+    template <class In>
+    bool all_finite(const In* row) const {
+        return std::visit(
+            [&]<class Real>(const AnyQuitter::Pointer<Real>&) {
+                for (int64_t j = 0; j < quitter_.n_features; ++j)
+                    if (!std::isfinite(static_cast<Real>(row[j]))) return false;
+                return true;
+            },
+            quitter_.held);
+    }
+
+    static constexpr int kUseFallback = -1;
+    // Steps that take less time than releasing the GIL would.
+    static constexpr int32_t kStepsUnderGil = 32;
+
+    AnyQuitter quitter_;
+    nb::object label_[2], fallback_, plain_row_;
+    bool finite_only_;
+    int64_t max_exact_integer_;  // integers up to here are the same in any type that rows may have
+};
+
+}  // namespace
+
+void bind_one_row(nb::module_& m) {
+    static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(OneRow::traverse)},
+                                  {Py_tp_clear, reinterpret_cast<void*>(OneRow::clear)},
+                                  {0, nullptr}};
+    nb::class_<OneRow>(m, "OneRow", nb::type_slots(slots), "Decides one row at a time.")
+        .def(nb::init<const AnyQuitter&, nb::object, nb::object, nb::object, nb::object, bool,
+                      int64_t>(),
+             "quitter"_a, "negative"_a, "positive"_a, "fallback"_a, "plain_row"_a, "finite_only"_a,
+             "max_exact_integer"_a)
+        .def("predict", &OneRow::predict, "row"_a.none(), "The class of one row, (n_features,).");
+}
+
+}  // namespace qwyc

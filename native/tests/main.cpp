@@ -1,0 +1,5 @@
+#include "tests/check.hpp"
+
+int main() {
+    return check::run_all();
+}

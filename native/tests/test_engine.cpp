@@ -1,0 +1,241 @@
+// Engines on random forests against plain loops: every instruction set that this machine runs,
+// every way to hold rows, and one row at a time.
+#include <string>
+
+#include "core/engine.hpp"
+#include "tests/check.hpp"
+#include "tests/forests.hpp"
+
+namespace {
+
+using namespace qwyc;
+using namespace qwyc::tests;
+
+void check_decided(Decided& found, const Decided& expected, const std::string& context) {
+    const auto as_ints = [](const std::vector<uint8_t>& v) {
+        return std::vector<int64_t>(v.begin(), v.end());
+    };
+    CHECK_ALL_EQUAL(as_ints(found.positive), as_ints(expected.positive), context + " positive");
+    CHECK_ALL_EQUAL(found.steps, expected.steps, context + " steps");
+    CHECK_ALL_EQUAL(found.score, expected.score, context + " score");
+}
+
+// A threshold in the middle of the full scores, and the width of their spread.
+std::pair<double, double> spread_of(std::vector<double> full) {
+    std::erase_if(full, [](double x) { return !std::isfinite(x); });
+    if (full.empty()) return {0, 1};
+    std::sort(full.begin(), full.end());
+    const double width = full[full.size() * 3 / 4] - full[full.size() / 4];
+    return {full[full.size() / 2], width > 0 ? width : 1};
+}
+
+template <class Real, class In>
+void check_forest(const Trees<Real>& trees, int64_t n, uint64_t seed, const std::string& what) {
+    const std::vector<In> rows = random_rows<In>(seed, n, trees.n_features);
+    const std::vector<float> values = step_values(trees, rows);
+    const std::vector<double> full = full_scores(trees, rows);
+    const auto [centre, width] = spread_of(full);
+    const Policy policy(seed, trees.n_trees(), centre, width);
+    const double base = trees.rules.base / trees.rules.divisor;
+    const Decided expected = decide_plainly(policy, values, base, full);
+
+    const Forest<Real> forest = trees.forest();
+    const FullEngine<Real> engine(forest);
+    const QuitEngine<Real> quitter(engine, policy.view());
+    for (std::string_view isa : available_isas())
+        for (int threads : {1, 3}) {
+            const std::string context = what + " " + std::string(isa) + " seed " +
+                                        std::to_string(seed) + " rows " + std::to_string(n);
+            std::vector<float> found_values(values.size(), -1);
+            std::vector<double> found(n, -1);
+            engine.score(rows.data(), n, found_values.data(), found.data(), threads, isa);
+            CHECK_ALL_EQUAL(found_values, values, context + " values");
+            CHECK_ALL_EQUAL(found, full, context + " full");
+            engine.score(rows.data(), n, nullptr, found.data(), threads, isa);
+            CHECK_ALL_EQUAL(found, full, context + " full alone");
+            Decided decided(n);
+            quitter.decide(rows.data(), n, decided.out(), threads, isa);
+            check_decided(decided, expected, context);
+        }
+
+    Decided known(n);  // over known scores
+    apply(policy.view(), values.data(), base, full.data(), n, known.out(), 2);
+    check_decided(known, expected, what + " known scores");
+    Decided one(n);  // one row at a time, at first for some steps only
+    for (int64_t i = 0; i < n; ++i) {
+        const In* row = rows.data() + i * trees.n_features;
+        const DecisionsOut out{&one.positive[i], &one.steps[i], &one.score[i]};
+        auto state = quitter.start_one();
+        bool done = false;
+        for (int32_t most : {1, 3, 11}) done = done || quitter.walk_some(state, row, most, out);
+        if (!done) quitter.walk_on(state, row, out);
+        CHECK(check::same(engine.score_one(row), full[i]));
+    }
+    check_decided(one, expected, what + " one row");
+}
+
+template <class Real>
+void check_both(const Trees<Real>& trees, int64_t n, uint64_t seed, const std::string& what) {
+    check_forest<Real, float>(trees, n, seed, what + " float rows");
+    check_forest<Real, double>(trees, n, seed, what + " double rows");
+}
+
+TEST(random_forests_of_every_kind) {
+    Shape shape;
+    for (uint64_t seed = 0; seed < 20; ++seed) {
+        shape.special = seed % 4 != 3;
+        check_both(random_trees<float>(seed, shape), 300, seed, "float");
+        check_both(random_trees<double>(seed, shape), 300, seed, "double");
+    }
+}
+
+TEST(any_number_of_rows) {
+    for (int64_t n : {0, 1, 2, 6, 7, 8, 63, 64, 65, 127, 128, 129, 511, 512, 513, 1025})
+        check_both(random_trees<float>(5, {.n_trees = 20}), n, n, "float");
+}
+
+TEST(many_rows_in_several_blocks_and_segments) {
+    // Segments are planned again from the first rows where there are 8,192 or more.
+    check_forest<float, float>(random_trees<float>(11, {.n_trees = 40}), 9000, 3, "float");
+    check_forest<double, double>(random_trees<double>(11, {.n_trees = 40}), 9000, 3, "double");
+}
+
+TEST(walked_trees_among_small_ones) {
+    Trees<float> single;
+    Trees<double> wide;
+    const auto fill = [](auto& trees, uint64_t seed) {
+        Random random(seed);
+        trees.rules = random_rules(random, 7);
+        for (int32_t depth : {3, 11, 4, 10, 11, 2, 12}) {
+            grow(trees, random, {.depth = depth, .leaf_stop = 0.02}, depth);
+            trees.end_tree();
+        }
+    };
+    for (uint64_t seed = 0; seed < 4; ++seed) {
+        single = {}, wide = {};
+        fill(single, seed);
+        fill(wide, seed);
+        const Forest<float> forest = single.forest();
+        CHECK(FullEngine<float>(forest).n_walked() >= 3);
+        check_both(single, 700, seed, "float");
+        check_both(wide, 700, seed, "double");
+    }
+}
+
+TEST(more_thresholds_than_a_byte_counts) {
+    Trees<double> trees;
+    trees.n_features = 2;
+    Random random(2);
+    for (int i = 0; i < 700; ++i)
+        trees.add_stump(random.below(2), random.normal(), random.below(2) ? kDefaultLeft : 0,
+                        random.normal(), random.normal());
+    check_both(trees, 300, 4, "stumps");
+}
+
+TEST(oblivious_trees) {
+    Trees<float> trees;
+    Random random(9);
+    for (int32_t depth : {2, 3, 6, 8, 6, 1, 4}) {
+        std::vector<std::pair<int32_t, float>> asked;
+        for (int32_t level = 0; level < depth; ++level)
+            asked.emplace_back(random.below(5), static_cast<float>(random.normal()));
+        const auto place = [&](auto&& self, int32_t level) -> int32_t {
+            if (level == depth) return trees.add_leaf(random.normal());
+            const int32_t node = trees.add_node(asked[level].first, asked[level].second, 0);
+            const int32_t left = self(self, level + 1);
+            trees.set_children(node, left, self(self, level + 1));
+            return node;
+        };
+        place(place, 0);
+        trees.end_tree();
+    }
+    check_both(trees, 600, 2, "oblivious");
+}
+
+TEST(categories_that_fit_a_byte_and_that_do_not) {
+    for (int32_t n_codes : {40, 300, 2000}) {
+        Trees<float> trees;
+        trees.rules.truncates = true;
+        Random random(n_codes);
+        for (int t = 0; t < 14; ++t) {
+            std::vector<int32_t> codes;
+            for (int32_t code = 0; code < n_codes; ++code)
+                if (random.below(2)) codes.push_back(code);
+            const int flags = kCategorical | (random.below(2) ? kInSetLeft : 0) |
+                              (random.below(2) ? kDefaultLeft : 0);
+            trees.add_stump(random.below(2), 0, static_cast<uint8_t>(flags), random.normal(),
+                            random.normal(), codes);
+        }
+        check_both(trees, 500, n_codes, "categories");
+    }
+}
+
+TEST(infinite_thresholds) {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    for (bool less_equal : {false, true}) {
+        Trees<float> trees;
+        trees.rules.less_equal = less_equal;
+        for (float at : {kInfinity, -kInfinity, std::numeric_limits<float>::max(),
+                         std::numeric_limits<float>::lowest(), 0.0f})
+            for (uint8_t flags : {0, +kDefaultLeft}) trees.add_stump(0, at, flags, at > 0, 0.25);
+        check_both(trees, 400, 1, "infinite thresholds");
+    }
+}
+
+TEST(a_forest_of_leaves) {
+    Trees<float> trees;
+    for (double value : {0.5, -0.25, 1.0}) {
+        trees.add_leaf(value);
+        trees.end_tree();
+    }
+    check_both(trees, 100, 1, "leaves");
+}
+
+TEST(a_policy_that_never_quits_gives_full_scores) {
+    const Trees<float> trees = random_trees<float>(3);
+    const auto rows = random_rows<float>(3, 200, trees.n_features);
+    const auto full = full_scores(trees, rows);
+    Policy policy(0, trees.n_trees(), 0.1, 1);
+    policy.lower.assign(policy.lower.size(), -kInf);
+    policy.upper.assign(policy.upper.size(), kInf);
+    const Forest<float> forest = trees.forest();
+    const FullEngine<float> engine(forest);
+    const QuitEngine<float> quitter(engine, policy.view());
+    Decided decided(200);
+    quitter.decide(rows.data(), 200, decided.out(), 2);
+    check_decided(decided, decide_plainly(policy, step_values(trees, rows), 0, full), "never");
+}
+
+TEST(rows_in_bins_that_are_unknown_are_completed) {
+    const std::vector<double> values = {0.4, 1.4, 2.4, -7.0, 1e300,  // (3, 5)
+                                        1.0, 1.0, 1.0, 1.0,  1.0,    //
+                                        0.0, 0.0, 0.0, 0.0,  0.0};
+    const std::vector<double> full = {1.4, 2.4, 3.4, -6.0, 1e300};
+    const std::vector<int32_t> order = {0, 1, 2};
+    const std::vector<int64_t> begin = {0, 2, 3, 3}, bin = {0, 1, 2};
+    const std::vector<double> lower = {0.5, 0.0, -kInf}, upper = {kInf, 1.3, 2.3};
+    const FanView policy{order, {begin, bin, lower, upper, 1.0}, {2.0}};
+    Decided found(5);
+    apply_fan(policy, values.data(), 0.0, full.data(), 5, found.out(), 1);
+    // Row 0 is below bin 0's lower, row 1 above bin 1's upper; no other row's bin is known.
+    CHECK((found.steps == std::vector<int32_t>{1, 1, 3, 3, 3}));
+    CHECK((found.positive == std::vector<uint8_t>{0, 1, 1, 0, 1}));
+    CHECK((found.score == std::vector<double>{0.4, 1.4, 3.4, -6.0, 1e300}));
+}
+
+TEST(seconds_are_measured_for_every_tree) {
+    const Trees<float> trees = random_trees<float>(1);
+    const Forest<float> forest = trees.forest();
+    const auto rows = random_rows<float>(1, 100, trees.n_features);
+    std::vector<double> seconds(trees.n_trees(), -1);
+    FullEngine<float>(forest).measure(rows.data(), 100, 3, seconds.data());
+    for (double spent : seconds) CHECK(spent >= 0);
+}
+
+TEST(an_unknown_instruction_set_is_refused) {
+    CHECK_THROWS(kernels("sse9"), "does not run sse9");
+    CHECK_EQUAL(available_isas().back(), "portable");
+    CHECK_EQUAL(kernels().isa, available_isas().front());
+}
+
+}  // namespace
