@@ -37,7 +37,7 @@ void apply_rule(std::span<const int32_t> order, const Rule& rule, const Target& 
                 if (outcome == Outcome::kInFull) {
                     complete(begin + j);
                 } else if (outcome != Outcome::kContinue) {
-                    out.positive[begin + j] = Target::answer(outcome);
+                    out.positive[begin + j] = Target::decision_of(outcome);
                     out.steps[begin + j] = r + 1;
                     out.score[begin + j] = sum[j];
                 }

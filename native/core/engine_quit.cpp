@@ -220,7 +220,7 @@ bool QuitEngine<Real>::walk_some(OneRow& state, const In* row, int32_t most,
             state.sum += forest.step_value(leaf[r - begin]);
             const Outcome outcome = policy_.rule(r, state.sum);
             if (outcome != Outcome::kContinue) {
-                *out.positive = TwoClasses::answer(outcome);
+                *out.positive = TwoClasses::decision_of(outcome);
                 *out.steps = r + 1;
                 *out.score = state.sum;
                 return true;

@@ -24,7 +24,7 @@ struct FanView {
 
 // One entry per row.
 struct DecisionsOut {
-    uint8_t* positive;  // the target's answer: 1 positive, 0 negative
+    uint8_t* positive;  // the target's decision: 1 positive, 0 negative
     int32_t* steps;     // base models evaluated; T means complete
     double* score;      // the full score where complete, otherwise the running sum at the quit
 };

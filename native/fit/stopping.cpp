@@ -71,7 +71,7 @@ void StoppingFit<Score>::find_quits(int threads) {
                              const bool quits = outcome != Outcome::kContinue;
                              if (quits) {
                                  quit_step_[from + j] = r;
-                                 flips += TwoClasses::answer(outcome) !=
+                                 flips += TwoClasses::decision_of(outcome) !=
                                           problem_.target.decide(problem_.full[from + j]);
                              }
                              undecided[kept] = j;

@@ -264,7 +264,7 @@ struct Running {
         const Outcome outcome = policy.rule(r, sums[i]);
         if (outcome == Outcome::kContinue) return;
         word ^= uint64_t{1} << i % kWord;
-        decided.positive[row[i]] = TwoClasses::answer(outcome);
+        decided.positive[row[i]] = TwoClasses::decision_of(outcome);
         decided.steps[row[i]] = r + 1;
         decided.score[row[i]] = sums[i];
     }
