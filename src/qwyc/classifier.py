@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,10 +16,11 @@ from qwyc.files import classifier_file
 from qwyc.model.base_models import Runner
 from qwyc.model.ensemble import Ensemble
 from qwyc.policy.decisions import Decisions
-from qwyc.promise.budget import budget_of
+from qwyc.promise.budget import Alpha, Budget, budget_of
 from qwyc.promise.certificate import check_confidence, warn_of_rare_classes
 from qwyc.promise.certified import Certified
 from qwyc.promise.evaluation import Evaluation
+from qwyc.promise.evidence import Choices
 from qwyc.report.card import card
 from qwyc.report.text import summary
 
@@ -58,9 +59,7 @@ class Classifier(Certified):
         """The full score of every row, (N,), from every base model."""
         return self.ensemble.score_full(X, threads=threads)
 
-    def at(
-        self, *, alpha: float | Mapping[str, float], confidence: float | None = None
-    ) -> Classifier:
+    def at(self, *, alpha: Alpha, confidence: float | None = None) -> Classifier:
         """The same classifier for another alpha (and confidence), without fitting anything again.
 
         The policy is taken from the path by the rows that were held out; each such choice is valid by
@@ -70,12 +69,18 @@ class Classifier(Certified):
         if budget.is_zero:
             raise OptionError("alpha=0 is proven, not sampled: optimise the model for it")
         level = check_confidence(self.certificate.confidence if confidence is None else confidence)
-        policy, certificate = choices.choose(budget, level)
-        warn_of_rare_classes(certificate, policy.quit)
+        chosen = self.chosen_from(choices, budget, level)
+        warn_of_rare_classes(chosen.certificate, chosen.policy.quit)
+        return chosen
+
+    def chosen_from(self, choices: Choices, budget: Budget, confidence: float) -> Classifier:
+        """The same ensemble with the boldest policy of these choices that passes."""
+        policy, certificate = choices.choose(budget, confidence)
         return replace(
             self,
             policy=policy,
             certificate=certificate,
+            choices=choices,
             evaluation=Evaluation(True, "default"),
             speed=None,
         )

@@ -269,6 +269,43 @@ def test_a_newer_format_says_so():
         from_bytes(content)
 
 
+def relaid(change):
+    """A file whose tensors' places were changed."""
+    size = int.from_bytes(CONTENT[:8], "little")
+    layout = json.loads(CONTENT[8 : 8 + size])
+    change(layout)
+    header = json.dumps(layout).encode()
+    return len(header).to_bytes(8, "little") + header + CONTENT[8 + size :]
+
+
+def repeat(layout):
+    facts = next(facts for name, facts in layout.items() if name != "__metadata__")
+    layout |= {f"copy{i}": facts for i in range(500)}
+
+
+def leave_out(layout):
+    del layout["policy.costs"]
+
+
+def move_beyond(layout):
+    layout["policy.costs"]["data_offsets"] = [2**40, 2**40 + 64]
+
+
+@pytest.mark.parametrize("change", [repeat, leave_out, move_beyond])
+def test_tensors_fill_the_file_without_overlap(change):
+    with pytest.raises(qwyc.ArtifactError, match="overlap, leave gaps or do not fill the file"):
+        from_bytes(relaid(change))
+
+
+@pytest.mark.parametrize("depth", [100, 500, 900, 950, 990, 1500, 20_000])
+def test_headers_of_many_levels_are_refused(depth):
+    nested = {"body": json.loads("0"), "format": 2, "sha256": "0"}
+    text = json.dumps(nested).replace('"body": 0', '"body": ' + "[" * depth + "]" * depth)
+    content = safetensors.numpy.save({"a": np.zeros(1)}, metadata={"qwyc": text})
+    with pytest.raises(qwyc.ArtifactError):
+        from_bytes(content)
+
+
 def test_another_safetensors_file_is_not_one_of_ours(tmp_path):
     safetensors.numpy.save_file({"a": np.zeros(3)}, tmp_path / "x.safetensors")
     with pytest.raises(qwyc.ArtifactError, match="not a qwyc file"):

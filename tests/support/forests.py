@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from qwyc.classifier import Classifier
-from qwyc.model.ensemble import Source, tree_ensemble
-from qwyc.model.trees import NodeFlag, Summation, Trees
+from qwyc.model.ensemble import Source
+from qwyc.model.trees import NodeFlag, Summation, Trees, tree_ensemble
 from qwyc.promise.budget import budget_of
 from qwyc.promise.certificate import observed_certificate
 from qwyc.rows.schema import Schema

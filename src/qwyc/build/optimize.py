@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +19,7 @@ from qwyc.policy.fit.paper import fit_thresholds
 from qwyc.policy.fit.problem import QUITS, Problem
 from qwyc.policy.fit.stopping import fit_path
 from qwyc.policy.scores import ScoreMatrix
-from qwyc.promise.budget import Budget, budget_of
+from qwyc.promise.budget import Alpha, Budget, budget_of
 from qwyc.promise.certificate import check_confidence, observed_certificate, warn_of_rare_classes
 from qwyc.promise.evaluation import Evaluation
 from qwyc.promise.evidence import Choices, Evidence
@@ -45,7 +44,7 @@ def optimize(
     model: Any,
     X: Any = None,
     *,
-    alpha: float | Mapping[str, float],
+    alpha: Alpha,
     confidence: float = 0.95,
     quit: str = "both",
     threshold: float | Probability | None = None,
@@ -172,11 +171,12 @@ class _Run:
 
     def proven(self, scores: ScoreMatrix | None, costs: npt.NDArray[np.float64]) -> Classifier:
         """Quits that no input can prove wrong."""
-        bounds = self.ensemble.base_models.bounds()
+        models = self.ensemble.base_models
+        bounds = models.bounds()
         if bounds is None:
             raise OptionError(
-                "alpha=0 rests on bounds of what base models can add, and callables have none: ask for a "
-                "small alpha"
+                f"alpha=0 rests on bounds of what base models can add, and {models.description} have none: "
+                "ask for a small alpha"
             )
         policy = provable_policy(bounds, threshold=self.threshold, costs=costs, quit=self.quit)
         certificate = observed_certificate(
@@ -226,7 +226,7 @@ class _Run:
         speed, chosen = None, Evaluation(True, "default")
         if evaluation in ("quit", "full"):
             chosen = Evaluation(evaluation == "quit", "request")
-        elif timed and self.sample is not None and self.ensemble.schema is not None:
+        elif timed and self.sample is not None and self.ensemble.takes_matrix:
             clock = evaluation if callable(evaluation) else measure
             with progress_reporter(self.progress, "Timing", 0):
                 speed = clock(classifier, self.sample.rows)

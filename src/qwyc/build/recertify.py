@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +9,9 @@ from qwyc import distributed
 from qwyc.check.verify import DEFAULT_CONFIDENCE
 from qwyc.classifier import Classifier, check_classifier
 from qwyc.errors import InputError, OptionError
-from qwyc.promise.budget import budget_of
+from qwyc.promise.budget import Alpha, budget_of
 from qwyc.promise.certificate import check_confidence, warn_of_rare_classes
 from qwyc.promise.compare import sums_of_path
-from qwyc.promise.evaluation import Evaluation
 from qwyc.promise.evidence import Choices
 from qwyc.runtime.progress import ProgressOption
 
@@ -22,7 +20,7 @@ def recertify(
     classifier: Classifier,
     X: Any,
     *,
-    alpha: float | Mapping[str, float] | None = None,
+    alpha: Alpha | None = None,
     confidence: float | None = None,
     threads: int | None = None,
     progress: ProgressOption = False,
@@ -58,13 +56,6 @@ def recertify(
                 "some of them: certify it on others"
             )
     choices = Choices(before.path, replace(before.evidence, counts=sums.counts(), groups=0))
-    policy, certificate = choices.choose(budget, level)
-    warn_of_rare_classes(certificate, policy.quit)
-    return replace(
-        classifier,
-        policy=policy,
-        certificate=certificate,
-        choices=choices,
-        evaluation=Evaluation(True, "default"),
-        speed=None,
-    )
+    chosen = classifier.chosen_from(choices, budget, level)
+    warn_of_rare_classes(chosen.certificate, chosen.policy.quit)
+    return chosen

@@ -122,7 +122,7 @@ def bench(
     is timed too, where it is installed. Its decisions must be those of the full ensemble."""
     ensemble = classifier.ensemble
     if ensemble.schema is None:
-        raise OptionError("an ensemble of Python callables is not timed: it takes what they take")
+        raise OptionError(f"{ensemble.description} are not timed: they take what their code takes")
     seconds = check_number("seconds", seconds, above=0)
     sizes = sorted({check_count("a batch size", size) for size in sizes})
     workers = thread_count(threads)

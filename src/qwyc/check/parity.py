@@ -15,7 +15,6 @@ from qwyc.errors import MissingDependencyError, ParityError
 from qwyc.model.ensemble import Ensemble, Sample
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.target.target import Decided
-from qwyc.target.two_classes import TwoClasses
 
 REASON_ROWS = 20  # rows that a reason is looked for in
 ROUNDING = 1e-5  # relative: what a sum may be off by in float32
@@ -57,11 +56,11 @@ def compare_with_model(
         by = f"as read again, since {library} is not installed"
     if answer is None:
         score = source.ensemble.score_full(theirs, threads=threads)
-        decided = TwoClasses(source.ensemble.threshold).decide(score)
+        decided = source.ensemble.target.decide(score)
         answer = importers.Answer(source.ensemble.classes[decided], score)
     same = source.ensemble.digest == ensemble.digest
     reason = "" if same else f"the classifier was not made from {name}"
-    decided = TwoClasses(ensemble.threshold).decide(full)
+    decided = ensemble.target.decide(full)
     _refuse_differences(sample, full, decided, answer, reason)
     return f"All {len(full):,} full decisions and scores equal those of {name}, {by}."
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,7 @@ from qwyc.classifier import Classifier, check_classifier
 from qwyc.errors import InputError, OptionError
 from qwyc.policy.counts import Counts
 from qwyc.promise.binomial import upper_bound
-from qwyc.promise.budget import Budget, budget_of
+from qwyc.promise.budget import Alpha, Budget, budget_of
 from qwyc.promise.certificate import Observed, check_confidence, percent
 from qwyc.promise.compare import sums_of_policy
 from qwyc.runtime.progress import ProgressOption
@@ -69,7 +68,7 @@ def verify(
     classifier: Classifier,
     X: Any,
     *,
-    alpha: float | Mapping[str, float] | None = None,
+    alpha: Alpha | None = None,
     confidence: float | None = None,
     model: Any = None,
     threads: int | None = None,
@@ -112,7 +111,9 @@ def verify(
 
 def _compare_with(model: Any, classifier: Classifier, X: Any, threads: int | None) -> str:
     if classifier.ensemble.source is None:
-        raise OptionError("a classifier over Python callables has no model file to compare with")
+        raise OptionError(
+            f"a classifier of {classifier.ensemble.description} has no model to compare with"
+        )
     if distributed.is_distributed(X):
         raise OptionError(
             "with the model itself, rows in memory are compared: pass a sample, "

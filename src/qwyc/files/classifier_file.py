@@ -92,8 +92,8 @@ def to_bytes(certified: Certified) -> bytes:
 
 def from_bytes(content: Content) -> Certified:
     """What the content of a `.qwyc` file says, once all of it has been checked."""
-    found = container.unpack(content, (format_1.FORMAT, FORMAT))
     try:
+        found = container.unpack(content, (format_1.FORMAT, FORMAT))
         if found.format == format_1.FORMAT:
             found = format_1.upgraded(found)
         return _build(found.body, found.tensors)
@@ -108,6 +108,7 @@ def from_bytes(content: Content) -> Certified:
         OverflowError,
         SyntaxError,
         MemoryError,  # a label of gigabytes
+        RecursionError,  # a header of many levels
     ) as error:
         reason = str(error) if isinstance(error, QwycError) else f"{type(error).__name__}: {error}"
         raise ArtifactError(f"not a sound qwyc file: {reason}") from None

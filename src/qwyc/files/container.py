@@ -87,18 +87,26 @@ def _not_a_file() -> ArtifactError:
 
 
 def _tensors(view: memoryview, layout: Mapping[str, Any]) -> Tensors:
-    """The tensors, copied: what is checked must not change when the file does."""
-    tensors = {}
+    """The tensors, copied: what is checked must not change when the file does. They follow each other
+    without gaps and fill the file, as safetensors has it, so the copies take no more than the file."""
+    found = []
     try:
         for name, facts in layout.items():
             dtype, shape = np.dtype(DTYPES[facts["dtype"]]), [count(n) for n in facts["shape"]]
             begin, end = (count(at) for at in facts["data_offsets"])
-            if end > len(view) or end - begin != math.prod(shape) * dtype.itemsize:
-                raise ValueError(f"tensor {name} does not fit the file")
-            tensors[name] = np.frombuffer(view[begin:end], dtype).reshape(shape).copy()
+            if end - begin != math.prod(shape) * dtype.itemsize:
+                raise ValueError(f"tensor {name} is not of its shape")
+            found.append((begin, end, name, dtype, shape))
+        found.sort(key=lambda tensor: tensor[:2])
+        ends = [0, *(tensor[1] for tensor in found)]
+        if [tensor[0] for tensor in found] != ends[:-1] or ends[-1] != len(view):
+            raise ValueError("its tensors overlap, leave gaps or do not fill the file")
+        return {
+            name: np.frombuffer(view[begin:end], dtype).reshape(shape).copy()
+            for begin, end, name, dtype, shape in found
+        }
     except (ValueError, KeyError, TypeError, AttributeError, ArtifactError) as error:
         raise ArtifactError(f"the file is damaged: {error}") from None
-    return tensors
 
 
 def _digest(body: Any, tensors: Mapping[str, npt.NDArray[Any]]) -> str:

@@ -20,9 +20,9 @@ import numpy.typing as npt
 from qwyc.errors import ModelError
 from qwyc.importers import files, live
 from qwyc.importers.flatten import MAX_CATEGORY, MAX_WORDS, offsets, to_int32
-from qwyc.model.ensemble import Ensemble, Sample, Source, tree_ensemble
+from qwyc.model.ensemble import Ensemble, Sample, Source
 from qwyc.model.link import Link
-from qwyc.model.trees import NodeFlag, Summation, Trees
+from qwyc.model.trees import NodeFlag, Summation, Trees, tree_ensemble
 from qwyc.rows.schema import Category, Schema
 from qwyc.target.boundary import smallest_positive
 

@@ -18,9 +18,9 @@ from qwyc.errors import ModelError
 from qwyc.importers import files, live
 from qwyc.importers.comparisons import with_one_rule
 from qwyc.importers.flatten import NodeTable, flatten, offsets
-from qwyc.model.ensemble import Ensemble, Sample, Source, tree_ensemble
+from qwyc.model.ensemble import Ensemble, Sample, Source
 from qwyc.model.link import Link
-from qwyc.model.trees import NodeFlag, Summation
+from qwyc.model.trees import NodeFlag, Summation, tree_ensemble
 from qwyc.rows.schema import Schema
 from qwyc.target.boundary import smallest_positive
 

@@ -21,9 +21,9 @@ from qwyc.errors import ModelError
 from qwyc.importers import files, live
 from qwyc.importers.flatten import NodeTable, flatten, offsets
 from qwyc.importers.wire import ubjson
-from qwyc.model.ensemble import Ensemble, Sample, Source, tree_ensemble
+from qwyc.model.ensemble import Ensemble, Sample, Source
 from qwyc.model.link import Link
-from qwyc.model.trees import NodeFlag, Summation
+from qwyc.model.trees import NodeFlag, Summation, tree_ensemble
 from qwyc.rows.schema import Category, Schema
 from qwyc.target.boundary import smallest_positive
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.policy.rule import StoppingRule
+from qwyc.rows.schema import Schema
 from qwyc.runtime.progress import Report
 from qwyc.target.target import Decided
 
@@ -40,7 +41,7 @@ class Runner(Protocol):
         """The index of each row's class, the base models that it took and its score, each (N,)."""
 
     def one_row(
-        self, labels: Sequence[Any], fallback: Callable[[Any], Any], schema: Any
+        self, labels: Sequence[Any], fallback: Callable[[Any], Any], schema: Schema | None
     ) -> Callable[[Any], Any] | None:
         """A function that decides one row of plain numbers and passes everything else to `fallback`;
         None where there is nothing faster than `fallback`."""

@@ -18,7 +18,6 @@ import numpy.typing as npt
 from qwyc.errors import OptionError
 from qwyc.model.base_models import BaseModels, Floats, Runner
 from qwyc.model.link import LOGISTIC, Link
-from qwyc.model.trees import Summation, TreeModels, Trees
 from qwyc.policy.decisions import Decisions
 from qwyc.policy.rule import StoppingRule
 from qwyc.policy.scores import ScoreMatrix
@@ -26,6 +25,7 @@ from qwyc.rows.column_names import match_columns
 from qwyc.rows.matrix import to_matrix
 from qwyc.rows.schema import Schema
 from qwyc.runtime.progress import Report
+from qwyc.target.two_classes import TwoClasses
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,16 @@ class Ensemble:
     def n_models(self) -> int:
         """Number of base models, T."""
         return self.base_models.n_models
+
+    @property
+    def target(self) -> TwoClasses:
+        """What a full score decides, as the source decides it."""
+        return TwoClasses(self.threshold)
+
+    @property
+    def takes_matrix(self) -> bool:
+        """Whether base models take rows as a matrix; otherwise they take them as they were given."""
+        return self.schema is not None
 
     @property
     def description(self) -> str:
@@ -188,23 +198,3 @@ class Sample:
         """The same rows for the same ensemble without a pipeline's own steps."""
         inner = replace(self.ensemble, transform=None)
         return Sample(inner, self.transformed, lambda: self.rows)
-
-
-def tree_ensemble(
-    trees: Trees,
-    schema: Schema,
-    *,
-    summation: Summation,
-    less_equal: bool,
-    truncates: bool,
-    base: float,
-    divisor: float,
-    threshold: float,
-    classes: npt.NDArray[Any],
-    source: Source,
-    link: Link = LOGISTIC,
-) -> Ensemble:
-    """An ensemble of trees; raises ModelError where its arrays are not sound."""
-    models = TreeModels(trees, schema.n_features, summation, less_equal, truncates, base, divisor)
-    _ = models.native  # checks every array
-    return Ensemble(models, schema, threshold, classes, source, link)

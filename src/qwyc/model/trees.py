@@ -14,6 +14,8 @@ import numpy.typing as npt
 from qwyc import _native
 from qwyc.errors import ModelError, OptionError, RowsError
 from qwyc.model.base_models import Bounds, Floats
+from qwyc.model.ensemble import Ensemble, Source
+from qwyc.model.link import LOGISTIC, Link
 from qwyc.policy.policy import Policy
 from qwyc.policy.rule import StoppingRule
 from qwyc.rows.schema import Schema
@@ -267,3 +269,23 @@ class TreeRunner:
             finite_only,
             schema.exact_integers,
         ).predict
+
+
+def tree_ensemble(
+    trees: Trees,
+    schema: Schema,
+    *,
+    summation: Summation,
+    less_equal: bool,
+    truncates: bool,
+    base: float,
+    divisor: float,
+    threshold: float,
+    classes: npt.NDArray[Any],
+    source: Source,
+    link: Link = LOGISTIC,
+) -> Ensemble:
+    """An ensemble of trees; raises ModelError where its arrays are not sound."""
+    models = TreeModels(trees, schema.n_features, summation, less_equal, truncates, base, divisor)
+    _ = models.native  # checks every array
+    return Ensemble(models, schema, threshold, classes, source, link)

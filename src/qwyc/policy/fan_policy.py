@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from qwyc import _native
 from qwyc.policy.decisions import Decisions
-from qwyc.policy.rule import GO_ON, IN_FULL, mean_cost
+from qwyc.policy.rule import IN_FULL, compare, mean_cost
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.runtime.threads import thread_count
-from qwyc.target.two_classes import NEGATIVE, POSITIVE, TwoClasses
+from qwyc.target.two_classes import TwoClasses
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,14 +42,14 @@ class FanPolicy:
         """What decides a row that never quits."""
         return TwoClasses(self.threshold)
 
-    @property
+    @cached_property
     def lower(self) -> npt.NDArray[np.float64]:
         """A row in the bin quits negative below it, (n_bins,)."""
         if self.quit == "positive" or np.isinf(self.gamma):
             return np.full(len(self.bin), -np.inf)
         return self.threshold + self.mean - self.gamma * self.deviation
 
-    @property
+    @cached_property
     def upper(self) -> npt.NDArray[np.float64]:
         """A row in the bin quits positive above it, (n_bins,)."""
         if self.quit == "negative" or np.isinf(self.gamma):
@@ -82,8 +82,7 @@ class FanPolicy:
             return np.full(len(sums), IN_FULL, dtype=np.int8)
         place = np.floor(sums / self.bin_width)
         at = np.minimum(begin + np.searchsorted(self.bin[begin:end], place), end - 1)
-        above, below = sums > self.upper[at], sums < self.lower[at]
-        quits = np.where(above, POSITIVE, np.where(below, NEGATIVE, GO_ON))
+        quits = compare(sums, self.lower[at], self.upper[at])
         return np.where(self.bin[at] == place, quits, IN_FULL).astype(np.int8)
 
     def mean_cost(self, steps: npt.NDArray[np.int32]) -> float:

@@ -64,9 +64,10 @@ class Path:
         full = self.target.decide(matrix.full)[chosen]
         parts = []
         for k in range(len(self)):
-            decisions = self[k].apply(matrix, threads=threads)  # all rows: no copy of the matrix
+            policy = self[k]
+            decisions = policy.apply(matrix, threads=threads)  # all rows: no copy of the matrix
             parts.append(
-                sum_over_rows(self[k], decisions.label[chosen], full, decisions.steps[chosen])
+                sum_over_rows(policy, decisions.label[chosen], full, decisions.steps[chosen])
             )
             report(k + 1)
         return Sums(

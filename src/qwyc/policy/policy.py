@@ -12,11 +12,11 @@ import numpy.typing as npt
 from qwyc import _native
 from qwyc.errors import OptionError
 from qwyc.policy.decisions import Decisions
-from qwyc.policy.rule import GO_ON, mean_cost
+from qwyc.policy.rule import compare, mean_cost
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.runtime.arguments import check_number
 from qwyc.runtime.threads import thread_count
-from qwyc.target.two_classes import NEGATIVE, POSITIVE, TwoClasses
+from qwyc.target.two_classes import TwoClasses
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +104,7 @@ class Policy:
 
     def outcomes(self, step: int, sums: npt.NDArray[np.float64]) -> npt.NDArray[np.int8]:
         """What the thresholds say of running sums after a step: NEGATIVE or POSITIVE to quit, or GO_ON."""
-        above, below = sums > self.upper[step], sums < self.lower[step]
-        return np.where(above, POSITIVE, np.where(below, NEGATIVE, GO_ON)).astype(np.int8)
+        return compare(sums, self.lower[step], self.upper[step])
 
     def mean_cost(self, steps: npt.NDArray[np.int32]) -> float:
         """Mean cost of rows that took `steps` base models each; NaN for no rows."""

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from qwyc.policy.decisions import Decisions
 from qwyc.target.target import Target
+from qwyc.target.two_classes import NEGATIVE, POSITIVE
 
 # What a rule says of a row after a step, besides the index of the class that the row quits with.
 GO_ON = -1  # evaluate the next base model
@@ -48,6 +49,13 @@ class StoppingRule(Protocol):
 
     def apply(self, scores: Any, *, threads: int | None = None) -> Decisions:
         """Decide rows whose scores are known: a ScoreMatrix or any (N, T) array."""
+
+
+def compare(sums: npt.NDArray[np.float64], lower: Any, upper: Any) -> npt.NDArray[np.int8]:
+    """The comparison of every rule: NEGATIVE below `lower`, POSITIVE above `upper`, else GO_ON. The native
+    core compares the same way (native/core/rule.hpp)."""
+    outcome = np.where(sums < lower, NEGATIVE, GO_ON)
+    return np.where(sums > upper, POSITIVE, outcome).astype(np.int8)
 
 
 def cost_of_steps(

@@ -19,9 +19,9 @@ from qwyc.errors import ModelError
 from qwyc.importers import files, live
 from qwyc.importers.catboost.document import MAGIC, Document, from_cbm, from_json, scaled
 from qwyc.importers.catboost.trees import Splits, splits_of, trees_of
-from qwyc.model.ensemble import Ensemble, Sample, Source, tree_ensemble
+from qwyc.model.ensemble import Ensemble, Sample, Source
 from qwyc.model.link import Link
-from qwyc.model.trees import Summation, Trees
+from qwyc.model.trees import Summation, Trees, tree_ensemble
 from qwyc.rows.schema import Schema
 from qwyc.target.boundary import smallest_sum_above_zero
 

@@ -16,9 +16,9 @@ from qwyc.importers.comparisons import with_one_rule
 from qwyc.importers.flatten import flatten
 from qwyc.importers.onnx.graph import TreeGraph, find_trees
 from qwyc.importers.onnx.trees import Weights, first, text, trees_of
-from qwyc.model.ensemble import Ensemble, Sample, Source, tree_ensemble
+from qwyc.model.ensemble import Ensemble, Sample, Source
 from qwyc.model.link import Link
-from qwyc.model.trees import Summation
+from qwyc.model.trees import Summation, tree_ensemble
 from qwyc.rows.schema import Schema
 from qwyc.target.boundary import smallest_positive, smallest_sum_above_zero
 

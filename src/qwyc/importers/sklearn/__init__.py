@@ -16,9 +16,9 @@ from qwyc.errors import ModelError
 from qwyc.importers.flatten import offsets
 from qwyc.importers.live import ask
 from qwyc.importers.sklearn.trees import flat_trees, inputs_of, source, split_trees
-from qwyc.model.ensemble import Ensemble, Sample, tree_ensemble
+from qwyc.model.ensemble import Ensemble, Sample
 from qwyc.model.link import Link
-from qwyc.model.trees import NodeFlag, Summation, Trees
+from qwyc.model.trees import NodeFlag, Summation, Trees, tree_ensemble
 from qwyc.target.boundary import smallest_positive, smallest_sum_above_zero
 
 _SUPPORTED = (
