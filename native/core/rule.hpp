@@ -26,6 +26,11 @@ inline Outcome compare(double sum, double lower, double upper) {
     return sum > upper ? Outcome::kPositive : Outcome::kContinue;
 }
 
+// The same for a sum that is known to be below `lower` or above `upper`.
+inline Outcome side_of(double sum, double upper) {
+    return sum > upper ? Outcome::kPositive : Outcome::kNegative;
+}
+
 // The paper's rule: two thresholds per step.
 struct ThresholdRule {
     std::span<const double> lower, upper;  // (T,) eps- and eps+; -inf and +inf where nothing quits
