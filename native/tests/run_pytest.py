@@ -22,9 +22,9 @@ def load(path: Path) -> None:
 if __name__ == "__main__":
     wanted = Path(sys.argv[1]).resolve()
     load(wanted)
-    import qwyc.ensemble
+    import qwyc.model.trees
 
-    used = Path(qwyc.ensemble._native.__file__)
+    used = Path(qwyc.model.trees._native.__file__)
     if used != wanted:
         raise SystemExit(f"the tests would run with {used}, not with {wanted}")
     sys.exit(pytest.main(["-n", "0", *sys.argv[2:]]))
