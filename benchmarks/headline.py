@@ -119,7 +119,7 @@ def single_row(results: Mapping[str, Result]) -> Figure:
 
 
 def disagreement(result: Result) -> Figure:
-    """The price of quitting on rows that neither model nor policy has seen."""
+    """The disagreement that quitting causes on rows that neither model nor policy has seen."""
     if QUITTING not in result.differ:
         return Figure(f"{result.name}: disagreement", "", "not measured", None)
     return Figure(

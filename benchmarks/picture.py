@@ -105,7 +105,7 @@ def dots(axes: Axes, lines: Sequence[Line], single: bool) -> None:
 
 
 def curves(axes: Axes, points: Sequence[Point], axis: str) -> None:
-    """One line a contestant, its last value at its right end where there is room."""
+    """One line a contestant, its last value at its right end where there is space."""
     written: list[float] = []
     names = dict.fromkeys(p.contestant for p in points)
     for name in sorted(names, key=lambda name: name != QUITTING):

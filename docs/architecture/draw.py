@@ -40,9 +40,9 @@ class Box:
 
     def lines(self, width: float) -> tuple[list[str], list[str]]:
         """The caption and the names of the modules, broken to fit a box of this width."""
-        room = width - 24
-        caption = textwrap.wrap(self.caption, int(room / CAPTION))
-        return caption, textwrap.wrap(" ".join(self.modules), int(room / NAMES))
+        available = width - 24
+        caption = textwrap.wrap(self.caption, int(available / CAPTION))
+        return caption, textwrap.wrap(" ".join(self.modules), int(available / NAMES))
 
 
 def layers() -> list[list[str]]:

@@ -12,7 +12,7 @@
 
 namespace qwyc {
 
-// Node flags, with the numbers of qwyc.ensemble.NodeFlag; a test compares them.
+// Node flags, with the numbers of qwyc.model.trees.NodeFlag; a test compares them.
 enum NodeFlag : uint8_t {
     kDefaultLeft = 1,    // a missing value goes left
     kCategorical = 2,    // the split is a set of category codes, not a threshold
@@ -39,7 +39,7 @@ struct Rules {
     double divisor = 1.0;  // T for averages, otherwise 1
 };
 
-// The arrays of an ensemble, as in qwyc.ensemble.Trees.
+// The arrays of an ensemble, as in qwyc.model.trees.Trees.
 template <class Real>
 struct FlatTrees {
     std::span<const int64_t> node_begin, leaf_begin;  // (T + 1,)

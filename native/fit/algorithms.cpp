@@ -71,10 +71,10 @@ QuitCuts optimize_thresholds(double* pos, int64_t n_pos, double* neg, int64_t n_
     if (problem.quit_negative) {
         if (n_pos <= low_budget) return {kInf, kInf, n_pos + n_neg};
         cuts.low = select(pos, n_pos, low_budget, std::less<>(), scratch);
-        const int64_t flipped = count_below(pos, n_pos, cuts.low);
+        const int64_t differing = count_below(pos, n_pos, cuts.low);
         const int64_t right = count_below(neg, n_neg, cuts.low);
-        cuts.quits += flipped + right;
-        budget -= flipped;
+        cuts.quits += differing + right;
+        budget -= differing;
         neg_left -= right;
     }
     if (problem.quit_positive) {
@@ -142,12 +142,12 @@ class Undecided {
     // Takes the new running sums and keeps only rows with lower <= sum <= upper. Returns how many
     // of the rows that quit were decided differently from the full ensemble.
     int64_t advance(const std::vector<double>& sums, double lower, double upper) {
-        int64_t kept = 0, kept_pos = 0, flipped = 0;
+        int64_t kept = 0, kept_pos = 0, differing = 0;
         for (int64_t j = 0; j < size(); ++j) {
             const bool is_positive = j < n_pos_;
             const Outcome outcome = compare(sums[j], lower, upper);
             if (outcome != Outcome::kContinue) {
-                flipped += is_positive != (outcome == Outcome::kPositive);
+                differing += is_positive != (outcome == Outcome::kPositive);
                 continue;
             }
             row_[kept] = row_[j];
@@ -157,7 +157,7 @@ class Undecided {
         row_.resize(kept);
         sums_.resize(kept);
         n_pos_ = kept_pos;
-        return flipped;
+        return differing;
     }
 
     // Copies the remaining rows to consecutive memory once half of the rows have quit.

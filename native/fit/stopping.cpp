@@ -55,7 +55,7 @@ void StoppingFit<Score>::find_quits(int threads) {
     std::atomic<int64_t> differing{0};
     parallel_for(problem_.n_rows, kChunk, threads,
                  [this, last, undecided, sum, &differing](int64_t from, int64_t to) mutable {
-                     int64_t left = to - from, flips = 0;
+                     int64_t left = to - from, differences = 0;
                      for (int64_t j = 0; j < left; ++j) {
                          undecided[j] = static_cast<int32_t>(j);
                          sum[j] = problem_.base;
@@ -71,15 +71,15 @@ void StoppingFit<Score>::find_quits(int threads) {
                              const bool quits = outcome != Outcome::kContinue;
                              if (quits) {
                                  quit_step_[from + j] = r;
-                                 flips += TwoClasses::decision_of(outcome) !=
-                                          problem_.target.decide(problem_.full[from + j]);
+                                 differences += TwoClasses::decision_of(outcome) !=
+                                                problem_.target.decide(problem_.full[from + j]);
                              }
                              undecided[kept] = j;
                              kept += !quits;
                          }
                          left = kept;
                      }
-                     differing += flips;
+                     differing += differences;
                  });
     differing_ = differing;
 }

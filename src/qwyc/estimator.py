@@ -250,7 +250,7 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             raise AttributeError("this EarlyExitClassifier is not fitted yet; call fit first")
         return self.classifier_
 
-    # ---- what scikit-learn asks --------------------------------------------------------------
+    # ---- the interface of scikit-learn --------------------------------------------------------------
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Which metadata the estimator's fit gets, and which this one uses itself (`groups`)."""

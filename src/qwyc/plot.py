@@ -88,7 +88,7 @@ def histogram(classifier: Classifier, X: Any, *, bins: int = 50, ax: Axes | None
     ax.set(
         yscale="log",
         xlim=(0.5, n + 0.5),
-        ylim=(0.7, 3 * np.max(rows)),  # room for the note
+        ylim=(0.7, 3 * np.max(rows)),  # space for the note
         xlabel="base models that a row takes",
         ylabel="rows (log scale)",
         title=f"{steps.mean():.1f} of {n} base models per row",
@@ -108,12 +108,12 @@ def thresholds(classifier: Classifier, *, ax: Axes | None = None) -> Axes:
     ax = _axes(ax)
     drawn = np.concatenate([lower, upper, [policy.threshold]])
     low, high = np.nanmin(drawn), np.nanmax(drawn)
-    room = 0.12 * (high - low) or 1.0
-    ax.set_ylim(low - room, high + room)
+    margin = 0.12 * (high - low) or 1.0
+    ax.set_ylim(low - margin, high + margin)
     sides = np.repeat(np.arange(0.5, policy.n_models + 1), 2)[1:-1]  # both of every step
     for limit, edge, colour, word, label in (
-        (upper, high + room, BLUE, "above", positive),
-        (lower, low - room, ORANGE, "below", negative),
+        (upper, high + margin, BLUE, "above", positive),
+        (lower, low - margin, ORANGE, "below", negative),
     ):
         if np.isfinite(limit).any():  # not every step has them
             there = np.repeat(np.isfinite(limit), 2)

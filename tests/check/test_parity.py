@@ -1,4 +1,4 @@
-"""Proof at the door: what differs from the model is refused, with a row and a likely reason."""
+"""Proof of parity: an ensemble that differs from its model is refused, with a row and a likely reason."""
 
 from dataclasses import replace
 

@@ -118,7 +118,7 @@ def test_files_to_files(folder, tmp_path, name, out):
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_a_prefix_makes_room_for_columns_of_the_same_name(folder, tmp_path):
+def test_a_prefix_allows_columns_of_the_same_name(folder, tmp_path):
     rows = pd.read_csv(folder / "new.csv").rename(columns={"id": "label"})
     rows.to_csv(tmp_path / "rows.csv", index=False)
     command = ["predict", folder / "m.qwyc", tmp_path / "rows.csv", "--keep", "label"]

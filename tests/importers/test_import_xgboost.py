@@ -13,7 +13,7 @@ import xgboost as xgb
 import qwyc
 from qwyc.errors import InputError, ModelError
 from qwyc.importers import xgboost as importer
-from qwyc.target import boundary as border
+from qwyc.target import boundary
 from trained import (
     COLOURS,
     SIZES,
@@ -164,7 +164,7 @@ def test_missing_value_other_than_nan():
         assert qwyc.read_model(default_of_nan).schema.missing != ensemble.schema.missing
 
 
-# ---- the border between the classes ----------------------------------------------------------
+# ---- the boundary between the classes --------------------------------------------------------
 
 
 def floats_around(value, count=2000):
@@ -210,15 +210,15 @@ def test_base_margin_of_any_base_score(small_xgboost, objective):
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_smallest_positive_finds_every_border():
+def test_smallest_positive_finds_every_boundary():
     for dtype in (np.float32, np.float64):
         tiny = float(np.finfo(dtype).smallest_subnormal)
         for value in (-1e30, -1.5, -tiny, tiny, 3 * tiny, 1.0, 1e-20, 1e30):
             expected = float(dtype(value))
-            found = border.smallest_positive(lambda x, v=expected: x >= v, dtype)
+            found = boundary.smallest_positive(lambda x, v=expected: x >= v, dtype)
             assert found == expected
         with pytest.raises(ValueError, match="same for every score"):
-            border.smallest_positive(lambda x: False, dtype)
+            boundary.smallest_positive(lambda x: False, dtype)
 
 
 # ---- categories ------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ def compare(model, rows):
         warnings.simplefilter("ignore")
         ensemble = qwyc.read_model(model)
         score = ensemble.score_full(rows)
-        answer = importers.open_model(model).ask(ensemble.sample(rows))
+        answer = importers.open_model(model).predict_live(ensemble.sample(rows))
     labels = ensemble.classes[(score >= ensemble.threshold).astype(int)]
     np.testing.assert_array_equal(labels, answer.labels)
     if answer.tolerance:

@@ -89,16 +89,16 @@ def fitted():
 def test_a_path_goes_from_never_to_at_once(fitted):
     path, _, new = fitted
     done = path.sums(new).counts()
-    flips, models, cost = done.differences, done.mean_models, done.mean_cost
+    differences, models, cost = done.differences, done.mean_models, done.mean_cost
     some = path.sums(new, rows=np.arange(100, 900))
     part = path.sums(new.take(np.arange(100, 900)))
     np.testing.assert_array_equal(some.differences, part.differences)
-    assert flips[0].sum() == 0
+    assert differences[0].sum() == 0
     assert models[0] == 20
     assert models[-1] < 3
     np.testing.assert_allclose(cost, models)
     # Nested but for wobbles: cautious members risk less and take longer than bold ones.
-    share = flips.sum(axis=1) / 6000
+    share = differences.sum(axis=1) / 6000
     assert np.all(np.diff(share) > -0.004)
     assert np.all(np.diff(models) < 0.5)
     assert share[stopping.WIDER.index(0.1) + 1] <= share[len(stopping.WIDER) + 1]

@@ -100,12 +100,12 @@ def test_splitting_the_budget_leaves_half_for_positive_quits():
     F = general_instance(np.random.default_rng(0), 4000, 5)
     full = F.sum(axis=1) >= 0
 
-    def flips(budget):
+    def differences(budget):
         label = qwyc.fit_policy(F, alpha=0.02, order="natural", budget=budget).apply(F).label
         return np.sum((label == 0) & full), np.sum((label == 1) & ~full)
 
-    assert flips("paper") == (80, 0)
-    negative, positive = flips("split")
+    assert differences("paper") == (80, 0)
+    negative, positive = differences("split")
     assert 40 <= negative < 80
     assert negative + positive <= 80
     assert positive > 0

@@ -83,11 +83,11 @@ def test_too_few_rows_say_how_many_it_takes(toy):
         qwyc.optimize(model, X, alpha={"negative": 0.01, "positive": 0.004})
 
 
-def evidence(flips, rows=10_000):
-    flips = np.array(flips)
-    zeros = np.zeros(len(flips))
-    counts = PathCounts((rows - rows // 2, rows // 2), flips, zeros, zeros)
-    return Evidence(counts, 100, flips, 0, "")
+def evidence(differences, rows=10_000):
+    differences = np.array(differences)
+    zeros = np.zeros(len(differences))
+    counts = PathCounts((rows - rows // 2, rows // 2), differences, zeros, zeros)
+    return Evidence(counts, 100, differences, 0, "")
 
 
 def test_the_sequence_stops_at_the_first_failure():

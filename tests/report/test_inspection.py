@@ -65,10 +65,10 @@ def test_it_says_how_rows_are_evaluated_and_why(fast):
 
 
 def _spoilt(evidence):
-    """Every member but the first has too many flips."""
-    flips = evidence.counts.differences.copy()
-    flips[1:] = evidence.counts.rows // 2
-    return replace(evidence, counts=replace(evidence.counts, differences=flips))
+    """Every member but the first has too many differences."""
+    differences = evidence.counts.differences.copy()
+    differences[1:] = evidence.counts.rows // 2
+    return replace(evidence, counts=replace(evidence.counts, differences=differences))
 
 
 def test_trees_that_are_walked_are_counted():

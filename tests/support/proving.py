@@ -8,7 +8,7 @@ from qwyc.check import parity
 
 
 def prove_parity(model, X, ensemble, full, threshold):
-    """Whether the model itself could be asked; ParityError where these full scores are not its own."""
-    source = importers.OpenModel(ensemble, importers.open_model(model).ask)
+    """Whether there is a live model to compare with; ParityError where the scores are not its own."""
+    source = importers.OpenModel(ensemble, importers.open_model(model).predict_live)
     scores = qwyc.ScoreMatrix(np.empty((len(full), 0)), 0.0, threshold, np.asarray(full))
     return parity.prove_parity(source, ensemble.sample(X), scores)

@@ -33,7 +33,7 @@ SOURCES = {"xgboost": "XGBoost", "lightgbm": "LightGBM"}  # whose fastest call i
 
 @dataclass(frozen=True)
 class Line:
-    """One contestant at one batch size."""
+    """The times of one contestant (a way to evaluate the model) at one batch size."""
 
     contestant: str
     batch: int  # rows in a call
@@ -47,7 +47,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Bench:
-    """What was measured, on what and how."""
+    """The result of `bench`: times by contestant and batch size, and what they depend on."""
 
     model: str
     machine: dict[str, str]
@@ -62,7 +62,7 @@ class Bench:
     lines: list[Line]
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, for JSON."""
+        """All fields as plain values, for JSON."""
         return asdict(self)
 
     def summary(self) -> str:
@@ -184,7 +184,7 @@ def _part_of(report: Report, before: int, share: float) -> None:
 
 
 def line(contestant: str, batch: int, timing: Timing) -> Line:
-    """A timing as a line of a table."""
+    """The `Line` of one contestant: seconds of `timing` become microseconds per row and per call."""
     return Line(
         contestant=contestant,
         batch=batch,
@@ -247,7 +247,7 @@ def _processor() -> str:
 
 
 def _inputs(rows: npt.NDArray[Any], size: int, name: str) -> Sequence[npt.NDArray[Any]]:
-    """What calls take in turn: parts of the rows, and for one row by itself its vector."""
+    """The inputs of the calls: consecutive parts of the rows or, for `predict_one`, single rows."""
     if size == 1 and name == QUITTING:
         return list(rows[:1000])
     return batches(rows, size)

@@ -25,9 +25,9 @@ Floats = npt.NDArray[np.float64]
 def prove_parity(source: importers.OpenModel, sample: Sample, scores: ScoreMatrix) -> bool:
     """Compare full decisions and scores with a live model's own; raise, naming a row, where one differs.
     False where there is nothing to compare with: a file, or plain callables."""
-    if source.ask is None:
+    if source.predict_live is None:
         return False
-    answer = source.ask(sample)
+    answer = source.predict_live(sample)
     _refuse_differences(sample, scores.full, scores.target.decide(scores.full), answer)
     return True
 
@@ -48,16 +48,16 @@ def compare_with_model(
     try:
         if is_path:
             loaded = importers.load_live(model)
-            answer = loaded.ask(theirs)
+            answer = loaded.predict_live(theirs)
             answer = replace(answer, tolerance=max(answer.tolerance, loaded.error))
-        elif source.ask is not None:
-            answer = source.ask(theirs)
+        elif source.predict_live is not None:
+            answer = source.predict_live(theirs)
     except MissingDependencyError:
         by = f"as read again, since {library} is not installed"
     if answer is None:
         score = source.ensemble.score_full(theirs, threads=threads)
         decided = source.ensemble.target.decide(score)
-        answer = importers.Answer(source.ensemble.classes[decided], score)
+        answer = importers.Predictions(source.ensemble.classes[decided], score)
     same = source.ensemble.digest == ensemble.digest
     reason = "" if same else f"the classifier was not made from {name}"
     decided = ensemble.target.decide(full)
@@ -66,7 +66,7 @@ def compare_with_model(
 
 
 def _refuse_differences(
-    sample: Sample, full: Floats, ours: Decided, answer: importers.Answer, reason: str = ""
+    sample: Sample, full: Floats, ours: Decided, answer: importers.Predictions, reason: str = ""
 ) -> None:
     classes = sample.ensemble.classes
     theirs = np.argmax([answer.labels == label for label in classes], axis=0)  # (N,)

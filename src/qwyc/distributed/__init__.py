@@ -31,7 +31,7 @@ SAMPLE = 100_000  # rows that `optimize` draws where not told how many
 
 
 class Engine(Protocol):
-    """What an adapter is: a module with these functions."""
+    """An adapter to an engine: a module with these functions."""
 
     CASE_MATTERS: bool  # in names of columns
 
@@ -64,9 +64,9 @@ def decide(
     keep: Sequence[str] | None = None,
     prefix: str = "",
 ) -> Any:
-    """Decide every row of a Spark DataFrame, Ray Dataset or Dask DataFrame, lazily, where it lies.
+    """Decide every row of a Spark DataFrame, Ray Dataset or Dask DataFrame, lazily, on its workers.
 
-    The answer is a data set of the same kind with the columns
+    The result is a data set of the same kind with the columns
 
         label     the class, of the type of the model's classes
         steps     int32, base models evaluated
@@ -76,7 +76,7 @@ def decide(
     Parameters
     ----------
     columns : the columns that the model takes, in its order, where it does not know them by name.
-    keep : columns to hand on beside the decisions; None is all. Fewer columns, less to move.
+    keep : columns to keep beside the decisions; None keeps all. With fewer columns, less data is moved.
     prefix : goes before the names of the four columns.
     """
     engine, present, features = _prepare(check_classifier(classifier).ensemble, data, columns)
@@ -121,10 +121,10 @@ def sample(data: Any, rows: int, *, columns: Sequence[str] | None = None, seed: 
     n = engine.count(data)
     if not n:
         raise InputError("the data set has no rows")
-    # Engines draw each row by itself, so ask for some more and drop what is too many.
+    # Engines draw each row by itself, so draw a few more rows than needed and drop the surplus.
     share = min(1.0, (rows + 6 * np.sqrt(rows) + 20) / n)
     drawn = engine.draw(data, chosen, share, seed)
-    while len(drawn) < rows and share < 1:  # as rare as can be
+    while len(drawn) < rows and share < 1:  # too few were drawn, which is rare
         share = min(1.0, 2 * share)
         drawn = engine.draw(data, chosen, share, seed)
     if len(drawn) > rows:

@@ -27,7 +27,7 @@ def columns(data: Any) -> list[str]:
 
 
 def decide(data: Any, parcel: Parcel, work: Deciding, classes: npt.NDArray[Any]) -> Any:
-    """The DataFrame that is wanted, through `map_partitions`."""
+    """The DataFrame with decisions, through `map_partitions`."""
     import pandas
 
     empty = data._meta[list(work.keep)]

@@ -1,5 +1,5 @@
-"""Ray Data: the classifier's file lies in Ray's object store, once on every node, from where worker
-processes map it; each loads it once."""
+"""Ray Data: the classifier's file is in Ray's object store, once on every node. Worker processes map
+it, and each loads it once."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _deliver(parcel: Parcel) -> Delivery:
         ray.init()
     here = ray.get_runtime_context()
     place = here.get_node_id(), here.get_job_id(), parcel.key
-    if place not in _in_store:  # once, however often it is asked for
+    if place not in _in_store:  # put it there once only
         while len(_in_store) >= KEPT:
             del _in_store[next(iter(_in_store))]
         _in_store[place] = ray.put(np.frombuffer(parcel.content, np.uint8))
@@ -57,7 +57,7 @@ def columns(data: Any) -> list[str]:
 
 
 def decide(data: Any, parcel: Parcel, work: Deciding, classes: npt.NDArray[Any]) -> Any:
-    """The Dataset that is wanted, through `map_batches`, a block at a time."""
+    """The Dataset with decisions, through `map_batches`, a block at a time."""
     return data.select_columns(work.needed).map_batches(
         _Decide(_deliver(parcel), work), batch_format="pyarrow", batch_size=None
     )

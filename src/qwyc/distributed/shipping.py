@@ -23,15 +23,15 @@ KEPT = 8  # classifiers that a worker process keeps; the oldest goes first
 
 @dataclass(frozen=True)
 class Parcel:
-    """A classifier packed for the way."""
+    """A classifier as it is sent to workers."""
 
     key: str  # the same classifier has the same key
     content: bytes | Classifier  # of a `.qwyc` file; or what has code in it
 
 
 def pack(classifier: Classifier, *, whole_path: bool = False) -> Parcel:
-    """Pack a classifier, as a file where it can be one; with its whole path, or with the policy alone,
-    which is what deciding takes and much less to carry."""
+    """Pack a classifier, as the content of a file if it has no code in it. Its path is left out unless
+    `whole_path` is set: deciding needs the policy alone, which is much smaller."""
     light = classifier if whole_path else replace(classifier, choices=None)
     if classifier.ensemble.has_code:
         _check_that_it_pickles(light)
@@ -41,7 +41,7 @@ def pack(classifier: Classifier, *, whole_path: bool = False) -> Parcel:
 
 
 def _check_that_it_pickles(classifier: Classifier) -> None:
-    """One line now rather than an engine's own trace later."""
+    """Raise an `OptionError` here rather than let the engine fail with a stack trace later."""
     for module in ("cloudpickle", "pyspark.cloudpickle", "ray.cloudpickle"):
         try:
             dumps = importlib.import_module(module).dumps
@@ -78,7 +78,7 @@ class Arrival:
 
 _lock = threading.Lock()
 _here: dict[str, Classifier] = {}
-arrivals: list[Arrival] = []  # in this process, so that shipping once can be seen
+arrivals: list[Arrival] = []  # in this process; the tests count them
 
 
 def once(key: str, load: Callable[[], Classifier]) -> Classifier:

@@ -42,7 +42,7 @@ class FromFile:
 
 @dataclass(frozen=True)
 class FromPickle:
-    """A classifier that travels with the function that calls it: one with code in it, or its file."""
+    """A classifier that is pickled with the function that calls it: one with code in it, or its file."""
 
     key: str
     content: bytes | Classifier = field(repr=False)
@@ -82,7 +82,8 @@ def _add_file(session: Any, connect: bool, name: str, content: bytes) -> None:
             path.write_bytes(content)
             session.addArtifact(str(path), file=True)
         return
-    # Executors that come later fetch it too: it lies with Spark's own files, which go with the session.
+    # Executors that start later fetch it too: it is among Spark's own files, which are removed with the
+    # session.
     path = Path(tempfile.mkdtemp(prefix="qwyc-", dir=session._temp_dir)) / name
     path.write_bytes(content)
     session.addFile(str(path))
@@ -99,7 +100,7 @@ def columns(data: Any) -> list[str]:
 
 
 def decide(data: Any, parcel: Parcel, work: Deciding, classes: npt.NDArray[Any]) -> Any:
-    """The DataFrame that is wanted, through `mapInArrow`."""
+    """The DataFrame with decisions, through `mapInArrow`."""
     kept = [data.schema[name] for name in work.keep]
     added = [
         types.StructField(name, kind)
@@ -169,7 +170,7 @@ def _select(data: Any, names: list[str]) -> Any:
 
 
 def _numbered(data: Any, names: list[str]) -> Any:
-    """Columns under plain names: `mapInArrow` trips over dots and backticks in them."""
+    """Columns under plain names: `mapInArrow` fails on names with dots or backticks."""
     return data.select(*(functions.col(_quoted(n)).alias(f"c{i}") for i, n in enumerate(names)))
 
 

@@ -21,15 +21,15 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Deciding:
-    """Rows in, rows with decisions out."""
+    """Adds the columns of decisions to a batch of rows."""
 
     features: tuple[str, ...]  # columns that the classifier takes
-    keep: tuple[str, ...]  # columns to hand on
+    keep: tuple[str, ...]  # columns to keep
     names: tuple[str, ...]  # of the columns added, in the order of COLUMNS
 
     @property
     def needed(self) -> list[str]:
-        """Every column that must travel, once."""
+        """Every column that the work reads or keeps, once."""
         return list(dict.fromkeys([*self.features, *self.keep]))
 
     def on_arrow(self, classifier: Classifier, table: Any) -> Any:
@@ -60,7 +60,7 @@ class Deciding:
 
 @dataclass(frozen=True)
 class Counting:
-    """Rows in, a few sums out: (n,) numbers, which add up over batches."""
+    """Reduces a batch of rows to sums, (n,), which are added up over batches."""
 
     features: tuple[str, ...]
     whole_path: bool = False  # of every policy of the path, not of the classifier's own alone

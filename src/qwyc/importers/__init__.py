@@ -36,8 +36,8 @@ from qwyc.model.ensemble import Ensemble, Sample
 
 __all__ = [
     "SUPPORTED_FILES",
-    "Answer",
     "OpenModel",
+    "Predictions",
     "load_live",
     "open_model",
     "read_model",
@@ -94,23 +94,23 @@ SUPPORTED = (
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What a live model itself says of some rows."""
+class Predictions:
+    """The labels and scores that a live model itself gives some rows."""
 
     labels: Array  # (N,)
-    scores: npt.NDArray[np.float64] | None = None  # (N,)
+    scores: npt.NDArray[np.float64] | None = None  # (N,); None: the labels alone are compared
     tolerance: float = 0.0  # relative; above 0 where the library's own sums are not reproducible
 
 
-Asker = Callable[[Sample], Answer]
+PredictLive = Callable[[Sample], Predictions]
 
 
 @dataclass(frozen=True)
 class OpenModel:
-    """A model as it was read, and a way to ask the live model itself."""
+    """A model as it was read, and the predictions of the live model itself."""
 
     ensemble: Ensemble
-    ask: Asker | None = None  # None: there is nobody to ask, as for a file or plain callables
+    predict_live: PredictLive | None = None  # None: no live model, as for a file or plain callables
 
 
 def read_model(model: Any) -> Ensemble:
@@ -119,7 +119,7 @@ def read_model(model: Any) -> Ensemble:
 
 
 def open_model(model: Any) -> OpenModel:
-    """Read a trained model, and keep the way to ask it where it is live."""
+    """Read a trained model. If it is live, keep a function that returns its own predictions."""
     if isinstance(model, Ensemble):
         return OpenModel(model)
     if isinstance(model, (str, os.PathLike)):
@@ -131,13 +131,17 @@ def _open_live(model: Any) -> OpenModel:
     if is_pipeline(model):
         inner = _open_live(last_step(model))
         ensemble = with_transform(model, inner.ensemble)
-        return OpenModel(ensemble, partial(_ask, partial(_ask_pipeline, model, inner.ask)))
+        return OpenModel(
+            ensemble, partial(_predict, partial(_predict_pipeline, model, inner.predict_live))
+        )
     if (apart := take_apart(model)) is not None:
         has_own = hasattr(model, "predict")  # a list of callables has not
-        return OpenModel(apart, partial(_ask, partial(_ask_estimator, model)) if has_own else None)
+        return OpenModel(
+            apart, partial(_predict, partial(_predict_estimator, model)) if has_own else None
+        )
     importer = _live_importer_of(model)
     return OpenModel(
-        importer.read_live(model), partial(_ask, partial(_ask_library, importer, model))
+        importer.read_live(model), partial(_predict, partial(_predict_library, importer, model))
     )
 
 
@@ -149,10 +153,10 @@ def _live_importer_of(model: Any) -> LiveImporter:
     raise ModelError(f"cannot read a model of type {kind}; supported are {SUPPORTED}")
 
 
-def _ask(how: Asker, sample: Sample) -> Answer:
-    """Ask a live model; whatever its library raises becomes one sentence."""
+def _predict(predict_live: PredictLive, sample: Sample) -> Predictions:
+    """The predictions of a live model. Any exception of its library becomes an `InputError`."""
     try:
-        return how(sample)
+        return predict_live(sample)
     except QwycError:
         raise
     except Exception as error:
@@ -162,21 +166,21 @@ def _ask(how: Asker, sample: Sample) -> Answer:
         ) from error
 
 
-def _ask_library(importer: LiveImporter, model: Any, sample: Sample) -> Answer:
+def _predict_library(importer: LiveImporter, model: Any, sample: Sample) -> Predictions:
     scores = np.asarray(importer.live_scores(model, sample), dtype=np.float64)
-    return Answer(importer.live_labels(model, sample), scores, importer.TOLERANCE)
+    return Predictions(importer.live_labels(model, sample), scores, importer.TOLERANCE)
 
 
-def _ask_estimator(model: Any, sample: Sample) -> Answer:
+def _predict_estimator(model: Any, sample: Sample) -> Predictions:
     """The decisions of an estimator that was taken apart into its base models."""
-    return Answer(np.asarray(model.predict(columns_of(model)(sample.transformed))))
+    return Predictions(np.asarray(model.predict(columns_of(model)(sample.transformed))))
 
 
-def _ask_pipeline(model: Any, last: Asker | None, sample: Sample) -> Answer:
+def _predict_pipeline(model: Any, last: PredictLive | None, sample: Sample) -> Predictions:
     """The pipeline's own decisions, and the scores of its last step."""
     labels = np.asarray(model.predict(as_pandas(sample.given))).reshape(-1)
     if last is None or sample.ensemble.schema is None:
-        return Answer(labels)
+        return Predictions(labels)
     return replace(last(sample.without_transform()), labels=labels)
 
 
@@ -185,8 +189,8 @@ class LoadedModel:
     """A model file as the library that wrote it loads it."""
 
     model: Any
-    ask: Asker
-    error: float  # relative; what its scores may have got on the way through the file
+    predict_live: PredictLive
+    error: float  # relative; how far its scores may be from those of the model that was saved
 
 
 def load_live(path: str | os.PathLike[str]) -> LoadedModel:
@@ -198,8 +202,8 @@ def load_live(path: str | os.PathLike[str]) -> LoadedModel:
         raise MissingDependencyError(f"loading {path} needs {error.name}; install it") from None
     except Exception as error:  # whatever the library raises
         raise ModelError(f"{path}: the library cannot load it ({files.reason(error)})") from error
-    ask = partial(_ask, partial(_ask_library, _live_importer_of(model), model))
-    return LoadedModel(model, ask, importer.LOADING_ERROR)
+    predict_live = partial(_predict, partial(_predict_library, _live_importer_of(model), model))
+    return LoadedModel(model, predict_live, importer.LOADING_ERROR)
 
 
 def _importer_of(path: Path) -> FileImporter:

@@ -24,7 +24,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def reason(error: Exception) -> str:
-    """What an error of a library's says, in one line and without the stack trace that some append."""
+    """The message of a library's error, in one line and without the stack trace that some append."""
     lines = str(error).partition("Stack trace")[0].split("\n")
     return (
         " ".join(line.strip() for line in lines if line.strip()).rstrip(" .:")

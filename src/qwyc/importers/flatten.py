@@ -1,4 +1,4 @@
-"""Trees in a library's own node numbering, turned into the flat arrays of `qwyc.ensemble.Trees`."""
+"""Trees in a library's own node numbering, turned into the flat arrays of `qwyc.model.trees.Trees`."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def read_live(model: Any) -> Ensemble:
 
 def live_labels(model: Any, sample: Sample) -> npt.NDArray[Any]:
     """The classes, (N,), that the live model itself gives the rows X."""
-    outputs = np.asarray(live.ask(model.predict, sample))
+    outputs = np.asarray(live.predict_on(model.predict, sample))
     if live.derives_from(model, "LGBMClassifier"):
         return outputs
     return np.asarray(sample.ensemble.classes[(outputs > 0.5).astype(np.intp)])
@@ -91,7 +91,7 @@ def live_labels(model: Any, sample: Sample) -> npt.NDArray[Any]:
 
 def live_scores(model: Any, sample: Sample) -> npt.NDArray[Any]:
     """The live model's own scores, (N,); of a random forest LightGBM gives the sum."""
-    scores = live.ask(partial(model.predict, raw_score=True), sample)
+    scores = live.predict_on(partial(model.predict, raw_score=True), sample)
     ensemble = sample.ensemble
     return np.asarray(scores) / (ensemble.n_models if ensemble.base_models.average else 1.0)
 

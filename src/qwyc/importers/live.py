@@ -22,7 +22,7 @@ def derives_from(model: object, name: str) -> bool:
 
 
 def unwrapped(model: Any) -> Any:
-    """What decides inside scikit-learn's searches over parameters, once fitted, and frozen estimators."""
+    """The estimator that decides inside a fitted search over parameters or a frozen estimator."""
     while made_by(model, "sklearn"):
         if hasattr(model, "best_estimator_"):
             model = model.best_estimator_
@@ -38,10 +38,10 @@ def as_pandas(X: Any) -> Any:
     return X.to_pandas() if made_by(X, "pyarrow") and hasattr(X, "to_pandas") else X
 
 
-def ask(predict: Callable[[Any], Any], sample: Sample) -> Any:
-    """What `predict` says of rows: of the rows as they were given where they are an array or a pandas
-    frame, so that the library does its own conversion, and of their matrix where the library refuses
-    them. Where the matrix has codes that are not the library's, only the given rows will do."""
+def predict_on(predict: Callable[[Any], Any], sample: Sample) -> Any:
+    """The result of `predict` on rows. An array or a pandas frame is passed as it was given, so that
+    the library does its own conversion; if the library refuses it, the matrix is passed. Where the
+    matrix has codes that are not the library's, only the given rows are passed."""
     schema, X = sample.ensemble.schema, sample.given
     assert schema is not None  # of a model that was read
     only_itself = bool(schema.categories) and schema.arrays_hold_values
@@ -56,7 +56,7 @@ def ask(predict: Callable[[Any], Any], sample: Sample) -> Any:
         warnings.simplefilter("ignore")  # such as: X has no feature names
         try:
             return predict(rows)
-        except Exception:  # every library has its own
+        except Exception:  # every library has its own exceptions
             if only_itself or (rows is not X and not hasattr(rows, "columns")):
                 raise
             return predict(sample.rows)

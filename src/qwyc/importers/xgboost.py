@@ -90,18 +90,18 @@ def read_live(model: Any) -> Ensemble:
 def live_labels(model: Any, sample: Sample) -> npt.NDArray[Any]:
     """The classes, (N,), that the live model itself gives the rows X."""
     if live.derives_from(model, "XGBClassifier"):
-        return np.asarray(live.ask(model.predict, sample))
+        return np.asarray(live.predict_on(model.predict, sample))
     # A Booster gives probabilities (margins for logitraw, 0 or 1 for hinge); its classes are those
     # that XGBClassifier makes of them.
-    outputs = np.asarray(live.ask(partial(_booster_outputs, model), sample))
+    outputs = np.asarray(live.predict_on(partial(_booster_outputs, model), sample))
     return np.asarray(sample.ensemble.classes[(outputs > 0.5).astype(np.intp)])
 
 
 def live_scores(model: Any, sample: Sample) -> npt.NDArray[Any]:
     """The live model's own margins, (N,)."""
     if live.derives_from(model, "XGBClassifier"):
-        return np.asarray(live.ask(partial(model.predict, output_margin=True), sample))
-    return np.asarray(live.ask(partial(_booster_outputs, model, margin=True), sample))
+        return np.asarray(live.predict_on(partial(model.predict, output_margin=True), sample))
+    return np.asarray(live.predict_on(partial(_booster_outputs, model, margin=True), sample))
 
 
 def load(path: Path) -> Any:

@@ -124,7 +124,7 @@ def _ensemble(model: Any) -> Ensemble:
         quick = bool(engines) and "QuickScorer" in engines[0]
         summation = Summation.FLOAT32 if quick else Summation.FLOAT32_LATE
         link = Link("none") if model.output_logits() else _LINK
-        threshold = 0.5 if model.output_logits() else _border()
+        threshold = 0.5 if model.output_logits() else _boundary()
     return tree_ensemble(
         flatten(table),
         schema=inputs,
@@ -141,7 +141,7 @@ def _ensemble(model: Any) -> Ensemble:
 
 
 @cache
-def _border() -> float:
+def _boundary() -> float:
     """The smallest score whose probability is at least a half, in float32."""
     return smallest_positive(lambda score: _LINK.probability(score) >= 0.5, np.float32)
 

@@ -197,5 +197,5 @@ def warn_of_rare_classes(certificate: Certificate, quit: str) -> None:
 
 
 def percent(confidence: float | None) -> str:
-    """A confidence as people say it: 95%."""
+    """A confidence as a percentage, such as "95%"."""
     return f"{100 * (confidence or 0):.10g}%"

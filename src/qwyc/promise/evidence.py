@@ -1,9 +1,9 @@
 """Choosing a policy from a path by evidence.
 
-The path is fitted on one part of the sample. On the other part, which had no say in it, its policies are
-tested from the cautious end by an exact test, stopping at the first failure; the boldest that passed is
-taken. Then P(disagreement on new rows <= alpha) >= confidence, whatever the path, as long as new rows
-are drawn like the certifying ones."""
+The path is fitted on some rows of the sample. On the other rows, which had no part in fitting it, its
+policies are tested from the cautious end by an exact test, stopping at the first failure; the boldest
+that passed is taken. Then P(disagreement on new rows <= alpha) >= confidence, whatever the path, as long
+as new rows are drawn like the certifying ones."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import numpy as np
 from qwyc.promise.certificate import percent
 from qwyc.promise.certified import Certified
 
-# Colours that hold on light and on dark pages: the text's own, a blue and an orange.
+# Colours that can be read on light and on dark pages: the text's own, a blue and an orange.
 STYLE = (
     "border:1px solid rgba(128,128,128,.35);border-radius:8px;padding:12px 16px;max-width:620px;"
     "font-family:system-ui,sans-serif;font-size:13px;line-height:1.45"
@@ -84,8 +84,8 @@ def _band(certified: Certified) -> str:
     if not len(finite):
         return ""
     low, high = float(finite.min()), float(finite.max())
-    room = 0.25 * (high - low) or 1.0  # beyond the outermost threshold, rows quit too
-    low, high = low - room, high + room
+    margin = 0.25 * (high - low) or 1.0  # beyond the outermost threshold, rows quit too
+    low, high = low - margin, high + margin
     width, height = 588, 52
 
     def area(values: np.ndarray, edge: int, colour: str) -> str:

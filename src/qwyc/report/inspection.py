@@ -58,7 +58,7 @@ def why(certified: Certified) -> str:
 
 
 def _could_quit(certified: Certified) -> bool:
-    """Whether a policy that quits early was certified, and not taken."""
+    """Whether a policy that quits early was certified but not used."""
     asked, choice = certified.certificate, certified.evaluation
     if choice.decided_by != "unknown":
         return not choice.quits
@@ -83,7 +83,7 @@ def other_alphas(certified: Certified) -> list[dict[str, float]]:
 
 
 def describe(certified: Certified) -> str:
-    """The same for people: the classifier's own four lines, and what they leave out."""
+    """The same facts as text: the classifier's own four lines, and what they leave out."""
     base_models, others = certified.ensemble.base_models, other_alphas(certified)
     lines = [summary(certified), f"  evaluation {why(certified)}"]
     _, layout = base_models.layout()

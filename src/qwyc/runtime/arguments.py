@@ -1,5 +1,5 @@
 """Checks of arguments that several functions share. Each returns a sound value, or raises an error that
-says what was expected, what came and what to do."""
+says what was expected, what was passed and what to do."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ QUOTA = Path("/sys/fs/cgroup/cpu.max")  # of a container: microseconds in a peri
 
 
 def thread_count(threads: int | None) -> int:
-    """The number of threads to run on: what was asked for, or every core this process may use."""
+    """The number of threads to run on: what the caller gives, or every core this process may use."""
     if threads is None:
         may_use = (
             len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()

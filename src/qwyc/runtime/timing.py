@@ -21,12 +21,12 @@ Name = TypeVar("Name")
 TURN_SECONDS = 0.02  # a turn is as many calls as fit into this, and at least one
 TURN_CALLS = 500  # but no more than these
 LEAST_CALLS = 3  # of every contestant, but for those that are very slow
-CALLS_FOR_P99 = 200  # with fewer, a 99th percentile would be little but the maximum
+CALLS_FOR_P99 = 200  # with fewer, a 99th percentile is close to the maximum
 
 
 @dataclass(frozen=True)
 class Contestant:
-    """One way to do it: `call` is called with one of `inputs` after the other, round and round."""
+    """One way to do it: `call` is called with one of `inputs` after the other, in a cycle."""
 
     call: Callable[[Any], object]
     inputs: Sequence[Any]
@@ -57,7 +57,7 @@ class Timing:
 
     @property
     def rows_per_second(self) -> float:
-        """From the median."""
+        """Rows per second, from the median."""
         return self.rows / self.median
 
     def percentile(self, q: float) -> float | None:
@@ -105,10 +105,10 @@ def interleave(
         return len(times) < LEAST_CALLS or sum(times) < seconds
 
     with _without_garbage_collection():
-        for name in contestants:  # one call to get going, and to know how long a turn is
+        for name in contestants:  # one call to warm up, and to find how many calls a turn has
             first = call(name)
             if first < 1:
-                first = call(name)  # the very first may have had something to set up
+                first = call(name)  # the very first call may include set-up
             if first > TURN_SECONDS:  # slow enough that being the first makes little difference
                 spent[name].append(first)
             turn[name] = max(1, min(TURN_CALLS, int(TURN_SECONDS / max(first, 1e-7))))
@@ -121,7 +121,7 @@ def interleave(
                     call(name)
                 for _ in range(turn[name]):
                     spent[name].append(call(name))
-            names = names[1:] + names[:1]  # nobody always follows the same one
+            names = names[1:] + names[:1]  # so that no contestant always follows the same one
             report(sum(min(1.0, sum(times) / seconds) for times in spent.values()) / len(spent))
     return {name: Timing(np.array(times), contestants[name].rows) for name, times in spent.items()}
 

@@ -80,22 +80,22 @@ def read_live(model: Any) -> Ensemble:
 def live_labels(model: Any, sample: Sample) -> Array:
     """The classes, (N,), that the live model itself gives the rows X."""
     predict = partial(model.predict, prediction_type="Class")
-    return np.asarray(_ask(predict, sample)).reshape(-1)
+    return np.asarray(_predict(predict, sample)).reshape(-1)
 
 
 def live_scores(model: Any, sample: Sample) -> Array:
     """The live model's own scores, (N,)."""
     predict = partial(model.predict, prediction_type="RawFormulaVal")
-    return np.asarray(_ask(predict, sample)).reshape(-1)
+    return np.asarray(_predict(predict, sample)).reshape(-1)
 
 
-def _ask(predict: Any, sample: Sample) -> Any:
+def _predict(predict: Any, sample: Sample) -> Any:
     """CatBoost takes categories from pandas frames, and not from those of Polars."""
     schema = sample.ensemble.schema
     if schema is not None and schema.categories and live.made_by(sample.given, "polars"):
         frame = sample.given.to_pandas(use_pyarrow_extension_array=False)
         sample = replace(sample, given=frame)
-    return live.ask(predict, sample)
+    return live.predict_on(predict, sample)
 
 
 def load(path: Path) -> Any:

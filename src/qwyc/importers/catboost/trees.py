@@ -124,7 +124,7 @@ def _name(name: str, column: int) -> str:
 
 
 def trees_of(document: Document, splits: Splits) -> Trees:
-    """The trees, laid out."""
+    """The trees as flat arrays: oblivious trees in full, other trees (`document.steps`) node by node."""
     return (_oblivious if document.steps is None else _stepwise)(document, splits)
 
 

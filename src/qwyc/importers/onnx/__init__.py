@@ -188,8 +188,8 @@ def _decision(graph: TreeGraph, weights: Weights) -> tuple[float, Link, float | 
                 "probability, and the decision is probability > 0.5"
             )
         link = Link("logistic", dtype=np.dtype(dtype).name)
-        border = smallest_positive(lambda score: link.probability(score) > 0.5, dtype)
-        return (bases or [0.0])[0], link, border, np.array([0, 1])
+        boundary = smallest_positive(lambda score: link.probability(score) > 0.5, dtype)
+        return (bases or [0.0])[0], link, boundary, np.array([0, 1])
     classes = _classes(attributes)
     one_class = len(set(weights.ids)) == 1
     if len(bases) > (1 if weights.ids == [0] else 0):

@@ -16,7 +16,7 @@ from qwyc.importers.wire.protobuf import Message
 TREES = ("TreeEnsembleClassifier", "TreeEnsembleRegressor", "TreeEnsemble")
 _FLOAT, _DOUBLE = 1, 11  # element types of tensors
 _DTYPES = {1: "<f4", 2: "u1", 3: "i1", 6: "<i4", 7: "<i8", 11: "<f8"}
-_SAME = ("Identity", "Cast")  # hand values on
+_SAME = ("Identity", "Cast")  # pass values on unchanged
 _AROUND = (*_SAME, "Reshape", "ZipMap", "Squeeze", "Flatten")
 _CYCLE = (
     "the graph has a cycle: an operator is fed with its own output, directly or through others; export the "
@@ -95,7 +95,7 @@ def find_trees(content: bytes) -> TreeGraph:
 
 def _what_follows(trees: Operator, operators: Sequence[Operator], outputs: Sequence[str]) -> bool:
     """Whether a sigmoid follows a regressor. The graph's first output must be the trees' first,
-    but for operators that hand it on."""
+    but for operators that pass it on."""
     allowed = _AROUND if trees.kind == "TreeEnsembleClassifier" else (*_AROUND, "Sigmoid")
     producers = {name: op for op in operators for name in op.outputs}
     name, sigmoid, steps = (outputs[0] if outputs else ""), False, 0

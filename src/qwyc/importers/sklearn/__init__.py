@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from qwyc.errors import ModelError
 from qwyc.importers.flatten import offsets
-from qwyc.importers.live import ask
+from qwyc.importers.live import predict_on
 from qwyc.importers.sklearn.trees import flat_trees, inputs_of, source, split_trees
 from qwyc.model.ensemble import Ensemble, Sample
 from qwyc.model.link import Link
@@ -339,13 +339,13 @@ _READERS: dict[str, Callable[[Any, str], Ensemble]] = {
 }
 
 
-# ---- the live model's own answer -------------------------------------------------------------
+# ---- the live model's own predictions --------------------------------------------------------
 
 
 def live_labels(model: Any, sample: Sample) -> npt.NDArray[Any]:
     """The model's own labels, (N,). A forest with many threads adds its trees up in whatever order
     they finish; rows close to a tie are decided again in tree order."""
-    labels = np.asarray(ask(model.predict, sample))
+    labels = np.asarray(predict_on(model.predict, sample))
     ensemble = sample.ensemble
     if ensemble.base_models.average and getattr(model, "n_jobs", 1) != 1:
         matrix = sample.rows
@@ -354,12 +354,12 @@ def live_labels(model: Any, sample: Sample) -> npt.NDArray[Any]:
         if close.size:
             single = copy.copy(model)
             single.n_jobs = 1
-            labels[close] = ask(single.predict, ensemble.sample(matrix[close]))
+            labels[close] = predict_on(single.predict, ensemble.sample(matrix[close]))
     return labels
 
 
 def live_scores(model: Any, sample: Sample) -> npt.NDArray[Any]:
     """The model's own scores, (N,): its decision function, or the positive class's share."""
     if hasattr(model, "decision_function"):
-        return np.asarray(ask(model.decision_function, sample))
-    return np.asarray(ask(model.predict_proba, sample))[:, 1]
+        return np.asarray(predict_on(model.decision_function, sample))
+    return np.asarray(predict_on(model.predict_proba, sample))[:, 1]

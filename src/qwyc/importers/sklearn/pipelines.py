@@ -22,7 +22,7 @@ def is_pipeline(model: object) -> bool:
 
 
 def last_step(model: Any) -> Any:
-    """The ensemble at the end."""
+    """The classifier at the end of a pipeline, without searches or frozen estimators around it."""
     final = unwrapped(model.steps[-1][1])
     if final is None or isinstance(final, str):
         raise ModelError(

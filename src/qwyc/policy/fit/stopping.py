@@ -99,9 +99,9 @@ def _widened(
     """Thresholds moved out by a share of half their distance, or of the full score's deviation where
     there is only one of them."""
     both = np.isfinite(lower) & np.isfinite(upper)
-    room = np.full(len(lower), spread)
-    room[both] = (upper[both] - lower[both]) / 2
-    return lower - by * room, upper + by * room
+    margin = np.full(len(lower), spread)
+    margin[both] = (upper[both] - lower[both]) / 2
+    return lower - by * margin, upper + by * margin
 
 
 def at_alpha(

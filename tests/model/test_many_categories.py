@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import oracle
 import qwyc
-from qwyc import _native, reference
+from qwyc import _native
 from trained import written
 
 HIGHEST = 2**24 - 1  # the highest category code that a set may hold
@@ -71,21 +72,22 @@ def rows():
 def check(path):
     """Every instruction set against the oracle; run in a process of its own, which may crash."""
     ensemble, X = qwyc.read_model(path), rows()
-    leaves = reference.tree_leaves(ensemble, X)
-    values, full = reference.score_matrix(ensemble, leaves), reference.full_score(ensemble, leaves)
+    leaves = oracle.tree_leaves(ensemble, X)
+    values, full = oracle.score_matrix(ensemble, leaves), oracle.full_score(ensemble, leaves)
     policy = qwyc.fit_policy(ensemble.scores(X), alpha=0.1)
-    expected = reference.apply_policy(
-        values, ensemble.base, full, policy.order, policy.lower, policy.upper, policy.threshold
+    base = ensemble.base_models.start / ensemble.base_models.divisor
+    expected = oracle.apply_policy(
+        values, base, full, policy.order, policy.lower, policy.upper, policy.threshold
     )
-    quitter = ensemble.quitter(policy)
+    quitter = ensemble.runner(policy).quitter
     for isa in _native.available_isas():
         for held in (X, X.astype(np.float64)):
-            ours, ours_full = ensemble.native.score_matrix(held, 2, isa)
+            ours, ours_full = ensemble.base_models.native.score_matrix(held, 2, isa)
             np.testing.assert_array_equal(ours.T, values, err_msg=isa)
             np.testing.assert_array_equal(ours_full, full, err_msg=isa)
             for theirs, mine in zip(expected, quitter.decide(held, 2, isa), strict=True):
                 np.testing.assert_array_equal(mine, theirs, err_msg=isa)
-    return ensemble.native.n_walked
+    return ensemble.base_models.native.n_walked
 
 
 def test_tables_of_categories_do_not_outgrow_their_offsets_or_the_memory(tmp_path):
@@ -97,11 +99,13 @@ def test_tables_of_categories_do_not_outgrow_their_offsets_or_the_memory(tmp_pat
         "peak = next(line for line in open('/proc/self/status') if line.startswith('VmHWM:'));"
         "print(json.dumps([walked, int(peak.split()[1])]))"
     )
+    here = Path(__file__).parent
+    folders = [here, here.parent, here.parent / "support"]  # of this module and of what it imports
     done = subprocess.run(
         [sys.executable, "-c", code, str(path)],
         capture_output=True,
         text=True,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, folders))},
     )
     assert done.returncode == 0, done.stderr
     walked, peak = json.loads(done.stdout)
@@ -117,7 +121,9 @@ def test_small_tables_come_before_large_ones(tmp_path, isa):
     trees = [stump(t, [HIGHEST], [-1.0, 1.0]) for t in range(5)]
     trees.append(stump(5, [1, 40], [-0.5, 0.25]))
     ensemble = qwyc.read_model(written(tmp_path / "m.json", document(trees, 6)))
-    assert ensemble.native.n_walked == 2  # three tables of 2^24 bytes fit beside the small one
+    assert (
+        ensemble.base_models.native.n_walked == 2
+    )  # three tables of 2^24 bytes fit beside the small one
     X = np.array([[0] * 6, [HIGHEST] * 6, [1] * 6, [40] * 6, [np.nan] * 6] * 20, dtype=np.float32)
-    expected = reference.full_score(ensemble, reference.tree_leaves(ensemble, X))
-    np.testing.assert_array_equal(ensemble.native.score_full(X, 1, isa), expected)
+    expected = oracle.full_score(ensemble, oracle.tree_leaves(ensemble, X))
+    np.testing.assert_array_equal(ensemble.base_models.native.score_full(X, 1, isa), expected)
