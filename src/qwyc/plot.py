@@ -27,7 +27,7 @@ def tradeoff(classifier: Classifier, *, ax: Axes | None = None) -> Axes:
     choices, seen = classifier.choices, classifier.certificate
     if choices is None or seen.confidence is None:
         raise OptionError(
-            "this classifier has one policy only; optimise with method='auto' and alpha above 0 to "
+            "this classifier has only one policy; optimise with method='auto' and alpha above 0 to "
             "see what others would cost"
         )
     found = choices.evidence.boldest_at_each(ALPHAS.tolist(), seen.confidence)

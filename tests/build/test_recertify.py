@@ -77,7 +77,7 @@ def test_what_cannot_be_recertified(fitted):
     with pytest.raises(qwyc.InputError, match="no rows"):
         qwyc.recertify(fast, X_new[:0])
     single = qwyc.optimize(fast.ensemble, X_new[:500], alpha=0.01, method="natural", progress=False)
-    with pytest.raises(qwyc.OptionError, match="one policy only"):
+    with pytest.raises(qwyc.OptionError, match="only one policy"):
         qwyc.recertify(single, X_new)
 
 

@@ -176,6 +176,15 @@ def test_verify_refuses_another_model(data, tmp_path):
         qwyc.verify(fast, X, model=tmp_path / "none.json")
 
 
+def test_verify_refuses_what_has_no_scores_to_compare(data):
+    X, y = data
+    fast = qwyc.optimize(MODELS["forest"].fit(X, y), X, alpha=0)
+    voting = VotingClassifier([("a", GaussianNB()), ("b", GaussianNB())]).fit(X, y)
+    for other in (voting, [lambda rows: rows[:, 0]]):
+        with pytest.raises(qwyc.ModelError, match="Python callables cannot be compared with"):
+            qwyc.verify(fast, X, model=other)
+
+
 def test_verify_without_the_library_reads_the_file_again(data, tmp_path, monkeypatch):
     X, y = data
     name, model, path = next(iter(saved_models(tmp_path, X, y)))

@@ -79,8 +79,8 @@ def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, da
         "missing.csv": "no such file",
         "folder.csv": "Is a directory",
         "wrong.csv": "'c', which the model was trained on",
-        "text.csv": "row 0 of column 'c' holds 'text', and the model takes numbers there",
-        "late.csv": "row 3,999 of column 'c' holds 'text', and the model takes numbers there",
+        "text.csv": "row 0 of column 'c' holds 'text', but the model takes numbers there",
+        "late.csv": "row 3,999 of column 'c' holds 'text', but the model takes numbers there",
     }
     assert expected.get(data, f"cannot read {data} as {data.split('.')[1]}") in message
     assert not list(tmp_path.iterdir())
@@ -96,7 +96,7 @@ def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, da
         (["optimize", "m.qwyc", "rows.csv"], "not a model; give the model that it was"),
         (["optimize", "sub/own.json", "rows.csv"], "own.qwyc exists and is not a qwyc file; name"),
         (["optimize", "model.pkl", "rows.csv"], "looks like a pickle"),
-        (["optimize", "model.json"], "a sample is needed"),
+        (["optimize", "model.json"], "a sample of rows like those to come is needed"),
         (["optimize", "model.json", "rows.csv", "--alpha", "much"], "alpha must be a number"),
         (["optimize", "model.json", "rows.csv", "--alpha", "0.0001"], "needs at least 30,156 rows"),
         (["optimize", "broken.json", "rows.csv"], "damaged: 'gradient_booster' is missing"),

@@ -224,7 +224,7 @@ def test_an_error_does_not_wait_for_the_rest_of_a_pipe(made, tmp_path):
         # The pipe stays open, and a thread waits for it.
         assert process.wait(TIMEOUT) == 2
         error = process.stderr.read()
-    assert b"holds 'text', and the model takes numbers there" in error
+    assert b"holds 'text', but the model takes numbers there" in error
     assert error.count(b"\n") == 1
     assert not list(tmp_path.iterdir())
 

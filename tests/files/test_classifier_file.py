@@ -269,6 +269,28 @@ def test_a_newer_format_says_so():
         from_bytes(content)
 
 
+def test_a_tensor_name_that_is_no_text_is_refused():
+    metadata = {"qwyc": json.dumps({"format": 2, "body": {}, "sha256": "x"})}
+    header = json.dumps(
+        {"__metadata__": metadata, "\ud800": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]}}
+    ).encode()
+    with pytest.raises(qwyc.ArtifactError):
+        from_bytes(len(header).to_bytes(8, "little") + header + b"x")
+
+
+def test_messages_do_not_repeat_values_at_any_length():
+    for value in ("x" * 5000, 10**400, ["y"] * 999):
+        with pytest.raises(qwyc.ArtifactError) as caught:
+            from_bytes(resealed(set_in("model", "threshold", to=value)))
+        assert len(str(caught.value)) < 200
+
+
+def test_evidence_of_more_rows_than_there_are_atoms(with_path):
+    content = resealed(set_in("evidence", "by_class", to=[5, 2**62 - 10]), to_bytes(with_path[0]))
+    with pytest.warns(qwyc.QwycWarning):
+        assert from_bytes(content).at(alpha=0.05).certificate.rows > 2**61
+
+
 def relaid(change):
     """A file whose tensors' places were changed."""
     size = int.from_bytes(CONTENT[:8], "little")

@@ -195,7 +195,7 @@ def test_alpha_zero_needs_trees_and_others_need_rows(toy):
     model = xgboost.XGBClassifier(n_estimators=5).fit(X, y)
     with pytest.raises(qwyc.OptionError, match="callables have none"):
         qwyc.optimize([lambda X: X[:, 0]], X, alpha=0)
-    with pytest.raises(qwyc.InputError, match="a sample is needed"):
+    with pytest.raises(qwyc.InputError, match="a sample of rows like those to come is needed"):
         qwyc.optimize(model, alpha=0.01)
     with pytest.raises(qwyc.InputError, match="pass X"):
         qwyc.optimize(model, alpha=0, costs="size")

@@ -72,7 +72,7 @@ def test_tradeoff_falls_and_marks_what_was_taken(made):
     for i in (0, 20, -1):
         assert models[i] == fast.at(alpha=shares[i] / 100).certificate.mean_models
     assert ax.lines[1].get_xydata().tolist() == [[1.0, fast.certificate.mean_models]]
-    with pytest.raises(qwyc.OptionError, match="one policy only"):
+    with pytest.raises(qwyc.OptionError, match="only one policy"):
         qwyc.plot.tradeoff(qwyc.optimize(model, alpha=0))
 
 

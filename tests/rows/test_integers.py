@@ -324,5 +324,5 @@ def test_files_without_it_mean_what_they_meant():
         other = with_inputs(ensemble, integers=how)
         assert read_schema(schema_facts(other.schema)).integers == how
         assert other.digest != ensemble.digest
-    with pytest.raises(ArtifactError, match="direct, float32, checked; got 'float16'"):
+    with pytest.raises(ArtifactError, match="direct, float32, checked, float64; got 'float16'"):
         read_schema(facts | {"integers": "float16"})

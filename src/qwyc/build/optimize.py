@@ -105,9 +105,7 @@ def optimize(
     seed = check_count("seed", seed, least=0)
     proof = method == "auto" and budget.is_zero
     if X is None and not proof:
-        raise InputError(
-            "a sample is needed, of rows like those to come; only alpha=0 does without"
-        )
+        raise InputError("a sample of rows like those to come is needed, except with alpha=0")
     if groups is not None and (method != "auto" or max_rows is not None):
         raise OptionError("groups go with method='auto', and not with max_rows")
     source = importers.open_model(model)
@@ -175,7 +173,7 @@ class _Run:
         bounds = models.bounds()
         if bounds is None:
             raise OptionError(
-                f"alpha=0 rests on bounds of what base models can add, and {models.description} have none: "
+                f"alpha=0 rests on bounds on what base models can add, and {models.description} have none: "
                 "ask for a small alpha"
             )
         policy = provable_policy(bounds, threshold=self.threshold, costs=costs, quit=self.quit)

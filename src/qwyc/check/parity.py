@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc import importers
-from qwyc.errors import MissingDependencyError, ParityError
+from qwyc.errors import MissingDependencyError, ModelError, ParityError
 from qwyc.model.ensemble import Ensemble, Sample
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.target.target import Decided
@@ -38,7 +38,11 @@ def compare_with_model(
     """Compare a classifier's ensemble with a model, live or in a file, on the rows X; raise where they
     differ. Returns what was compared, in words."""
     source = importers.open_model(model)
-    assert source.ensemble.source is not None  # it was read, not taken apart
+    if source.ensemble.source is None:
+        raise ModelError(
+            f"{source.ensemble.description} cannot be compared with: pass the model that the classifier "
+            "was made from"
+        )
     library = source.ensemble.source.library
     is_path = isinstance(model, (str, os.PathLike))
     name = f"{os.fspath(model)}" if is_path else type(model).__name__

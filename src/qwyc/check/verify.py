@@ -58,8 +58,8 @@ class Verification(Observed):
             text += f" {self.rows:,} rows are too few to show it: at least {self.rows_needed:,} are needed."
         elif not self.passed and self.budget.covers(self.counts):
             text += (
-                " The observed share is within the requested one, but does not show it with that "
-                "confidence: verify on more rows, or optimise for a smaller alpha than you have to show."
+                " The observed share is within alpha, but these rows do not show with that confidence that "
+                "the true share is: verify on more rows, or optimise for a smaller alpha."
             )
         return text if self.parity is None else f"{text}\n{self.parity}"
 

@@ -124,14 +124,14 @@ def optimize(
         Evaluation,
         typer.Option(
             help="measured times both ways on DATA, and evaluates rows in full where that is faster; "
-            "quit and full decide it without a clock."
+            "quit always quits, full never does."
         ),
     ] = Evaluation.measured,
     seed: Annotated[
         int,
         typer.Option(
-            help="Seed of random draws. The same inputs and seed give the same file, with --evaluation "
-            "measured as long as both ways are not about equally fast."
+            help="Seed of random draws. The same inputs and seed give the same file, unless evaluation is "
+            "measured and the two ways are about equally fast."
         ),
     ] = 0,
     format: DataFormat = None,

@@ -110,7 +110,11 @@ def from_bytes(content: Content) -> Certified:
         MemoryError,  # a label of gigabytes
         RecursionError,  # a header of many levels
     ) as error:
-        reason = str(error) if isinstance(error, QwycError) else f"{type(error).__name__}: {error}"
+        if isinstance(error, KeyError):
+            reason = f"{error} is missing"
+        else:
+            kind = "" if isinstance(error, QwycError) else f"{type(error).__name__}: "
+            reason = f"{kind}{error}"
         raise ArtifactError(f"not a sound qwyc file: {reason}") from None
 
 
@@ -150,4 +154,7 @@ def _check_tensors(tensors: Tensors, kind: str) -> None:
     for name, (axes, dtypes) in expected.items():
         array = tensors[name]
         if array.ndim != axes or array.dtype.name not in dtypes:
-            raise ArtifactError(f"tensor {name} is {array.dtype}{array.shape}, expected {dtypes}")
+            raise ArtifactError(
+                f"tensor {name} is {array.dtype} of shape {array.shape}; expected {' or '.join(dtypes)} "
+                f"with {axes} {'axis' if axes == 1 else 'axes'}"
+            )

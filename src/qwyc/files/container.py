@@ -18,7 +18,7 @@ import numpy.typing as npt
 import safetensors.numpy
 
 from qwyc.errors import ArtifactError
-from qwyc.files.values import count
+from qwyc.files.values import count, shortened
 
 KEY = "qwyc"  # the only metadata entry: safetensors writes several in random order
 DTYPES = {"U8": "u1", "U32": "<u4", "I32": "<i4", "I64": "<i8", "F32": "<f4", "F64": "<f8"}
@@ -57,7 +57,7 @@ def unpack(content: Content, formats: tuple[int, ...]) -> Container:
     if version not in formats:
         known = " and ".join(str(number) for number in formats)
         raise ArtifactError(
-            f"the file has format {version}; this version of qwyc reads formats {known}. "
+            f"the file has format {shortened(version)}; this version of qwyc reads formats {known}. "
             "Install the version that wrote it, or optimise again."
         )
     tensors = _tensors(memoryview(content)[begin:], layout)

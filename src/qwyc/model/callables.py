@@ -224,7 +224,6 @@ class CallableRunner:
 
 def callable_ensemble(
     models: Sequence[BaseModel],
-    *,
     base: float = 0.0,
     divisor: float = 1.0,
     threshold: float = 0.0,

@@ -28,7 +28,8 @@ def tail(count: int, rows: int, share: float) -> float:
 def _probability_of(k: int, rows: int, share: float) -> float:
     """Exactly k out of `rows`."""
     ways = math.lgamma(rows + 1) - math.lgamma(k + 1) - math.lgamma(rows - k + 1)
-    return math.exp(ways + k * math.log(share) + (rows - k) * math.log1p(-share))
+    log = ways + k * math.log(share) + (rows - k) * math.log1p(-share)
+    return math.exp(min(log, 0.0))  # beyond 2**53 rows, rounding may put it above 0
 
 
 def upper_bound(count: int, rows: int, confidence: float) -> float:

@@ -48,7 +48,7 @@ class Certified:
         """What the policy was chosen from; raises OptionError where there was no choice."""
         if self.choices is None:
             raise OptionError(
-                "this classifier has one policy only, being proven or made by the paper's method; there is "
-                "no other to choose"
+                "this classifier has only one policy, because it was proven or made by the paper's method; "
+                "there is no other to choose"
             )
         return self.choices

@@ -47,6 +47,8 @@ def array_to_matrix(X: Array, schema: Schema, *, from_list: bool = False) -> Arr
             values[masked] = None
         # LGBMClassifier reads arrays of objects as float64, and lists that become one as float32.
         return _objects_to_matrix(values, dtype if from_list else schema.dtype, schema, known)
+    if from_list and schema.integers == "float64":
+        values = values.astype(np.float64)
     if from_list:
         for j in range(values.shape[1]):
             refuse_ambiguous_integers(values[:, j], schema, feature_name(j, schema))

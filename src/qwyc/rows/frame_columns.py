@@ -109,7 +109,7 @@ def _wrong_type(name: str, dtype: object) -> RowsError:
 
 def _text_without_codes(name: str, kind: str) -> RowsError:
     return RowsError(
-        "{place} holds {kind}, and the model takes numbers there; if it is a category, the model does not "
+        "{place} holds {kind}, but the model takes numbers there; if it is a category, the model does not "
         "store which code each value has: pass the codes as numbers, as in training",
         column=name,
         kind=kind,

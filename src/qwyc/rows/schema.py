@@ -13,8 +13,8 @@ Category = str | int | float | bool | None  # None: scikit-learn may count it as
 # How integers become Schema.dtype. "direct": they are rounded once. "float32": arrays and lists of any type
 # except float32 and float64 are rounded to float32 first; data frames are not (LightGBM). "checked": as
 # "direct", but an integer in a list or data frame is refused if scikit-learn may round it twice, to another
-# number.
-INTEGERS = ("direct", "float32", "checked")
+# number. "float64": the numbers of a list are rounded to float64 first (CatBoost).
+INTEGERS = ("direct", "float32", "checked", "float64")
 
 
 @dataclass(frozen=True)

@@ -155,10 +155,10 @@ def _inputs(document: Document, splits: Splits) -> Schema:
         names=tuple(names) if names and all(names) and len(set(names)) == len(names) else None,
         dtype="float32",
         categories=splits.categories,  # where there are none, the trees do not look
-        # Lists are read as objects, as CatBoost does: their integers are float64 before they are float32.
-        arrays_hold_values=True,
+        arrays_hold_values=bool(splits.categories),
         unseen="invalid",
         hashed=bool(splits.categories),
+        integers="float64",
     )
 
 

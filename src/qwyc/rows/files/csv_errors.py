@@ -52,7 +52,7 @@ def find_wrong_row(
         )
     if invalid:
         return RowsError(
-            "{place} has {actual} values, and the header has {expected}",
+            "{place} has {actual} values, but the header has {expected}",
             row=n_rows,
             actual=invalid[0].actual_columns,
             expected=invalid[0].expected_columns,
@@ -116,5 +116,5 @@ def _wrong_type_sentence(arrow_type: Any) -> str:
     if types.is_boolean(arrow_type):
         return "{place} holds {value}, and the first rows hold true or false there; write all rows alike"
     if types.is_integer(arrow_type):
-        return "{place} holds {value}, and the model takes integers there"
-    return "{place} holds {value}, and the model takes numbers there"
+        return "{place} holds {value}, but the model takes integers there"
+    return "{place} holds {value}, but the model takes numbers there"
