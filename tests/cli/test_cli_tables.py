@@ -82,11 +82,11 @@ def test_names_that_say_what_a_file_is(made, tmp_path, name):
         (b"a,b,c,d\n1,2,3,4\n\n1,2,3,4,5\n", "row 1 has 5 values, but the header has 4"),
         (
             b'a,b,c,d\n"1,234",2,3,4\n',
-            "row 0 of column 'a' holds '1,234', and the model takes numbers",
+            "row 0 of column 'a' holds '1,234', but the model takes numbers",
         ),
         (
             b"a;b;c;d\n1;2;3;4\n\n1,5;2;3;4\n",
-            "row 1 of column 'a' holds '1,5', and the model takes",
+            "row 1 of column 'a' holds '1,5', but the model takes",
         ),
         (b"a,b,c,d\n?,2,3,4\n", "row 0 of column 'a' holds '?'"),
         (b"a,b,c,d\n1,2,3,4\0\0\0", "row 0 of column 'd' holds"),
@@ -143,9 +143,9 @@ def _threads_of_arrow(request):
         ("1,2,3", "row 700 has 3 values, but the header has 4"),
         ("1,2,3,4\r\n\n\n1,2,\xe9,4,5", "row 701 has 5 values, but the header has 4"),
         ("1,2,3,4\n1,2,3\n1,2,bad,4", "row 701 has 3 values, but the header has 4"),
-        ("1,2,3,4\n1,2,bad,4\n1,2,3", "row 701 of column 'c' holds 'bad', and the model takes"),
+        ("1,2,3,4\n1,2,bad,4\n1,2,3", "row 701 of column 'c' holds 'bad', but the model takes"),
         ('1,2,"3\n3",4', "row 700 of column 'c' holds '3\\n3', but the model takes numbers there"),
-        (f"1,{'x' * 900},3,4", f"row 700 of column 'b' holds '{'x' * 80}...', and the model takes"),
+        (f"1,{'x' * 900},3,4", f"row 700 of column 'b' holds '{'x' * 80}...', but the model takes"),
         ('1,"2,3,4', "row 700 has more than 1,000 bytes; close its quotes"),
     ],
 )
