@@ -11,14 +11,13 @@ import numpy.typing as npt
 
 from qwyc import _native
 from qwyc.policy.decisions import Decisions
-from qwyc.policy.rule import IN_FULL, compare, mean_cost
+from qwyc.policy.rule import IN_FULL, OrderedRule, compare
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.runtime.threads import thread_count
-from qwyc.target.two_classes import TwoClasses
 
 
 @dataclass(frozen=True, eq=False)
-class FanPolicy:
+class FanPolicy(OrderedRule):
     """An order, and for each step two thresholds per bin of the running sum."""
 
     order: npt.NDArray[np.int32]  # (T,)
@@ -31,16 +30,6 @@ class FanPolicy:
     quit: str
     threshold: float
     costs: npt.NDArray[np.float64]  # (T,)
-
-    @property
-    def n_models(self) -> int:
-        """Number of base models, T."""
-        return len(self.order)
-
-    @cached_property
-    def target(self) -> TwoClasses:
-        """What decides a row that never quits."""
-        return TwoClasses(self.threshold)
 
     @cached_property
     def lower(self) -> npt.NDArray[np.float64]:
@@ -84,10 +73,6 @@ class FanPolicy:
         at = np.minimum(begin + np.searchsorted(self.bin[begin:end], place), end - 1)
         quits = compare(sums, self.lower[at], self.upper[at])
         return np.where(self.bin[at] == place, quits, IN_FULL).astype(np.int8)
-
-    def mean_cost(self, steps: npt.NDArray[np.int32]) -> float:
-        """Mean cost of rows that took `steps` base models each; NaN for no rows."""
-        return mean_cost(self, steps)
 
     def __repr__(self) -> str:
         per_step = len(self.bin) / max(1, self.n_models - 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,15 +11,14 @@ import numpy.typing as npt
 from qwyc import _native
 from qwyc.errors import OptionError
 from qwyc.policy.decisions import Decisions
-from qwyc.policy.rule import compare, mean_cost
+from qwyc.policy.rule import OrderedRule, compare
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.runtime.arguments import check_number
 from qwyc.runtime.threads import thread_count
-from qwyc.target.two_classes import TwoClasses
 
 
 @dataclass(frozen=True, eq=False)
-class Policy:
+class Policy(OrderedRule):
     """After step r a row quits negative where its running sum is below lower[r], positive where it is
     above upper[r]; a row that never quits is decided by its full score (>= threshold)."""
 
@@ -65,16 +63,6 @@ class Policy:
         self._own_arrays()
 
     @property
-    def n_models(self) -> int:
-        """Number of base models, T."""
-        return len(self.order)
-
-    @cached_property
-    def target(self) -> TwoClasses:
-        """What decides a row that never quits."""
-        return TwoClasses(self.threshold)
-
-    @property
     def quit(self) -> str:
         """Which early decisions the thresholds allow: "both", "negative", "positive" or "never"."""
         negative, positive = self.lower.max() > -np.inf, self.upper.min() < np.inf
@@ -105,10 +93,6 @@ class Policy:
     def outcomes(self, step: int, sums: npt.NDArray[np.float64]) -> npt.NDArray[np.int8]:
         """What the thresholds say of running sums after a step: NEGATIVE or POSITIVE to quit, or GO_ON."""
         return compare(sums, self.lower[step], self.upper[step])
-
-    def mean_cost(self, steps: npt.NDArray[np.int32]) -> float:
-        """Mean cost of rows that took `steps` base models each; NaN for no rows."""
-        return mean_cost(self, steps)
 
     def __repr__(self) -> str:
         return (

@@ -6,6 +6,7 @@ decided as, is known to the rule alone."""
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from qwyc.policy.decisions import Decisions
 from qwyc.target.target import Target
-from qwyc.target.two_classes import NEGATIVE, POSITIVE
+from qwyc.target.two_classes import NEGATIVE, POSITIVE, TwoClasses
 
 # What a rule says of a row after a step, besides the index of the class that the row quits with.
 GO_ON = -1  # evaluate the next base model
@@ -65,6 +66,23 @@ def cost_of_steps(
     return np.concatenate([[0.0], np.cumsum(costs[order])])[steps]
 
 
-def mean_cost(rule: StoppingRule, steps: npt.NDArray[np.int32]) -> float:
-    """Mean cost of rows that took `steps` base models each; NaN for no rows."""
-    return float(cost_of_steps(rule.order, rule.costs, steps).mean()) if len(steps) else np.nan
+class OrderedRule:
+    """What every rule along one order around one threshold has."""
+
+    order: npt.NDArray[np.int32]  # (T,)
+    costs: npt.NDArray[np.float64]  # (T,)
+    threshold: float
+
+    @property
+    def n_models(self) -> int:
+        """Number of base models, T."""
+        return len(self.order)
+
+    @cached_property
+    def target(self) -> TwoClasses:
+        """What decides a row that never quits."""
+        return TwoClasses(self.threshold)
+
+    def mean_cost(self, steps: npt.NDArray[np.int32]) -> float:
+        """Mean cost of rows that took `steps` base models each; NaN for no rows."""
+        return float(cost_of_steps(self.order, self.costs, steps).mean()) if len(steps) else np.nan
