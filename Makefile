@@ -97,6 +97,7 @@ $(VENV)/.dev: $(VENV)/.tools $(NATIVE)
 	touch $@
 
 $(VENV)/.all: $(VENV)/.dev
+	$(PIP) install --upgrade setuptools wheel # Spark comes as source, and is built without isolation too
 	$(PIP) install --no-build-isolation --editable '.[dev,engines]'
 	touch $@
 
