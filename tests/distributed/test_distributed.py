@@ -26,8 +26,8 @@ TEXT = ["the colour", "constant"]
 
 @pytest.fixture(scope="module", params=ENGINES)
 def engine(request):
-    here = Path(__file__).parent  # workers import what tests give them from here
-    places = [str(here), str(here.parents[1]), os.environ.get("PYTHONPATH", "")]
+    tests = Path(__file__).parents[1]  # workers import what tests give them from here
+    places = [str(tests / "support"), str(tests.parent), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(places)
     engine = ENGINES[request.param]()
     yield engine
