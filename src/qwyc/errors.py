@@ -5,7 +5,7 @@ from __future__ import annotations
 
 
 class QwycWarning(UserWarning):
-    """Something that can be done as asked, and is probably not what was meant."""
+    """What was requested can be done, but is probably not what was meant."""
 
 
 class QwycError(Exception):
@@ -79,7 +79,7 @@ class OptionError(QwycError, ValueError):
 
 
 class InfeasibleError(QwycError, ValueError):
-    """What was asked for cannot be promised from so few rows; the message says how many it takes."""
+    """So few rows cannot support the promise; the message states how many are needed."""
 
 
 class CapacityError(QwycError, MemoryError):

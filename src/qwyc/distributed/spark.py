@@ -233,8 +233,8 @@ class _Column:
         def decide(structs: Iterator[Any]) -> Iterator[Any]:
             for rows in structs:
                 table = pyarrow.Table.from_arrays(rows.flatten(), names=list(self.features))
-                answer = self.work.on_arrow(self.delivery(), table)
-                found = answer.to_struct_array() if self.output is None else answer[self.output]
+                columns = self.work.on_arrow(self.delivery(), table)
+                found = columns.to_struct_array() if self.output is None else columns[self.output]
                 yield pyarrow.concat_arrays(found.chunks)
 
         arrays = Iterator[pyarrow.Array]
@@ -247,8 +247,8 @@ class _Column:
 
         def decide(frames: Iterator[Any]) -> Iterator[Any]:
             for frame in frames:
-                answer = self.work.on_pandas(self.delivery(), frame)
-                yield answer if self.output is None else answer[self.output]
+                columns = self.work.on_pandas(self.delivery(), frame)
+                yield columns if self.output is None else columns[self.output]
 
         out: Any = pandas.DataFrame if self.output is None else pandas.Series
         decide.__annotations__ = {"frames": Iterator[pandas.DataFrame], "return": Iterator[out]}

@@ -37,9 +37,10 @@ class Deciding:
         import pyarrow
 
         rows = as_rows(classifier, table.select(list(self.features)))
-        answer = arrow_columns(decide(classifier, rows), classifier.ensemble.classes)
+        decision_columns = arrow_columns(decide(classifier, rows), classifier.ensemble.classes)
         return pyarrow.Table.from_arrays(
-            [*table.select(list(self.keep)).columns, *answer], names=[*self.keep, *self.names]
+            [*table.select(list(self.keep)).columns, *decision_columns],
+            names=[*self.keep, *self.names],
         )
 
     def on_pandas(self, classifier: Classifier, frame: Any) -> Any:
@@ -47,12 +48,14 @@ class Deciding:
         decided = decide(classifier, frame[list(self.features)])
         return self.with_columns(frame, {column: getattr(decided, column) for column in COLUMNS})
 
-    def with_columns(self, frame: Any, answer: Mapping[str, Any]) -> Any:
+    def with_columns(self, frame: Any, decision_columns: Mapping[str, Any]) -> Any:
         """What is kept of a pandas frame, with an array for each of COLUMNS."""
         import pandas
 
         added = {
-            name: pandas.Series(answer[column], index=frame.index)  # text becomes pandas' own kind
+            name: pandas.Series(
+                decision_columns[column], index=frame.index
+            )  # text becomes pandas' kind
             for name, column in zip(self.names, COLUMNS, strict=True)
         }
         return frame[list(self.keep)].assign(**added)

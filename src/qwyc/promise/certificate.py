@@ -82,7 +82,7 @@ class Observed:
 class Certificate(Observed):
     """How often decisions differ from the full ensemble's, and on what that statement rests."""
 
-    budget: Budget  # what was asked for
+    budget: Budget  # what was requested
     confidence: float | None  # with which the bound holds on new rows; None: no such promise
     counts: Counts  # what the policy did on the rows that the statement rests on
     upper_bound: float | None  # on the share that differs among new rows, at `confidence`

@@ -59,12 +59,12 @@ def why(certified: Certified) -> str:
 
 def _could_quit(certified: Certified) -> bool:
     """Whether a policy that quits early was certified but not used."""
-    asked, choice = certified.certificate, certified.evaluation
+    certificate, choice = certified.certificate, certified.evaluation
     if choice.decided_by != "unknown":
         return not choice.quits
-    if certified.choices is None or asked.confidence is None:
+    if certified.choices is None or certificate.confidence is None:
         return False
-    return certified.choices.evidence.boldest(asked.budget, asked.confidence) > 0
+    return certified.choices.evidence.boldest(certificate.budget, certificate.confidence) > 0
 
 
 def other_alphas(certified: Certified) -> list[dict[str, float]]:
