@@ -289,3 +289,52 @@ def lattice_ensemble(
     models = LatticeModels(arrays, schema.n_features, base, mean)
     _ = models.native  # checks every array
     return Ensemble(models, schema, threshold, classes, source, link)
+
+
+_BEGINS = {"point_begin": "point", "input_begin": "input", "vertex_begin": "vertex"}
+
+
+def join(
+    ensembles: Sequence[Ensemble], columns: Sequence[Sequence[int]], factor: float = 1.0
+) -> tuple[LatticeArrays, float]:
+    """The base models of several ensembles of lattices one after another: their arrays, and the sum of
+    what they start from. Column j of ensemble i is column `columns[i][j]` of the joined rows. Weights
+    and starts are multiplied with `factor`. ModelError where the dtypes differ: rows are converted to one
+    dtype, and a missing value must compare equal in it."""
+    parts = []
+    for i, ensemble in enumerate(ensembles):
+        models = ensemble.base_models
+        if not isinstance(models, LatticeModels):
+            raise ModelError(
+                f"member {i} consists of {models.description}; only lattices and linear terms of "
+                "calibrated features can be joined"
+            )
+        parts.append(models)
+    dtypes = {models.arrays.dtype.name for models in parts}
+    if len(dtypes) != 1:
+        raise ModelError(
+            f"the members must have one dtype; got {' and '.join(sorted(dtypes)) or 'no members'}"
+        )
+    tensors: dict[str, list[npt.NDArray[Any]]] = {n: [] for n in LatticeArrays.__dataclass_fields__}
+    offset = dict.fromkeys(_BEGINS.values(), 0)
+    calibrators = 0
+    for models, place in zip(parts, columns, strict=True):
+        arrays = models.arrays
+        for name, joined in tensors.items():
+            values = getattr(arrays, name)
+            if name in _BEGINS:
+                values = values[:-1] + offset[_BEGINS[name]]
+            elif name == "calibrator_feature":
+                values = np.asarray(place, np.int32)[values]
+            elif name == "input":
+                values = values + np.int32(calibrators)
+            elif name == "weight":
+                values = values * factor
+            joined.append(values)
+        for name in offset:
+            offset[name] += len(getattr(arrays, name))
+        calibrators += arrays.n_calibrators
+    for begin, name in _BEGINS.items():
+        tensors[begin].append(np.array([offset[name]], np.int64))
+    joined_arrays = {name: np.concatenate(values) for name, values in tensors.items()}
+    return LatticeArrays(**joined_arrays), factor * sum(models.start for models in parts)
