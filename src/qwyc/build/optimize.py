@@ -77,7 +77,8 @@ def optimize(
     confidence : with which alpha holds on new rows.
     quit : "both", "negative" (a filter: what is not rejected gets its full score) or "positive".
     threshold : decide positive where score >= threshold; None is the model's own decision.
-        `Probability(0.3)` puts it where the model's predicted probability is 0.3.
+        `Probability(0.3)` puts it where the model's predicted probability is 0.3. For a model with an
+        output calibration (TensorFlow Lattice), a number is compared with the model's own output.
     costs : cost of evaluating each base model, (T,); None is 1 for all, "size" the nodes that rows
         visit, "measured" the time that each takes on this machine.
     method : "auto" as above. "joint" and "natural" are the published procedure, Algorithm 1, and
@@ -251,7 +252,7 @@ def _threshold(threshold: Any, ensemble: Ensemble) -> float:
         return ensemble.threshold
     if isinstance(threshold, Probability):
         return ensemble.link.score_at(threshold.value)
-    return check_number("threshold", threshold)
+    return ensemble.link.score_of_output(check_number("threshold", threshold))
 
 
 def _draw(X: Any, ensemble: Ensemble, groups: Any, max_rows: int | None, seed: int) -> Sample:

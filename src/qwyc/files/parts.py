@@ -41,7 +41,7 @@ def model_facts(ensemble: Ensemble) -> dict[str, Any]:
         "schema": schema_facts(schema),
         "threshold": ensemble.threshold,
         "classes": classes_facts(ensemble.classes),
-        "link": asdict(ensemble.link),
+        "link": ensemble.link.facts(),
     }
 
 
@@ -55,15 +55,25 @@ def read_model(facts: dict[str, Any], tensors: Tensors) -> Ensemble:
         threshold=number(facts["threshold"]),
         classes=read_classes(facts["classes"]),
         source=Source(**{f.name: text(facts["source"][f.name]) for f in fields(Source)}),
-        link=Link(
-            kind=one_of(facts["link"]["kind"], "logistic", "identity", "none"),
-            scale=number(facts["link"]["scale"]),
-            dtype=one_of(facts["link"]["dtype"], "float32", "float64"),
-        ),
+        link=read_link(facts["link"]),
     )
     if ensemble.digest != facts["digest"]:
         raise ArtifactError("the model does not match its digest")
     return ensemble
+
+
+def read_link(facts: dict[str, Any]) -> Link:
+    """How scores become probabilities."""
+    kind = one_of(facts["kind"], "logistic", "identity", "none", "piecewise")
+    scale, dtype = number(facts["scale"]), one_of(facts["dtype"], "float32", "float64")
+    if kind != "piecewise":
+        return Link(kind, scale, dtype)
+    points, outputs = (tuple(number(v) for v in facts[name]) for name in ("points", "outputs"))
+    means = one_of(facts["means"], "identity", "logistic", "none")
+    try:
+        return Link(kind, scale, dtype, points, outputs, means)
+    except ValueError as error:
+        raise ArtifactError(f"the model's link is not sound: {error}") from None
 
 
 def schema_facts(schema: Schema) -> dict[str, Any]:
