@@ -128,7 +128,9 @@ def _begins(lengths: Iterable[int]) -> npt.NDArray[np.int64]:
 
 
 def _concatenated(arrays: Sequence[Array], dtype: str) -> Array:
-    return np.concatenate([np.asarray(array, dtype).ravel() for array in arrays] or [np.empty(0)])
+    return np.concatenate(
+        [np.asarray(array, dtype).ravel() for array in arrays] or [np.empty(0, dtype)]
+    )
 
 
 # ---- several ensembles as one -----------------------------------------------------------------
