@@ -261,7 +261,6 @@ class LatticeRunner:
         if schema is None or not schema.takes_plain_rows:
             return None
         negative, positive = labels
-        finite_only = not (schema.accepts_missing and schema.accepts_infinity)
         # The bound method itself: fewer steps from Python to the engine than a callable object.
         return _native.OneRow(
             self.quitter,
@@ -269,7 +268,7 @@ class LatticeRunner:
             positive,
             fallback,
             np.ndarray,
-            finite_only,
+            schema.finite_only,
             schema.exact_integers,
         ).predict
 
