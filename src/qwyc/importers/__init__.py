@@ -21,6 +21,7 @@ from qwyc.importers import (
     lightgbm,
     onnx,
     sklearn,
+    tensorflow_lattice,
     treelite,
     xgboost,
     ydf,
@@ -82,7 +83,16 @@ class FileImporter(Protocol):
 
 
 # scikit-learn last: the others subclass its estimators.
-LIVE: Sequence[LiveImporter] = [xgboost, lightgbm, catboost, treelite, onnx, ydf, sklearn]
+LIVE: Sequence[LiveImporter] = [
+    xgboost,
+    lightgbm,
+    catboost,
+    treelite,
+    onnx,
+    ydf,
+    tensorflow_lattice,
+    sklearn,
+]
 FILES: Sequence[FileImporter] = [xgboost, lightgbm, catboost, treelite, onnx]
 
 SUPPORTED_FILES = ", ".join(importer.FILE_KINDS for importer in FILES)
@@ -134,7 +144,8 @@ def _open_live(model: Any) -> OpenModel:
         return OpenModel(
             ensemble, partial(_predict, partial(_predict_pipeline, model, inner.predict_live))
         )
-    if (apart := take_apart(model)) is not None:
+    # Keras models can be called, but a list of them is read, not called.
+    if not tensorflow_lattice.is_list(model) and (apart := take_apart(model)) is not None:
         has_own = hasattr(model, "predict")  # a list of callables has not
         return OpenModel(
             apart, partial(_predict, partial(_predict_estimator, model)) if has_own else None
