@@ -213,7 +213,7 @@ def randomise(model, rng) -> None:
         if "missing_output" in name:
             values = rng.uniform(0, 1, shape)
         if "linear" in name and "kernel" in name:
-            values = rng.uniform(0.05, 1.5, shape)
+            values = rng.uniform(0.05, 0.6, shape)
         if "lattice_kernel" in name:
             values = rng.uniform(-1, 1, shape)
         values = tf.constant(values, weight.dtype)

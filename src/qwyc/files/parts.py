@@ -101,6 +101,8 @@ def schema_facts(schema: Schema) -> dict[str, Any]:
         facts["must_have"] = list(schema.must_have)
     if schema.by_name:
         facts["by_name"] = True
+    if schema.own_missing:
+        facts["own_missing"] = [list(pair) for pair in schema.own_missing]
     return facts
 
 
@@ -120,6 +122,9 @@ def read_schema(facts: dict[str, Any]) -> Schema:
     by_name = flag(facts.get("by_name", False))
     if by_name and names is None:
         raise ArtifactError("columns without names cannot be found by name")
+    own_missing = tuple((count(i), number(value)) for i, value in facts.get("own_missing", ()))
+    if any(i >= n for i, _ in own_missing):
+        raise ArtifactError("a column with a number for missing values is not one of the features")
     missing = facts["missing"]
     return Schema(
         n_features=n,
@@ -135,6 +140,7 @@ def read_schema(facts: dict[str, Any]) -> Schema:
         integers=one_of(facts["integers"], *INTEGERS),
         must_have=must_have,
         by_name=by_name,
+        own_missing=own_missing,
     )
 
 

@@ -6,7 +6,7 @@ calibrated features. TensorFlow is not imported here: whoever has a live model h
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import metadata
 from typing import Any
@@ -56,7 +56,11 @@ def read_live(model: Any) -> Ensemble:
         return _Member(model).ensemble
     members = _members(model)
     source = _source(f"sum of {len(members)} models")
-    return join([member.ensemble for member in members], source=source)
+    joined = join([member.ensemble for member in members], source=source)
+    schema = joined.schema
+    assert schema is not None
+    own_missing = _own_missing(members, schema.names or ())
+    return replace(joined, schema=replace(schema, own_missing=own_missing))
 
 
 def live_labels(model: Any, sample: Sample) -> Array:
@@ -129,6 +133,7 @@ class _Member:
                 names=structure.features,
                 dtype=structure.dtype.name,
                 accepts_missing=False,  # NaN becomes NaN: what is missing is a number of the model's own
+                own_missing=_own_missing([self], structure.features),
             ),
             base=structure.base,
             mean=structure.mean,
@@ -161,6 +166,21 @@ def _members(models: Sequence[Any]) -> list[_Member]:
             )
         members.append(member)
     return members
+
+
+def _own_missing(members: Sequence[_Member], names: Sequence[str]) -> tuple[tuple[int, float], ...]:
+    """Columns, and the number that means missing there to all members that have one."""
+    found: dict[str, set[float]] = {}
+    for member in members:
+        for part in member.structure.calibrators:
+            if part.missing is not None:
+                name = member.structure.features[part.feature]
+                found.setdefault(name, set()).add(part.missing[0])
+    return tuple(
+        (j, next(iter(found[name])))
+        for j, name in enumerate(names)
+        if len(found.get(name, ())) == 1
+    )
 
 
 def _source(kind: str) -> Source:
