@@ -20,9 +20,6 @@ with warnings.catch_warnings():
 
 configs = tfl.configs
 
-# The layers of a model by what randomises them.
-CALIBRATION = ("PWLCalibration", "CategoricalCalibration")
-LATTICES = ("Lattice", "RTL")
 KINDS = ("ensemble", "rtl", "lattice", "linear")
 
 
@@ -200,6 +197,39 @@ def crystals_case(seed: int) -> Case:
     return Case(f"crystals {seed}", model, tuple(features))
 
 
+def wired(layers, *, kind="CalibratedLattice", features=2, dtype="float32"):
+    """A model of a premade class whose layers the caller puts together: `layers` gets the inputs, each
+    (N, 1), and returns the output. Its configuration is unknown, as after loading by other means."""
+    inputs = [keras.Input(shape=(1,), dtype=dtype, name=f"tfl_input_f{i}") for i in range(features)]
+    return getattr(tfl.premade, kind)(inputs=inputs, outputs=layers(inputs))
+
+
+def cyclic_case(seed: int) -> Case:
+    """A lattice of cyclic calibrators. No configuration has them, so the layers are put together here."""
+    points = [0.0, 0.5, 1.0, 1.75, 2.0]
+
+    def layers(inputs):
+        calibrated = [
+            tfl.layers.PWLCalibration(
+                points,
+                output_min=0.0,
+                output_max=2.0,
+                is_cyclic=True,
+                impute_missing=True,
+                missing_input_value=-1.0,
+                missing_output_value=0.25,
+            )(each)
+            for each in inputs
+        ]
+        return tfl.layers.Lattice([3, 3], clip_inputs=True)(calibrated)
+
+    model = wired(layers)
+    randomise(model, np.random.default_rng(seed))
+    feature = {"pwl_calibration_input_keypoints": points, "default_value": -1.0}
+    features = tuple(configs.FeatureConfig(name=f"f{i}", **feature) for i in range(2))
+    return Case(f"cyclic {seed}", model, features)
+
+
 def names_of(model):
     """The features of a model, in the order of its inputs."""
     return [f.name for f in model.model_config.feature_configs]
@@ -207,18 +237,30 @@ def names_of(model):
 
 def randomise(model, rng) -> None:
     """Give every weight a random value that satisfies its constraint."""
-    for weight in model.weights:
-        shape, name = weight.shape, weight.name
-        values = rng.normal(0, 0.6, shape)
-        if "missing_output" in name:
-            values = rng.uniform(0, 1, shape)
-        if "linear" in name and "kernel" in name:
-            values = rng.uniform(0.05, 0.6, shape)
-        if "lattice_kernel" in name:
-            values = rng.uniform(-1, 1, shape)
-        values = tf.constant(values, weight.dtype)
-        constraint = getattr(weight, "constraint", None)
-        weight.assign(values if constraint is None else constraint(values))
+    for layer in model.layers:
+        for each in [*getattr(layer, "_lattice_layers", {}).values()] or [layer]:
+            for weight in each.weights:
+                values = tf.constant(_values(each, weight, rng), weight.dtype)
+                constraint = getattr(weight, "constraint", None)
+                weight.assign(values if constraint is None else constraint(values))
+
+
+def _values(layer, weight, rng):
+    """Random numbers of a weight's shape, mostly inside the bounds of its layer."""
+    low, high = getattr(layer, "output_min", None), getattr(layer, "output_max", None)
+    low, high = -1.0 if low is None else low, 1.0 if high is None else high
+    kind, shape = type(layer).__name__, weight.shape
+    if kind == "Linear":
+        return rng.normal(size=shape) if "bias" in weight.name else rng.uniform(0.05, 0.6, shape)
+    if "logits" in weight.name:
+        return rng.normal(0, 0.6, shape)
+    if kind == "PWLCalibration" and "missing_output" not in weight.name:
+        outputs = rng.uniform(low, high, shape)  # at the keypoints
+        slope = {"increasing": 1, "decreasing": -1}.get(layer.monotonicity, layer.monotonicity)
+        if slope in (1, -1):
+            outputs = slope * np.sort(slope * outputs, axis=0)
+        return np.concatenate([outputs[:1], np.diff(outputs, axis=0)])
+    return rng.uniform(low, high, shape)
 
 
 def own_outputs(model, rows):
