@@ -190,7 +190,9 @@ def crystals_case(seed: int) -> Case:
     )
     before = tfl.premade_lib.construct_prefitting_model_config(config)
     prefitting = tfl.premade.CalibratedLatticeEnsemble(before)
-    randomise(prefitting, rng)
+    for layer in prefitting.layers:
+        for weight in layer.weights:
+            weight.assign(rng.uniform(0, 1, weight.shape))
     tfl.premade_lib.set_crystals_lattice_ensemble(config, before, prefitting)
     model = tfl.premade.CalibratedLatticeEnsemble(config)
     randomise(model, rng)
@@ -260,7 +262,12 @@ def _values(layer, weight, rng):
         if slope in (1, -1):
             outputs = slope * np.sort(slope * outputs, axis=0)
         return np.concatenate([outputs[:1], np.diff(outputs, axis=0)])
-    return rng.uniform(low, high, shape)
+    values = rng.uniform(low, high, shape)
+    if kind == "Lattice":  # sorted where it must not fall: the constraint alone would level it
+        values = values.reshape(*layer.lattice_sizes, layer.units)
+        for axis, monotonic in enumerate(layer.monotonicities or ()):
+            values = np.sort(values, axis=axis) if monotonic in (1, "increasing") else values
+    return values.reshape(shape)
 
 
 def own_outputs(model, rows):
