@@ -16,7 +16,7 @@ test: lint ctest
 	$(BIN)/python -m pytest
 
 # What needs more than `make test` may: packages built and installed as users get them, other versions of
-# the trainers, and Spark (which needs Java 17), Ray and Dask with two workers each.
+# the trainers, TensorFlow Lattice, and Spark (which needs Java 17), Ray and Dask with two workers each.
 test-all: $(VENV)/.all java sanitize
 	$(BIN)/python -m pytest -m slow -n 0
 
@@ -98,7 +98,7 @@ $(VENV)/.dev: $(VENV)/.tools $(NATIVE)
 
 $(VENV)/.all: $(VENV)/.dev
 	$(PIP) install --upgrade setuptools wheel # Spark comes as source, and is built without isolation too
-	$(PIP) install --no-build-isolation --editable '.[dev,engines]'
+	$(PIP) install --no-build-isolation --editable '.[dev,engines,lattice]'
 	touch $@
 
 # The peers to compare with; one that cannot be installed is left out, and the benchmark says so.

@@ -2,6 +2,7 @@
 tests; test_import_tensorflow_lattice.py compares with recorded scores."""
 
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -32,8 +33,18 @@ def rows_for(case, n, seed, ensemble):
     return pd.DataFrame(rows, columns=list(ensemble.schema.names))
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """Rows by what was found, and what is wrong in words."""
+
+    positive: int  # by the model's own decision
+    tied: int  # within NEAR of the threshold
+    differ: int  # decided differently, and tied
+    wrong: str
+
+
 def compare(case, n, seed):
-    """The number of rows at the threshold, of those that differ there, and what is wrong or ""."""
+    """A model's own scores and decisions against those of qwyc."""
     source = importers.open_model(case.model)
     ensemble = source.ensemble
     sample = ensemble.sample(rows_for(case, n, seed, ensemble))
@@ -48,27 +59,30 @@ def compare(case, n, seed):
         wrong = f"{case.name}: scores differ by up to {off.max():g}"
     elif (other & ~tied).any():
         wrong = f"{case.name}: {np.count_nonzero(other & ~tied)} decisions differ"
-    return int(np.count_nonzero(tied)), int(np.count_nonzero(other & tied)), wrong
+    found = (theirs.labels == 1, tied, other & tied)
+    return Comparison(*(int(np.count_nonzero(rows)) for rows in found), wrong)
 
 
 def test_random_models(models, capsys):
-    cases, tied, differ, wrong = 0, 0, 0, []
+    found = []
     for seed in range(SEEDS):
         made = [models.random_case(seed, kind) for kind in models.KINDS]
         made += [models.random_list(seed, same=same) for same in (True, False)]
         made += [models.crystals_case(seed)] if seed % 5 == 0 else []
-        for case in made:
-            ties, others, reason = compare(case, ROWS, seed)
-            cases, tied, differ = cases + 1, tied + ties, differ + others
-            wrong += [reason] if reason else []
+        found += [compare(case, ROWS, seed) for case in made]
         models.keras.backend.clear_session()
-    assert wrong == []
-    assert cases >= 200
-    assert cases * ROWS >= 100_000
+    assert [each.wrong for each in found if each.wrong] == []
+    rows = ROWS * len(found)
+    positive, tied, differ = (
+        sum(getattr(each, name) for each in found) for name in ("positive", "tied", "differ")
+    )
+    assert len(found) >= 200
+    assert rows >= 100_000
+    assert 0.2 < positive / rows < 0.8
     with capsys.disabled():
         print(
-            f"\n{cases} models of TensorFlow Lattice, {cases * ROWS:,} rows: {tied:,} within {NEAR:g} of "
-            f"the threshold, {differ:,} of them decided differently"
+            f"\n{len(found)} models of TensorFlow Lattice, {rows:,} rows: {tied:,} within {NEAR:g} of the "
+            f"threshold, {differ:,} of them decided differently"
         )
 
 
@@ -79,14 +93,17 @@ def test_many_rows(models, capsys):
     case = models.random_case(
         1, "ensemble", n_features=12, size=2, dtype="float32", lattices=lattices, linear=False
     )
-    ties, others, wrong = compare(case, 100_000, 0)
-    assert wrong == ""
+    found = compare(case, 100_000, 0)
+    assert found.wrong == ""
     with capsys.disabled():
-        print(f"\n100,000 rows, 50 lattices of 8: {ties} at the threshold, {others} of them differ")
+        print(
+            f"\n50 lattices of 8 features, 100,000 rows: {found.tied:,} within {NEAR:g} of the threshold, "
+            f"{found.differ:,} of them decided differently"
+        )
 
 
 def test_cyclic_calibrators(models):
-    assert compare(models.cyclic_case(5), 2000, 0)[2] == ""
+    assert compare(models.cyclic_case(5), 2000, 0).wrong == ""
 
 
 @pytest.mark.parametrize("kind", ["fixed", "learned_interior"])
@@ -107,7 +124,7 @@ def test_keypoints_far_from_zero(models, kind):
     )
     models.randomise(model, np.random.default_rng(1))
     case = models.Case("far", model, tuple(features))
-    assert compare(case, 5000, 0)[2] == ""
+    assert compare(case, 5000, 0).wrong == ""
 
 
 def test_a_model_that_was_saved_and_loaded(models, tmp_path):
@@ -117,7 +134,7 @@ def test_a_model_that_was_saved_and_loaded(models, tmp_path):
         loaded = models.keras.models.load_model(tmp_path / "model.h5", compile=False)
     assert type(loaded) is type(case.model)
     assert qwyc.read_model(loaded).digest == qwyc.read_model(case.model).digest
-    assert compare(models.Case("loaded", loaded, case.features), 500, 0)[2] == ""
+    assert compare(models.Case("loaded", loaded, case.features), 500, 0).wrong == ""
 
 
 def custom_objects(models):

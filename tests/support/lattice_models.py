@@ -18,6 +18,11 @@ with warnings.catch_warnings():
     import tensorflow_lattice as tfl
     import tf_keras as keras
 
+try:
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+except RuntimeError:  # TensorFlow has run something already
+    pass
 configs = tfl.configs
 
 KINDS = ("ensemble", "rtl", "lattice", "linear")
