@@ -1,6 +1,7 @@
 """The oracle: a slow twin, in plain NumPy, of everything that is fast in qwyc.
 
     trees       leaves, scores and full scores of trees
+    lattices    calibrated values, scores, full scores and bounds of lattices
     policies    a policy with thresholds, applied to scores
     paper       the paper's Algorithms 1 and 2
     costs       costs of base models that share parts
@@ -11,6 +12,7 @@
 It imports nothing of qwyc at run time, and only tests import it. The tests compare results bit for bit.
 """
 
+from oracle import lattices
 from oracle.costs import costs_along, marginal_cost
 from oracle.fan import fit_and_apply_fan
 from oracle.orders import correlation_order, greedy_mse, widest_first
@@ -28,6 +30,7 @@ __all__ = [
     "full_score",
     "goes_left",
     "greedy_mse",
+    "lattices",
     "marginal_cost",
     "optimize_order",
     "optimize_thresholds",
