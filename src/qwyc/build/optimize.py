@@ -78,8 +78,9 @@ def optimize(
     threshold : decide positive where score >= threshold; None is the model's own decision.
         `Probability(0.3)` puts it where the model's predicted probability is 0.3.
     costs : cost of evaluating each base model, (T,), or a `Costs` where base models share parts; None
-        is 1 for all, as in the paper; "size" the nodes of trees that rows visit, "measured" the time
-        that each takes on this machine. The classifier says which it was made with.
+        is 1 for all, as in the paper; "size" the nodes of trees that rows visit, or the multiply-adds
+        and comparisons of lattices; "measured" the time that each takes on this machine. The
+        classifier says which it was made with.
     method : "auto" as above. "joint" and "natural" are the published procedure, Algorithm 1, and
         Algorithm 2 along the model's own order: fitted on all of X, and alpha holds on X only.
     groups : a label per row; rows of one group are never on both sides of the split. Rows are still

@@ -150,8 +150,9 @@ class Ensemble:
 
     def costs(self, X: Any, how: str, *, threads: int | None = None) -> Floats | Costs:
         """What each base model costs on rows like X: (T,), or a `Costs` where they share parts.
-        "measured" is microseconds per row on this machine, so it differs from run to run; for trees,
-        "size" counts the nodes that rows visit."""
+        "measured" is microseconds per row on this machine, so it differs from run to run;
+        "size" counts the nodes of trees that rows visit, or the multiply-adds and comparisons of
+        lattices."""
         return self.base_models.costs(self.rows(X), how, threads=threads)
 
     @cached_property

@@ -176,20 +176,18 @@ class LatticeModels:
                 "apply it to their scores instead"
             )
         return LatticeRunner(
-            _native.LatticeQuitter(
-                self.native, policy.order, policy.lower, policy.upper, policy.threshold
-            )
+            _native.Quitter(self.native, policy.order, policy.lower, policy.upper, policy.threshold)
         )
 
     def costs(self, rows: Any, how: str, *, threads: int | None = None) -> Costs:
         """What base models cost on rows like these, with calibrators as shared parts: "size" counts
-        multiply-adds; "measured" is microseconds per row on this machine, so it differs from run to
-        run."""
+        multiply-adds and comparisons; "measured" is microseconds per row on this machine, so it differs
+        from run to run."""
         check_choice("costs", how, ("measured", "size"))
         if not len(rows):
             raise RowsError("{rows} has no rows; costs are measured on rows")
         if how == "size":
-            own, calibrators = self.native.multiply_adds()  # (T,), (C,)
+            own, calibrators = self.native.operations()  # (T,), (C,)
             return Costs(np.maximum(own, 1.0), calibrators, self.needs)
         seconds = self.native.measure_seconds(rows[:MEASURED_ROWS], MEASURED_REPEATS)
         own, calibrators = (1e6 * np.maximum(measured, 0.0) for measured in seconds)
@@ -197,7 +195,7 @@ class LatticeModels:
 
     def cost_unit(self, how: str) -> str:
         """What costs of this kind count."""
-        units = {"size": "multiply-adds", "measured": "microseconds, as measured"}
+        units = {"size": "multiply-adds and comparisons", "measured": "microseconds, as measured"}
         return f"{units[how]}; a calibrator counts where it is first needed" if how in units else ""
 
     @property
@@ -256,7 +254,7 @@ class LatticeModels:
 class LatticeRunner:
     """Lattices laid out for one policy."""
 
-    def __init__(self, quitter: _native.LatticeQuitter) -> None:
+    def __init__(self, quitter: _native.Quitter) -> None:
         self.quitter = quitter
 
     def decide(
