@@ -175,7 +175,7 @@ class LatticeModels:
                 "apply it to their scores instead"
             )
         return LatticeRunner(
-            _native.LatticeQuitter(
+            _native.Quitter(
                 self.native, policy.order, policy.lower, policy.upper, policy.threshold
             )
         )
@@ -187,7 +187,7 @@ class LatticeModels:
         if not len(rows):
             raise RowsError("{rows} has no rows; costs are measured on rows")
         if how == "size":
-            own, calibrators = self.native.multiply_adds()  # (T,), (C,)
+            own, calibrators = self.native.operations()  # (T,), (C,)
             smallest = 1.0
         else:
             measured = self.native.measure_seconds(rows[:MEASURED_ROWS], MEASURED_REPEATS)
@@ -245,7 +245,7 @@ class LatticeModels:
 class LatticeRunner:
     """Lattices laid out for one policy."""
 
-    def __init__(self, quitter: _native.LatticeQuitter) -> None:
+    def __init__(self, quitter: _native.Quitter) -> None:
         self.quitter = quitter
 
     def decide(
