@@ -175,7 +175,7 @@ A = random_lattices(0, dtype="float32")
         (lambda: ensemble([A, A], weights=[1]), "weights must be one per member, 2; got 1"),
         (lambda: ensemble([A], dtype="float64"), "the members are computed in float32"),
         (lambda: ensemble([A], classes=["n", "y"]), "classes are those of the members"),
-        (lambda: ensemble([A, Linear([0], [1])], features=5), "member 0 is linear"),
+        (lambda: ensemble([A, Linear([0], [1])], features=5), "member 1 is linear"),
     ],
 )
 def test_what_cannot_be_put_together(build, message):

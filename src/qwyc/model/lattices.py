@@ -175,9 +175,7 @@ class LatticeModels:
                 "apply it to their scores instead"
             )
         return LatticeRunner(
-            _native.Quitter(
-                self.native, policy.order, policy.lower, policy.upper, policy.threshold
-            )
+            _native.Quitter(self.native, policy.order, policy.lower, policy.upper, policy.threshold)
         )
 
     def costs(self, rows: Any, how: str, *, threads: int | None = None) -> Floats:
