@@ -18,7 +18,6 @@ from oracle import lattices
 from qwyc import _native
 from qwyc.model.base_models import BaseModels, Runner
 from qwyc.model.lattices import Interpolation, LatticeModels
-from qwyc.policy.fan_policy import FanPolicy
 
 ISAS = _native.available_isas()
 
@@ -159,15 +158,6 @@ def test_mixed_ensembles_say_so():
     models = random_lattices(1, n_models=30).base_models
     assert models.description == "30 lattices and linear terms"
     assert models.score_bytes == np.dtype(models.arrays.dtype).itemsize
-
-
-def test_other_policies_are_refused():
-    models = random_lattices(0).base_models
-    T = models.n_models
-    fan = object.__new__(FanPolicy)
-    with pytest.raises(qwyc.OptionError, match="lattices run with a Policy, two thresholds"):
-        models.runner(fan)
-    assert T == 12
 
 
 def test_long_work_is_done_in_parts(monkeypatch):

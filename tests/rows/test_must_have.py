@@ -39,7 +39,7 @@ def test_arrays_and_lists_too(dtype):
     np.testing.assert_array_equal(to_matrix(rows.tolist(), strict), rows)
     rows[1, 1] = np.nan
     for given in (rows, rows.tolist(), np.asfortranarray(rows)):
-        with pytest.raises(qwyc.InputError, match="row 1 of column 1.*missing_output"):
+        with pytest.raises(qwyc.InputError, match=r"row 1 of column 1.*missing_output"):
             to_matrix(given, strict)
 
 
@@ -76,7 +76,7 @@ def test_digests_and_files_of_other_models_are_as_before():
     assert parts.read_schema(saved).must_have == ()
     for changed in (replace(F32, must_have=(1,)), replace(NAMED, by_name=True)):
         again = parts.read_schema(parts.schema_facts(changed))
-        assert again.digest_facts() == changed.digest_facts() != facts
+        assert str(again.digest_facts()) == str(changed.digest_facts()) != str(facts)
         assert (again.must_have, again.by_name) == (changed.must_have, changed.by_name)
 
 
