@@ -95,7 +95,7 @@ class LatticeArrays:
         return self.vertex.dtype
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LatticeModels:
     """Lattices and linear functions of calibrated features as base models. Every base model's value is
     rounded to a common grid on which sums are exact in any order."""
@@ -110,6 +110,9 @@ class LatticeModels:
     def __getstate__(self) -> dict[str, Any]:
         # What is cached can be made again, and the native lattices cannot be pickled.
         return {k: v for k, v in self.__dict__.items() if k in self.__dataclass_fields__}
+
+    def __repr__(self) -> str:
+        return f"LatticeModels({self.description})"
 
     @property
     def n_models(self) -> int:
