@@ -182,6 +182,23 @@ def test_rows_that_it_cannot_take_are_named(fitted, tmp_path):
     assert "rows.csv" in one_line(done)
 
 
+def test_columns_that_are_found_by_name_only(tmp_path):
+    made = ensemble([Lattice(["b", "a"], [-2, -1, 1, 2]), Lattice(["a"], [0, 0.5])])
+    assert made.schema.by_name
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(rng.random((2500, 3)), columns=["a", "c", "b"])
+    fast = qwyc.optimize(made, rows, alpha=0.05, progress=False)
+    fast.save(tmp_path / "m.qwyc")
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    done = run("predict", "m.qwyc", "rows.csv", "-o", "out.csv", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    out = pd.read_csv(tmp_path / "out.csv")
+    assert out["label"].tolist() == fast.predict(rows).tolist()
+    timed = run("bench", "m.qwyc", "rows.csv", "--seconds", "0.01", cwd=tmp_path)
+    assert timed.returncode == 0, timed.stderr
+    assert qwyc.verify(qwyc.load(tmp_path / "m.qwyc"), rows, alpha=0.1).passed
+
+
 def test_an_estimator_is_needed_for_scikit_learn():
     with pytest.raises(qwyc.OptionError, match="estimator must be a classifier") as caught:
         qwyc.EarlyExitClassifier(make()).fit(table(100, 1), np.arange(100) % 2)
