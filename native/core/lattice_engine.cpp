@@ -12,7 +12,7 @@ namespace qwyc {
 namespace {
 
 constexpr int64_t kSlotBytes = 1 << 18;  // of calibrated values: they fit the second-level cache
-constexpr int64_t kLeastRows = 256, kMostRows = 2048;
+constexpr int64_t kLeastRows = 256, kMostRows = 1024;
 constexpr double kShortNanoseconds = 1000;  // in a batch; alone a row takes some ten times as long
 constexpr double kLargeNanoseconds = 20;    // of a base model
 constexpr int32_t kStackSlots = 512;

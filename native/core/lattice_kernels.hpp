@@ -18,7 +18,7 @@ struct LatticeKernels {
     Real (*calibrate_one)(const Calibrator<Real>& calibrator, Real x);
 
     // The values of a lattice for n rows; inputs[i] are its i-th input's calibrated values.
-    // `scratch` holds kLatticePad values for each of Lattices::scratch().
+    // `scratch` holds kLatticePad values for each of Lattices::scratch() + 1.
     void (*interpolate)(const Lattice<Real>& lattice, const Real* const* inputs, int32_t n,
                         Real* scratch, Real* out);
 

@@ -24,7 +24,7 @@ class LatticeEngine<Real>::Worker {
           slots_(std::max(engine.plan_.n_slots, 1) * stride_),
           x_(stride_),
           value_(stride_),
-          scratch_(engine.lattices_.scratch() * kLatticePad),
+          scratch_((engine.lattices_.scratch() + 1) * kLatticePad),
           sums_(stride_),
           row_(stride_),
           keep_(stride_),

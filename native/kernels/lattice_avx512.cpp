@@ -17,6 +17,7 @@ struct Lanes;
 template <>
 struct Lanes<float> {
     static constexpr int32_t kCount = 16;
+    static constexpr int32_t kGroups = 2, kHalved = 3, kHalvedTogether = 2;
     typedef float Vector __attribute__((vector_size(64)));
     typedef int32_t Index __attribute__((vector_size(64)));
     static Vector set1(float x) { return _mm512_set1_ps(x); }
@@ -29,6 +30,7 @@ struct Lanes<float> {
 template <>
 struct Lanes<double> {
     static constexpr int32_t kCount = 8;
+    static constexpr int32_t kGroups = 2, kHalved = 3, kHalvedTogether = 2;
     typedef double Vector __attribute__((vector_size(64)));
     typedef int32_t Index __attribute__((vector_size(32)));
     static Vector set1(double x) { return _mm512_set1_pd(x); }

@@ -15,6 +15,7 @@ struct Lanes;
 template <>
 struct Lanes<float> {
     static constexpr int32_t kCount = 4;
+    static constexpr int32_t kGroups = 1, kHalved = 2, kHalvedTogether = 2;
     typedef float Vector __attribute__((vector_size(16)));
     typedef int32_t Index __attribute__((vector_size(16)));
     static Vector set1(float x) { return Vector{x, x, x, x}; }
@@ -30,6 +31,7 @@ struct Lanes<float> {
 template <>
 struct Lanes<double> {
     static constexpr int32_t kCount = 2;
+    static constexpr int32_t kGroups = 1, kHalved = 2, kHalvedTogether = 2;
     typedef double Vector __attribute__((vector_size(16)));
     typedef int32_t Index __attribute__((vector_size(8)));
     static Vector set1(double x) { return Vector{x, x}; }

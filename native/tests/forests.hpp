@@ -291,8 +291,9 @@ struct Policy {
 };
 
 // A plain loop over rows and steps.
-inline Decided decide_plainly(const Policy& policy, const std::vector<float>& values, double base,
-                              const std::vector<double>& full) {
+template <class Score>
+Decided decide_plainly(const Policy& policy, const std::vector<Score>& values, double base,
+                       const std::vector<double>& full) {
     const auto n = static_cast<int64_t>(full.size());
     const auto n_models = static_cast<int32_t>(policy.order.size());
     Decided decided(n);

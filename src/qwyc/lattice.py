@@ -88,7 +88,7 @@ def ensemble(
         # The lattices and linear terms are one ensemble, whose weights are in it already.
         scale = factors / len(members) if average else factors
         plain = [i for i in range(len(members)) if i not in read]
-        first = own([members[i] for i in plain], scale[plain], 0.0, False, 0.0)
+        first = own([members[i] for i in plain], scale[plain], 0.0, False, 0.0, plain)
         ensembles = [first, *read.values()]
         return join(
             ensembles,

@@ -266,5 +266,6 @@ def _taking_codes(classifier: Classifier, ensemble: Ensemble) -> Classifier:
         arrays_hold_values=False,
         hashed=False,
         missing=float("nan"),
+        by_name=False,
     )
     return replace(classifier, ensemble=replace(ensemble, schema=schema, transform=None))

@@ -15,6 +15,7 @@ from qwyc.files.families import FAMILIES
 from qwyc.files.values import count, flag, number, one_of, text, whole
 from qwyc.model.ensemble import Ensemble, Source
 from qwyc.model.link import Link
+from qwyc.policy.costs import KINDS
 from qwyc.policy.counts import Counts, PathCounts
 from qwyc.policy.path import Path
 from qwyc.policy.policy import Policy
@@ -286,3 +287,8 @@ def read_choices(facts: dict[str, Any], tensors: Tensors, policy: Policy) -> Cho
 def read_evaluation(facts: dict[str, Any]) -> Evaluation:
     """Who decided whether rows quit."""
     return Evaluation(flag(facts["quits"]), one_of(facts["decided_by"], *DECIDED_BY))
+
+
+def read_cost_kind(value: Any) -> str:
+    """How costs came about; "" where a file does not say, as those before 0.2.0."""
+    return "" if value is None else one_of(value, *KINDS)

@@ -47,23 +47,24 @@ class Build:
         base: float,
         mean: bool,
         threshold: float,
+        numbers: Sequence[int] | None = None,
     ) -> Ensemble:
-        """The ensemble of these members, each times its weight."""
+        """The ensemble of these members, each times its weight; messages call them by `numbers`."""
         columns = Columns.of(members, self.features)
         shared = _shared(self.calibrators, columns)
         parts: list[CalibratorPart] = []
         place: dict[Any, int] = {}  # in `parts`, by column and calibrator
         models = []
         for t, member in enumerate(members):
-            inputs = []
+            inputs, number = [], t if numbers is None else numbers[t]
             for i, feature in enumerate(member.features):
-                column = columns.index(feature, f"member {t}")
+                column = columns.index(feature, f"member {number}")
                 own = None if member.calibrators is None else member.calibrators[i]
                 calibrator = own if own is not None else shared.get(column)
                 key = (column, _size(member, i) if calibrator is None else id(calibrator))
                 if key not in place:
                     place[key] = len(parts)
-                    parts.append(_part(member, t, i, column, calibrator))
+                    parts.append(_part(member, number, i, column, calibrator))
                 inputs.append(place[key])
             models.append(_model_part(member, float(weights[t]), inputs))
         categories = _categories(self.categories, parts, columns)
@@ -185,14 +186,14 @@ def _size(member: Lattice | Linear, i: int) -> int:
 
 
 def _part(
-    member: Lattice | Linear, t: int, i: int, column: int, calibrator: Calibrator | None
+    member: Lattice | Linear, number: int, i: int, column: int, calibrator: Calibrator | None
 ) -> CalibratorPart:
     """The calibrator of one input of a member."""
     if calibrator is None:
         if isinstance(member, Linear):
             raise OptionError(
-                f"member {t} is linear, and its feature {member.features[i]!r} has no calibrator; without "
-                "one there is no bound on what it adds: give it a PiecewiseLinear"
+                f"member {number} is linear, and its feature {member.features[i]!r} has no calibrator; "
+                "without one there is no bound on what it adds: give it a PiecewiseLinear"
             )
         ends = np.array([0.0, _size(member, i) - 1.0])
         return CalibratorPart(CalibratorKind.PIECEWISE_LINEAR, column, ends, ends)

@@ -49,6 +49,7 @@ class ModelPart:
     vertices: Array  # (V,)
 
 
+@np.errstate(over="ignore")  # the native core refuses what is not finite
 def pack(
     calibrators: Sequence[CalibratorPart], models: Sequence[ModelPart], dtype: str
 ) -> LatticeArrays:
