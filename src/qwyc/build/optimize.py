@@ -66,8 +66,9 @@ def optimize(
     Parameters
     ----------
     model : a path, or a live model of XGBoost, LightGBM, CatBoost, scikit-learn, YDF, Treelite, ONNX or
-        TensorFlow Lattice (see `read_model`), or a pipeline that ends in one; or a list of callables, or a scikit-learn
-        bagging, voting, AdaBoost or stacking ensemble of anything.
+        TensorFlow Lattice (see `read_model`), or a pipeline that ends in one; or a list of callables or of
+        TensorFlow Lattice models, or a scikit-learn bagging, voting, AdaBoost or stacking ensemble of
+        anything.
     X : rows like those to come, without labels, and not those that the model was trained on; or a data
         set of Spark, Ray or Dask, of which 100,000 rows are drawn (or `max_rows`).
     alpha : the share of decisions that may differ from the full ensemble's; or both kinds apart,
