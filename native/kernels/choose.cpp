@@ -2,6 +2,7 @@
 #include <string>
 
 #include "core/kernels.hpp"
+#include "core/lattice_kernels.hpp"
 #include "kernels/targets.hpp"
 
 namespace qwyc {
@@ -9,52 +10,77 @@ namespace qwyc {
 // Declared on all machines, used only where they are compiled.
 namespace portable {
 extern const Kernels table;
-}
+extern const LatticeKernels<float> lattices_of_float;
+extern const LatticeKernels<double> lattices_of_double;
+}  // namespace portable
 namespace avx2 {
 extern const Kernels table;
-}
+extern const LatticeKernels<float> lattices_of_float;
+extern const LatticeKernels<double> lattices_of_double;
+}  // namespace avx2
 namespace avx512 {
 extern const Kernels table;
-}
+extern const LatticeKernels<float> lattices_of_float;
+extern const LatticeKernels<double> lattices_of_double;
+}  // namespace avx512
 
 namespace {
 
 struct Choice {
     const Kernels* table;
+    const LatticeKernels<float>* lattices_of_float;
+    const LatticeKernels<double>* lattices_of_double;
     bool runs;
 };
 
 // Best first. Tested at each call, which takes a few loads and needs no shared state.
 template <class Visit>
 void each_choice(Visit visit) {
+#define QWYC_TABLES(isa) &isa::table, &isa::lattices_of_float, &isa::lattices_of_double
 #if QWYC_X86
-    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
-                      __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                      __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+                      __builtin_cpu_supports("popcnt");
     const bool avx512 =
         avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2");
-    visit(Choice{&avx512::table, avx512});
-    visit(Choice{&avx2::table, avx2});
+    visit(Choice{QWYC_TABLES(avx512), avx512});
+    visit(Choice{QWYC_TABLES(avx2), avx2});
 #endif
-    visit(Choice{&portable::table, true});
+    visit(Choice{QWYC_TABLES(portable), true});
+#undef QWYC_TABLES
+}
+
+Choice choose(std::string_view isa) {
+    Choice found{};
+    each_choice([&](const Choice& choice) {
+        if (!found.table && choice.runs && (isa.empty() || choice.table->isa == isa))
+            found = choice;
+    });
+    if (!found.table) throw std::invalid_argument("this machine does not run " + std::string(isa));
+    return found;
 }
 
 }  // namespace
 
 const Kernels& kernels(std::string_view isa) {
-    const Kernels* found = nullptr;
-    each_choice([&](Choice choice) {
-        if (!found && choice.runs && (isa.empty() || choice.table->isa == isa))
-            found = choice.table;
-    });
-    if (!found) throw std::invalid_argument("this machine does not run " + std::string(isa));
-    return *found;
+    return *choose(isa).table;
+}
+
+template <>
+const LatticeKernels<float>& lattice_kernels<float>(std::string_view isa) {
+    return *choose(isa).lattices_of_float;
+}
+
+template <>
+const LatticeKernels<double>& lattice_kernels<double>(std::string_view isa) {
+    return *choose(isa).lattices_of_double;
 }
 
 std::vector<std::string_view> available_isas() {
     std::vector<std::string_view> names;
-    each_choice([&](Choice choice) {
+    each_choice([&](const Choice& choice) {
         if (choice.runs) names.push_back(choice.table->isa);
     });
     return names;

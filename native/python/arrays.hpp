@@ -94,6 +94,8 @@ DecisionArrays collect_decisions(int64_t n, Run run) {
 
 // Each adds the classes and functions of one file to the module.
 void bind_forest(nb::module_& m);
+void bind_lattices(nb::module_& m);
+void bind_quitter(nb::module_& m);
 void bind_one_row(nb::module_& m);
 void bind_fitting(nb::module_& m);
 

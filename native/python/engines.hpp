@@ -1,4 +1,4 @@
-// The objects behind the Python classes: forests and engines of either row type.
+// The objects behind the Python classes: base models and engines of either row type.
 #pragma once
 
 #include <memory>
@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "core/engine.hpp"
+#include "core/lattice_engine.hpp"
 #include "python/arrays.hpp"
 
 namespace qwyc {
@@ -59,28 +60,85 @@ class AnyForest {
     Variant model;
 };
 
-// Decisions under one policy, for either row type.
-class AnyQuitter {
+// Lattices and the engine for their full scores.
+template <class Real>
+struct LatticeModel {
+    LatticeModel(const FlatLattices<Real>& flat, int64_t n_features, double base)
+        : lattices(flat, n_features, base), full(lattices) {}
+
+    const Lattices<Real> lattices;
+    const LatticeEngine<Real> full;
+};
+
+// Lattices of either row type behind one Python class.
+class AnyLattices {
   public:
     template <class Real>
+    using Pointer = std::shared_ptr<LatticeModel<Real>>;
+    using Variant = std::variant<Pointer<float>, Pointer<double>>;
+    explicit AnyLattices(Variant model) : model(std::move(model)) {}
+
+    // What `get` gives for the lattices.
+    template <class Get>
+    auto visit(Get get) const {
+        return std::visit([&](const auto& m) { return get(m->lattices); }, model);
+    }
+    int64_t n_models() const {
+        return visit([](const auto& lattices) { return lattices.n_models(); });
+    }
+    int64_t n_calibrators() const {
+        return visit([](const auto& lattices) {
+            return static_cast<int64_t>(lattices.calibrators().size());
+        });
+    }
+
+    template <class In>
+    void check(const Matrix<In>& rows) const {
+        require(static_cast<int64_t>(rows.shape(1)) ==
+                    visit([](const auto& lattices) { return lattices.n_features(); }),
+                "rows must have one column per feature");
+    }
+
+    Variant model;
+};
+
+// Decisions under one policy, for base models of any kind and either row type.
+class AnyQuitter {
+  public:
+    // An engine, and what it refers to.
+    template <class ModelOf, class Engine>
     struct Held {
-        std::shared_ptr<Model<Real>> model;
-        QuitEngine<Real> engine;
+        std::shared_ptr<ModelOf> model;
+        Engine engine;
     };
     template <class Real>
-    using Pointer = std::shared_ptr<Held<Real>>;
-    std::variant<Pointer<float>, Pointer<double>> held;
+    using Trees = std::shared_ptr<Held<Model<Real>, QuitEngine<Real>>>;
+    template <class Real>
+    using OfLattices = std::shared_ptr<Held<LatticeModel<Real>, LatticeEngine<Real>>>;
+    std::variant<Trees<float>, Trees<double>, OfLattices<float>, OfLattices<double>> held;
     int64_t n_features;
 
     static AnyQuitter of(const AnyForest& forest, const PolicyView& policy) {
         return std::visit(
             [&]<class Real>(const std::shared_ptr<Model<Real>>& model) {
                 nb::gil_scoped_release release;
-                return AnyQuitter{std::shared_ptr<Held<Real>>(new Held<Real>{
+                return AnyQuitter{Trees<Real>(new Held<Model<Real>, QuitEngine<Real>>{
                                       model, QuitEngine<Real>(model->full(), policy)}),
                                   model->forest.n_features()};
             },
             forest.model);
+    }
+
+    static AnyQuitter of(const AnyLattices& lattices, const PolicyView& policy) {
+        return std::visit(
+            [&]<class Real>(const std::shared_ptr<LatticeModel<Real>>& model) {
+                nb::gil_scoped_release release;
+                return AnyQuitter{
+                    OfLattices<Real>(new Held<LatticeModel<Real>, LatticeEngine<Real>>{
+                        model, LatticeEngine<Real>(model->lattices, policy)}),
+                    model->lattices.n_features()};
+            },
+            lattices.model);
     }
 };
 

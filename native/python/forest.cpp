@@ -120,24 +120,6 @@ void bind_forest_methods(nb::class_<AnyForest>& cls) {
         "(T,) median seconds that each tree takes for a row here.");
 }
 
-template <class In>
-void bind_quitter_methods(nb::class_<AnyQuitter>& cls) {
-    cls.def(
-        "decide",
-        [](const AnyQuitter& self, Matrix<In> rows, int threads, std::string_view isa) {
-            require(static_cast<int64_t>(rows.shape(1)) == self.n_features,
-                    "rows must have one column per feature");
-            const auto n = static_cast<int64_t>(rows.shape(0));
-            return collect_decisions(n, [&](const DecisionsOut& out) {
-                std::visit(
-                    [&](auto& held) { held->engine.decide(rows.data(), n, out, threads, isa); },
-                    self.held);
-            });
-        },
-        "rows"_a.noconvert(), "threads"_a, "isa"_a = "",
-        "(N,) positive, steps and score of rows (N, n_features), quitting early.");
-}
-
 }  // namespace
 
 void bind_forest(nb::module_& m) {
@@ -149,18 +131,6 @@ void bind_forest(nb::module_& m) {
                        "Trees that are walked node by node, not compared for many rows at once.");
     bind_forest_methods<float>(forest);
     bind_forest_methods<double>(forest);
-
-    nb::class_<AnyQuitter> quitter(m, "Quitter", "A forest laid out for one policy.");
-    quitter.def(
-        "__init__",
-        [](AnyQuitter* self, const AnyForest& trees, Vector<int32_t> order, Vector<double> lower,
-           Vector<double> upper, double threshold) {
-            new (self) AnyQuitter(AnyQuitter::of(
-                trees, policy_view(trees.n_models(), order, lower, upper, threshold)));
-        },
-        "forest"_a, "order"_a, "lower"_a, "upper"_a, "threshold"_a);
-    bind_quitter_methods<float>(quitter);
-    bind_quitter_methods<double>(quitter);
 }
 
 }  // namespace qwyc

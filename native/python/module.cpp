@@ -12,6 +12,8 @@ using namespace nanobind::literals;
 NB_MODULE(_native, m) {
     m.doc() = "The native core of qwyc. Use the functions of the package instead.";
     qwyc::bind_forest(m);
+    qwyc::bind_lattices(m);
+    qwyc::bind_quitter(m);
     qwyc::bind_one_row(m);
     qwyc::bind_fitting(m);
     m.def("available_isas", &qwyc::available_isas,

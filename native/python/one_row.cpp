@@ -146,28 +146,36 @@ class OneRow {
         int32_t steps = 0;
         double score = 0;
         const DecisionsOut out{&positive, &steps, &score};
-        std::visit(
-            [&](const auto& held) {
-                auto state = held->engine.start_one();
-                if (held->engine.walk_some(state, row, kStepsUnderGil, out)) return;
-                // A row that takes long does not block other Python threads.
-                nb::gil_scoped_release release;
-                held->engine.walk_on(state, row, out);
-            },
-            quitter_.held);
+        std::visit([&](const auto& held) { run(held->engine, row, out); }, quitter_.held);
         return positive;
+    }
+
+    // A row that takes long does not block other Python threads.
+    template <class Real, class In>
+    static void run(const QuitEngine<Real>& engine, const In* row, const DecisionsOut& out) {
+        auto state = engine.start_one();
+        if (engine.walk_some(state, row, kStepsUnderGil, out)) return;
+        nb::gil_scoped_release release;
+        engine.walk_on(state, row, out);
+    }
+    template <class Real, class In>
+    static void run(const LatticeEngine<Real>& engine, const In* row, const DecisionsOut& out) {
+        if (engine.is_short()) return engine.decide_one(row, out);
+        nb::gil_scoped_release release;
+        engine.decide_one(row, out);
     }
 
     // As the model reads them: a double may be too large for its float.
     template <class In>
     bool all_finite(const In* row) const {
-        return std::visit(
-            [&]<class Real>(const AnyQuitter::Pointer<Real>&) {
-                for (int64_t j = 0; j < quitter_.n_features; ++j)
-                    if (!std::isfinite(static_cast<Real>(row[j]))) return false;
-                return true;
-            },
-            quitter_.held);
+        return std::visit([&](const auto& held) { return all_finite(held->engine, row); },
+                          quitter_.held);
+    }
+    template <template <class> class Engine, class Real, class In>
+    bool all_finite(const Engine<Real>&, const In* row) const {
+        for (int64_t j = 0; j < quitter_.n_features; ++j)
+            if (!std::isfinite(static_cast<Real>(row[j]))) return false;
+        return true;
     }
 
     static constexpr int kUseFallback = -1;

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from qwyc import distributed
+from qwyc import distributed, lattice
 from qwyc.build.optimize import optimize
 from qwyc.build.recertify import recertify
 from qwyc.check.diagnose import Diagnosis, diagnose
@@ -69,6 +69,7 @@ __all__ = [
     "fit_fan_path",
     "fit_path",
     "fit_policy",
+    "lattice",
     "load",
     "optimize",
     "plot",

@@ -1,6 +1,7 @@
 """The oracle: a slow twin, in plain NumPy, of everything that is fast in qwyc.
 
     trees       leaves, scores and full scores of trees
+    lattices    calibrated values, scores, full scores and bounds of lattices
     policies    a policy with thresholds, applied to scores
     paper       the paper's Algorithms 1 and 2
     orders      orders that are fixed before thresholds are fitted
@@ -10,6 +11,7 @@
 It imports nothing of qwyc at run time, and only tests import it. The tests compare results bit for bit.
 """
 
+from oracle import lattices
 from oracle.fan import fit_and_apply_fan
 from oracle.orders import correlation_order, greedy_mse
 from oracle.paper import optimize_order, optimize_thresholds, thresholds_along
@@ -25,6 +27,7 @@ __all__ = [
     "full_score",
     "goes_left",
     "greedy_mse",
+    "lattices",
     "optimize_order",
     "optimize_thresholds",
     "score_matrix",

@@ -200,9 +200,13 @@ def line(contestant: str, batch: int, timing: Timing) -> Line:
 def open_source(path: Path, ensemble: Ensemble) -> tuple[str, Any]:
     """The library's name and its live model from a file; the file must be one that qwyc reads."""
     theirs, ours = importers.read_model(path).source, ensemble.source
-    assert theirs is not None  # both were read
-    assert ours is not None
+    assert theirs is not None  # it was read
     library = theirs.library
+    if ours is None:
+        raise ModelError(
+            f"the classifier was not made from a model file, so it cannot be compared with {path}; leave "
+            "the model out"
+        )
     if library != ours.library:
         raise ModelError(
             f"{path} is a model of {library}; the classifier was made from one of {ours.library}"

@@ -32,11 +32,10 @@ def model_facts(ensemble: Ensemble) -> dict[str, Any]:
     """What `model` holds in a header."""
     models, schema, source = ensemble.base_models, ensemble.schema, ensemble.source
     assert schema is not None  # code alone has none, and is not saved
-    assert source is not None
     return {
         "kind": models.kind,
         "base_models": models.facts(),
-        "source": asdict(source),
+        "source": None if source is None else asdict(source),
         "digest": ensemble.digest,
         "schema": schema_facts(schema),
         "threshold": ensemble.threshold,
@@ -54,7 +53,7 @@ def read_model(facts: dict[str, Any], tensors: Tensors) -> Ensemble:
         schema,
         threshold=number(facts["threshold"]),
         classes=read_classes(facts["classes"]),
-        source=Source(**{f.name: text(facts["source"][f.name]) for f in fields(Source)}),
+        source=_read_source(facts["source"]),
         link=Link(
             kind=one_of(facts["link"]["kind"], "logistic", "identity", "none"),
             scale=number(facts["link"]["scale"]),
@@ -66,9 +65,16 @@ def read_model(facts: dict[str, Any], tensors: Tensors) -> Ensemble:
     return ensemble
 
 
+def _read_source(facts: dict[str, Any] | None) -> Source | None:
+    """Where a model was read from; None where it was built with qwyc itself."""
+    if facts is None:
+        return None
+    return Source(**{f.name: text(facts[f.name]) for f in fields(Source)})
+
+
 def schema_facts(schema: Schema) -> dict[str, Any]:
     """What rows must look like."""
-    return {
+    facts: dict[str, Any] = {
         "n_features": schema.n_features,
         "names": None if schema.names is None else list(schema.names),
         "dtype": schema.dtype,
@@ -81,6 +87,11 @@ def schema_facts(schema: Schema) -> dict[str, Any]:
         "accepts_infinity": schema.accepts_infinity,
         "integers": schema.integers,
     }
+    if schema.must_have:
+        facts["must_have"] = list(schema.must_have)
+    if schema.by_name:
+        facts["by_name"] = True
+    return facts
 
 
 def read_schema(facts: dict[str, Any]) -> Schema:
@@ -93,6 +104,12 @@ def read_schema(facts: dict[str, Any]) -> Schema:
         if count(i) >= n or not all(isinstance(v, (str, int, float, type(None))) for v in values):
             raise ArtifactError("categories of an unknown feature, or not text or numbers")
         categories[i] = tuple(values)
+    must_have = tuple(count(i) for i in facts.get("must_have", ()))
+    if any(i >= n for i in must_have):
+        raise ArtifactError("a column that must have values is not one of the features")
+    by_name = flag(facts.get("by_name", False))
+    if by_name and names is None:
+        raise ArtifactError("columns without names cannot be found by name")
     missing = facts["missing"]
     return Schema(
         n_features=n,
@@ -106,6 +123,8 @@ def read_schema(facts: dict[str, Any]) -> Schema:
         accepts_missing=flag(facts["accepts_missing"]),
         accepts_infinity=flag(facts["accepts_infinity"]),
         integers=one_of(facts["integers"], *INTEGERS),
+        must_have=must_have,
+        by_name=by_name,
     )
 
 

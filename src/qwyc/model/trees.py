@@ -258,7 +258,6 @@ class TreeRunner:
         if schema is None or not schema.takes_plain_rows:
             return None
         negative, positive = labels
-        finite_only = not (schema.accepts_missing and schema.accepts_infinity)
         # The bound method itself: fewer steps from Python to the engine than a callable object.
         return _native.OneRow(
             self.quitter,
@@ -266,7 +265,7 @@ class TreeRunner:
             positive,
             fallback,
             np.ndarray,
-            finite_only,
+            schema.finite_only,
             schema.exact_integers,
         ).predict
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from qwyc.errors import RowsError
 from qwyc.rows.arrays import NATIVE_DTYPES, array_to_matrix, as_array
-from qwyc.rows.column_names import feature_name
+from qwyc.rows.column_names import feature_name, quoted_names
 from qwyc.rows.frames import as_frame, frame_to_matrix
 from qwyc.rows.schema import Schema
 
@@ -42,6 +42,7 @@ def to_matrix(X: Any, schema: Schema) -> Array:
 
 def _convert(X: Any, schema: Schema) -> Array:
     if isinstance(X, np.ndarray):
+        _refuse_without_names(X, schema)
         return array_to_matrix(X, schema)
     if hasattr(X, "toarray") and hasattr(X, "nnz"):  # scipy.sparse, without importing it
         raise RowsError(
@@ -50,21 +51,52 @@ def _convert(X: Any, schema: Schema) -> Array:
             kind=type(X).__name__,
         )
     if isinstance(X, (list, tuple)):
+        _refuse_without_names(X, schema)
         values = as_array(X, object if schema.arrays_hold_values else None)
         return array_to_matrix(values, schema, from_list=True)
     frame = as_frame(X)
-    return array_to_matrix(as_array(X), schema) if frame is None else frame_to_matrix(frame, schema)
+    if frame is None:
+        _refuse_without_names(X, schema)
+        return array_to_matrix(as_array(X), schema)
+    return frame_to_matrix(frame, schema)
+
+
+def _refuse_without_names(X: Any, schema: Schema) -> None:
+    """Refuse what has no column names if columns are known by name only."""
+    if schema.by_name:
+        raise RowsError(
+            "{rows} ({kind}) has no column names, and the model finds its columns by name: pass a data "
+            "frame with the columns {names}",
+            kind=type(X).__name__,
+            names=quoted_names(schema.names or ()),
+        )
 
 
 def _check_special_values(rows: Array, schema: Schema) -> None:
-    """Refuse NaN and infinity if the source library refuses them."""
-    if (schema.accepts_missing and schema.accepts_infinity) or np.isfinite(rows).all():
+    """Refuse NaN and infinity if the source library refuses them, or the model has no output for NaN."""
+    if not schema.finite_only or np.isfinite(rows).all():
         return
     if not schema.accepts_missing:
         _refuse(np.isnan(rows), "a missing value", "missing values", schema)
+    if schema.must_have:
+        _refuse_missing(rows, schema)
     if not schema.accepts_infinity:
         what = "infinity" if rows.dtype == np.float64 else "infinity, or a number past float32,"
         _refuse(np.isinf(rows), what, "infinities", schema)
+
+
+def _refuse_missing(rows: Array, schema: Schema) -> None:
+    """Raise an error if a value is missing in a column that must have one."""
+    columns = list(schema.must_have)
+    bad = np.isnan(rows[:, columns])  # (N, len(must_have))
+    if bad.any():
+        i, j = np.unravel_index(int(np.argmax(bad)), bad.shape)
+        raise RowsError(
+            "{rows} has a missing value in {place}, for which the model has no output: fill it in, drop "
+            "the row, or give its calibrator a missing_output",
+            row=int(i),
+            column=feature_name(columns[int(j)], schema),
+        )
 
 
 def _refuse(bad: npt.NDArray[np.bool_], what: str, kind: str, schema: Schema) -> None:

@@ -16,6 +16,8 @@ Category = str | int | float | bool | None  # None: scikit-learn may count it as
 # number. "float64": the numbers of a list are rounded to float64 first (CatBoost).
 INTEGERS = ("direct", "float32", "checked", "float64")
 
+LATER = ("integers", "must_have", "by_name")  # fields of Schema that version 0.1.0 did not have
+
 
 @dataclass(frozen=True)
 class Schema:
@@ -32,16 +34,27 @@ class Schema:
     accepts_missing: bool = True  # otherwise NaN is refused, as in the source library
     accepts_infinity: bool = True
     integers: str = "direct"  # one of INTEGERS
+    # Columns in which NaN is refused although the table accepts it: the model has no output for it there.
+    must_have: tuple[int, ...] = ()
+    by_name: bool = False  # rows must be tables with column names; arrays and lists are refused
 
     @cached_property
     def takes_plain_rows(self) -> bool:
-        """Whether no number of an array stands for something else, such as a category or missing."""
-        return math.isnan(self.missing) and not (self.arrays_hold_values and self.categories)
+        """Whether arrays are taken, and no number of an array stands for something else, such as a
+        category or missing."""
+        if self.by_name or (self.arrays_hold_values and self.categories):
+            return False
+        return math.isnan(self.missing)
 
     @cached_property
     def takes_any_numbers(self) -> bool:
         """Whether rows are plain and no number is refused, so that values need no check."""
-        return self.takes_plain_rows and self.accepts_missing and self.accepts_infinity
+        return self.takes_plain_rows and not self.finite_only
+
+    @cached_property
+    def finite_only(self) -> bool:
+        """Whether NaN or infinity is refused, everywhere or in some columns."""
+        return not (self.accepts_missing and self.accepts_infinity and not self.must_have)
 
     @property
     def exact_integers(self) -> int:
@@ -49,9 +62,10 @@ class Schema:
         return 2**24 if self.integers == "float32" else 2**53
 
     def digest_facts(self) -> dict[str, Any]:
-        """The values that a model's digest is computed from. Version 0.1.0 did not have `integers`, so its
-        default value is left out."""
+        """The values that a model's digest is computed from. Version 0.1.0 did not have the fields in
+        `LATER`, so their default values are left out."""
         facts = asdict(self)
-        if self.integers == Schema.integers:
-            del facts["integers"]
+        for name in LATER:
+            if facts[name] == getattr(Schema, name):
+                del facts[name]
         return facts

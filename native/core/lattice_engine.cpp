@@ -1,0 +1,168 @@
+#include "core/lattice_engine.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+
+#include "core/lattice_worker.hpp"
+#include "core/parallel.hpp"
+
+namespace qwyc {
+
+namespace {
+
+constexpr int64_t kSlotBytes = 1 << 18;  // of calibrated values: they fit the second-level cache
+constexpr int64_t kLeastRows = 256, kMostRows = 2048;
+constexpr double kShortNanoseconds = 1000;  // in a batch; alone a row takes some ten times as long
+constexpr double kLargeNanoseconds = 20;    // of a base model
+constexpr int32_t kStackSlots = 512;
+constexpr int32_t kStackScratch = 8192 + kLatticePad;  // blocks of a lattice of 16 inputs
+
+std::vector<int32_t> natural_order(int64_t n) {
+    std::vector<int32_t> all(n);
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+}
+
+}  // namespace
+
+template <class Real>
+LatticeEngine<Real>::LatticeEngine(const Lattices<Real>& lattices)
+    : lattices_(lattices),
+      order_(natural_order(lattices.n_models())),
+      lower_(order_.size(), -kInf),
+      upper_(order_.size(), kInf),
+      policy_{order_, {lower_, upper_}, {0.0}},
+      plan_(lattices, order_) {}
+
+template <class Real>
+LatticeEngine<Real>::LatticeEngine(const Lattices<Real>& lattices, const PolicyView& policy)
+    : lattices_(lattices),
+      order_(policy.order.begin(), policy.order.end()),
+      lower_(policy.rule.lower.begin(), policy.rule.lower.end()),
+      upper_(policy.rule.upper.begin(), policy.rule.upper.end()),
+      policy_{order_, {lower_, upper_}, policy.target},
+      plan_(lattices, order_) {
+    for (int32_t r = 0; r + 1 < plan_.n_steps(); ++r)
+        if (policy_.rule.can_quit(r)) quit_end_ = r + 1;
+    double all = 0;
+    for (const LatticeStep& step : plan_.steps) all += step.cost;
+    short_ = all < kShortNanoseconds;
+    // A register of rows costs the same however few of its rows are left. One row fills registers
+    // with its own vertices if the lattice has many.
+    few_rows_ = all > kLargeNanoseconds * static_cast<double>(order_.size()) ? 8 : 2;
+}
+
+// Rows of a block: as many as fit the cache, and a share for each thread.
+template <class Real>
+int64_t LatticeEngine<Real>::rows_at_once(int64_t n, int threads) const {
+    const int64_t each = static_cast<int64_t>(sizeof(Real)) * std::max(plan_.n_slots, 1);
+    const int64_t share = n / std::max(threads, 1) + 1;
+    const int64_t rows = std::min(std::clamp(kSlotBytes / each, kLeastRows, kMostRows), share);
+    return (rows + kLatticePad - 1) / kLatticePad * kLatticePad;
+}
+
+template <class Real>
+template <class In>
+void LatticeEngine<Real>::score(const In* rows, int64_t n, Real* values, double* full, int threads,
+                                std::string_view isa) const {
+    const int64_t block = rows_at_once(n, threads);
+    Worker<In> worker(*this, lattice_kernels<Real>(isa), rows, static_cast<int32_t>(block));
+    parallel_for(n, block, threads, [=](int64_t begin, int64_t end) mutable {
+        worker.score(begin, static_cast<int32_t>(end - begin), values ? values + begin : nullptr, n,
+                     full + begin);
+    });
+}
+
+template <class Real>
+template <class In>
+void LatticeEngine<Real>::decide(const In* rows, int64_t n, const DecisionsOut& out, int threads,
+                                 std::string_view isa) const {
+    const LatticeKernels<Real>& kernels = lattice_kernels<Real>(isa);
+    if (n <= few_rows_) {
+        const PlainFloats plain;
+        for (int64_t i = 0; i < n; ++i)
+            walk_on(0, lattices_.base(), rows + i * lattices_.n_features(),
+                    {out.positive + i, out.steps + i, out.score + i}, kernels);
+        return;
+    }
+    const int64_t block = rows_at_once(n, threads);
+    Worker<In> worker(*this, kernels, rows, static_cast<int32_t>(block));
+    parallel_for(n, block, threads, [=](int64_t begin, int64_t end) mutable {
+        worker.decide(begin, static_cast<int32_t>(end - begin),
+                      {out.positive + begin, out.steps + begin, out.score + begin});
+    });
+}
+
+template <class Real>
+template <class In>
+void LatticeEngine<Real>::walk_on(int32_t step, double sum, const In* row, const DecisionsOut& out,
+                                  const LatticeKernels<Real>& kernels) const {
+    if (plan_.n_slots <= kStackSlots && lattices_.scratch() + kLatticePad <= kStackScratch) {
+        Real slots[kStackSlots], scratch[kStackScratch];  // not initialised
+        walk(step, sum, row, out, kernels, slots, scratch);
+    } else {
+        std::vector<Real> slots(plan_.n_slots), scratch(lattices_.scratch() + kLatticePad);
+        walk(step, sum, row, out, kernels, slots.data(), scratch.data());
+    }
+}
+
+template <class Real>
+template <class In>
+void LatticeEngine<Real>::walk(int32_t begin, double sum, const In* row, const DecisionsOut& out,
+                               const LatticeKernels<Real>& kernels, Real* slots,
+                               Real* scratch) const {
+    for (int32_t c : begin == 0 ? std::vector<int32_t>() : plan_.in_use(begin))
+        slots[plan_.slot[c]] = calibrate_one(kernels, c, row);
+    Real inputs[kMaxInputs];
+    for (int32_t r = begin; r < plan_.n_steps(); ++r) {
+        const LatticeStep& step = plan_.steps[r];
+        const Lattice<Real>& lattice = lattices_.lattices()[order_[r]];
+        for (int32_t c : step.calibrate) slots[plan_.slot[c]] = calibrate_one(kernels, c, row);
+        for (int32_t i = 0; i < lattice.n_inputs; ++i) inputs[i] = slots[step.inputs[i]];
+        sum += lattices_.step(lattice, kernels.interpolate_one(lattice, inputs, scratch));
+        if (r >= quit_end_) continue;
+        const Outcome outcome = policy_.rule(r, sum);
+        if (outcome == Outcome::kContinue) continue;
+        *out.positive = TwoClasses::decision_of(outcome);
+        *out.steps = r + 1;
+        *out.score = sum;
+        return;
+    }
+    *out.positive = policy_.target.decide(sum);
+    *out.steps = plan_.n_steps();
+    *out.score = sum;
+}
+
+template <class Real>
+template <class In>
+void LatticeEngine<Real>::decide_one(const In* row, const DecisionsOut& out) const {
+    walk_on(0, lattices_.base(), row, out, lattice_kernels<Real>());
+}
+
+template <class Real>
+template <class In>
+void LatticeEngine<Real>::measure(const In* rows, int64_t n, int repeats, double* models,
+                                  double* calibrators) const {
+    const auto block = static_cast<int32_t>(std::min<int64_t>(n, kLeastRows));
+    Worker<In>(*this, lattice_kernels<Real>(), rows, block)
+        .measure(block, repeats, models, calibrators);
+}
+
+#define QWYC_INSTANTIATE(Real, In)                                                              \
+    template void LatticeEngine<Real>::score(const In*, int64_t, Real*, double*, int,           \
+                                             std::string_view) const;                           \
+    template void LatticeEngine<Real>::decide(const In*, int64_t, const DecisionsOut&, int,     \
+                                              std::string_view) const;                          \
+    template void LatticeEngine<Real>::walk_on(int32_t, double, const In*, const DecisionsOut&, \
+                                               const LatticeKernels<Real>&) const;              \
+    template void LatticeEngine<Real>::decide_one(const In*, const DecisionsOut&) const;        \
+    template void LatticeEngine<Real>::measure(const In*, int64_t, int, double*, double*) const;
+template class LatticeEngine<float>;
+template class LatticeEngine<double>;
+QWYC_INSTANTIATE(float, float)
+QWYC_INSTANTIATE(float, double)
+QWYC_INSTANTIATE(double, float)
+QWYC_INSTANTIATE(double, double)
+
+}  // namespace qwyc

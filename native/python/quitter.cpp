@@ -1,0 +1,52 @@
+// Decisions under one policy for Python: many rows at once.
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
+
+#include "python/engines.hpp"
+
+using namespace nanobind::literals;
+
+namespace qwyc {
+namespace {
+
+template <class In>
+void bind_quitter_methods(nb::class_<AnyQuitter>& cls) {
+    cls.def(
+        "decide",
+        [](const AnyQuitter& self, Matrix<In> rows, int threads, std::string_view isa) {
+            require(static_cast<int64_t>(rows.shape(1)) == self.n_features,
+                    "rows must have one column per feature");
+            const auto n = static_cast<int64_t>(rows.shape(0));
+            return collect_decisions(n, [&](const DecisionsOut& out) {
+                std::visit(
+                    [&](auto& held) { held->engine.decide(rows.data(), n, out, threads, isa); },
+                    self.held);
+            });
+        },
+        "rows"_a.noconvert(), "threads"_a, "isa"_a = "",
+        "(N,) positive, steps and score of rows (N, n_features), quitting early.");
+}
+
+template <class Models>
+void bind_quitter_constructor(nb::class_<AnyQuitter>& cls) {
+    cls.def(
+        "__init__",
+        [](AnyQuitter* self, const Models& models, Vector<int32_t> order, Vector<double> lower,
+           Vector<double> upper, double threshold) {
+            new (self) AnyQuitter(AnyQuitter::of(
+                models, policy_view(models.n_models(), order, lower, upper, threshold)));
+        },
+        "base_models"_a, "order"_a, "lower"_a, "upper"_a, "threshold"_a);
+}
+
+}  // namespace
+
+void bind_quitter(nb::module_& m) {
+    nb::class_<AnyQuitter> quitter(m, "Quitter", "Base models laid out for one policy.");
+    bind_quitter_constructor<AnyForest>(quitter);
+    bind_quitter_constructor<AnyLattices>(quitter);
+    bind_quitter_methods<float>(quitter);
+    bind_quitter_methods<double>(quitter);
+}
+
+}  // namespace qwyc
