@@ -51,9 +51,7 @@ def contest(
     return found
 
 
-def check(
-    found: Found, evaluator: Evaluator, test: Any, reference: Any, threshold: float
-) -> None:
+def check(found: Found, evaluator: Evaluator, test: Any, reference: Any, threshold: float) -> None:
     """Scores must be the reference's, and so must decisions that do not quit; a row must get by
     itself what it gets in a batch."""
     name = evaluator.name
@@ -114,9 +112,7 @@ def timed(
     return [line(name, size, timing) for name, timing in timings.items()]
 
 
-def fastest(
-    found: Found, prefix: str, batches: Sequence[int] | None = None
-) -> Line | None:
+def fastest(found: Found, prefix: str, batches: Sequence[int] | None = None) -> Line | None:
     """The fastest per row of the contestants whose names begin so, at any of the batch sizes."""
     lines = [
         each
@@ -124,5 +120,3 @@ def fastest(
         if each.contestant.startswith(prefix) and (batches is None or each.batch in batches)
     ]
     return min(lines, key=lambda each: each.microseconds, default=None)
-
-

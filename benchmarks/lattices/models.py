@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,18 +36,18 @@ class Weights:
 
 
 def tensorflow() -> tuple[Any, Any, Any, str]:
-    """TensorFlow on one thread, TensorFlow Lattice, its Keras, and what all are called."""
+    """TensorFlow on one thread, TensorFlow Lattice, its Keras, and both versions."""
     tf, version = library("tensorflow")
     tfl, tfl_version = library("tensorflow_lattice", "tensorflow-lattice")
     keras, _ = library("tf_keras")
     if tf.config.threading.get_intra_op_parallelism_threads() != 1:  # settable before its first use
         tf.config.threading.set_intra_op_parallelism_threads(1)
         tf.config.threading.set_inter_op_parallelism_threads(1)
-    return tf, tfl, keras, f"{tfl_version}, TensorFlow {version}"
+    return tf, tfl, keras, f"{tfl_version} on {version}"
 
 
 def weights(shape: Shape) -> tuple[Weights, float]:
-    """Trained now or in an earlier run, and the seconds that training took."""
+    """Trained now or in an earlier run, and the seconds of processor time that training took."""
     _, _, _, versions = tensorflow()
     generator = hashlib.sha256(inspect.getsource(data).encode()).hexdigest()
     found: Trained = trained(train, shape=shape, versions=versions, generator=generator)
@@ -55,15 +56,13 @@ def weights(shape: Shape) -> tuple[Weights, float]:
 
 
 def train(shape: Shape, versions: str, generator: str) -> tuple[dict[str, Any], float]:
-    """The arrays of `Weights`, and seconds. The layer for random lattices and simplex interpolation
+    """The arrays of `Weights`, and seconds of processor time. The layer for random lattices and simplex interpolation
     are the fastest to train."""
-    import time
-
     _, _, keras, _ = tensorflow()
     rows = data.make_data(shape)
     shares = np.linspace(0, 1, KEYPOINTS)
     keypoints = np.quantile(rows.training, shares, axis=0).T.astype(np.float32)
-    started = time.perf_counter()
+    started = time.process_time()
     keras.utils.set_random_seed(shape.seed)
     model = ensemble(shape, keypoints, "simplex", "rtl_layer")
     model.compile(
@@ -77,7 +76,7 @@ def train(shape: Shape, versions: str, generator: str) -> tuple[dict[str, Any], 
         epochs=shape.epochs,
         verbose=0,
     )
-    seconds = time.perf_counter() - started
+    seconds = time.process_time() - started
     layer = model.get_layer("tfl_rtl_0")
     ((_, inputs),) = layer._rtl_structure  # no input is monotonic, so there is one part
     steps = [model.get_layer(f"tfl_calib_f{i}").get_weights()[0] for i in range(shape.features)]

@@ -41,7 +41,7 @@ def run(chosen: argparse.Namespace) -> None:
     about = [
         f"Command: python -m benchmarks.lattices {' '.join(sys.argv[1:])}".rstrip(),
         ", ".join(f"{name} {value}" for name, value in machine().items())
-        + f", TensorFlow Lattice {versions}",
+        + f", TensorFlow Lattice {versions.replace('on', 'on TensorFlow')}",
         "One thread. Contestants take turns; medians, by the wall clock. Rows are float32; qwyc and "
         "TFLite take them as NumPy arrays, the others as tensors made beforehand.",
         f"The clock adds {clock_microseconds():.2f} µs to a call.",
@@ -73,7 +73,9 @@ def run(chosen: argparse.Namespace) -> None:
     everything = list(results.values())
     if peak is not None:
         peak = better(peak, measure_peak(sizes.peak_seconds))
-        console.print(f"\nPeak: {peak.per_second:.3g} multiply-adds per second, {peak.instructions}")
+        console.print(
+            f"\nPeak: {peak.per_second:.3g} multiply-adds per second, {peak.instructions}"
+        )
     report.show(console, "\nThe bound", *page.bound_rows(everything, peak, sizes))
     title = "\nAgainst the targets" + (" (they are for the full size)" if chosen.tiny else "")
     figures = page.figures(everything, sizes)
@@ -123,7 +125,7 @@ def training_words(shape: Shape, seconds: float) -> str:
     """How an ensemble was trained, and on what."""
     return (
         f"{shape.title}, trained by TensorFlow Lattice on {shape.training_rows:,} generated rows, "
-        f"{shape.epochs} epochs, {seconds:.0f} s; policy from {shape.policy_rows:,} other rows "
+        f"{shape.epochs} epochs, {seconds:.0f} s of processor time; policy from {shape.policy_rows:,} other rows "
         f'(alpha {ALPHA}, quit="{shape.quit}"); tested on {shape.test_rows:,} more.'
     )
 

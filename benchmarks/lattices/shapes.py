@@ -32,9 +32,7 @@ class Shape:
 
     @property
     def title(self) -> str:
-        return (
-            f"{self.name}: {self.lattices} lattices on {self.inputs} of {self.features} features"
-        )
+        return f"{self.name}: {self.lattices} lattices on {self.inputs} of {self.features} features"
 
     def call_rows(self, interpolation: str) -> int:
         return self.simplex_call if interpolation == "simplex" else self.hypercube_call
@@ -92,10 +90,24 @@ B = Shape(
     paper="322 µs",
 )
 TINY_A = replace(
-    A, lattices=3, inputs=4, features=5, training_rows=2000, policy_rows=2000, test_rows=512, epochs=1
+    A,
+    lattices=3,
+    inputs=4,
+    features=5,
+    training_rows=2000,
+    policy_rows=2000,
+    test_rows=512,
+    epochs=1,
 )
 TINY_B = replace(
-    B, lattices=20, inputs=3, features=6, training_rows=2000, policy_rows=2000, test_rows=512, epochs=1
+    B,
+    lattices=20,
+    inputs=3,
+    features=6,
+    training_rows=2000,
+    policy_rows=2000,
+    test_rows=512,
+    epochs=1,
 )
 TINY_A, TINY_B = (
     replace(shape, hypercube_call=256, simplex_call=256) for shape in (TINY_A, TINY_B)
