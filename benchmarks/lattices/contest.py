@@ -26,6 +26,10 @@ class Found(Result):
 
     shape: Shape | None = None
     interpolation: str = ""
+    threshold: float = 0.0  # of scores
+    positives: int = 0  # test rows that the full ensemble calls positive
+    missed: int = 0  # of those, the ones that quitting calls negative
+    warned: list[str] = field(default_factory=list)  # by qwyc, when it optimised the ensemble
     score_error: dict[str, float] = field(default_factory=dict)  # largest, by contestant
     near: dict[str, int] = field(default_factory=dict)  # decided unlike, but close to the threshold
 
@@ -35,15 +39,15 @@ def contest(
     evaluators: Sequence[Evaluator],
     test: Any,
     reference: Any,
-    threshold: float,
     sizes: Sizes,
 ) -> Found:
     """Compare everyone with the `reference` scores of the test rows, (N,); then time everyone."""
     found.test_rows = len(test)
+    found.positives = int((reference >= found.threshold).sum())
     for each in evaluators:
         found.versions[each.name] = each.version
         found.notes[each.name] = ""
-        check(found, each, test, reference, threshold)
+        check(found, each, test, reference)
     rows = enlarged(test, sizes.rows)
     found.lines[1] = [
         each for size in sizes.batches for each in timed(found, evaluators, rows, size, sizes)
@@ -51,10 +55,10 @@ def contest(
     return found
 
 
-def check(found: Found, evaluator: Evaluator, test: Any, reference: Any, threshold: float) -> None:
+def check(found: Found, evaluator: Evaluator, test: Any, reference: Any) -> None:
     """Scores must be the reference's, and so must decisions that do not quit; a row must get by
     itself what it gets in a batch."""
-    name = evaluator.name
+    name, threshold = evaluator.name, found.threshold
     output = evaluator.evaluate(test)
     wanted = reference >= threshold
     if evaluator.gives_scores:
@@ -71,6 +75,7 @@ def check(found: Found, evaluator: Evaluator, test: Any, reference: Any, thresho
         decisions = np.where(near, wanted, decisions)
     else:
         decisions = output.astype(bool)
+        found.missed = int((wanted & ~decisions).sum())
     found.differ[name] = int((decisions != wanted).sum())
     if found.differ[name] and evaluator.gives_scores:
         raise WrongAnswer(

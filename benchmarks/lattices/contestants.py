@@ -18,7 +18,9 @@ from .models import FORMS, Weights, live, tensorflow
 from .shapes import Shape
 
 GRAPH, XLA, LITE = "tf.function", "XLA", "TFLite"
-XLA_SECONDS = 60  # compiling for a batch size that takes longer is not waited for at the next size
+XLA_SECONDS = (
+    120  # who takes longer to compile for one row is left out: each batch size takes as long
+)
 
 
 @dataclass(frozen=True)

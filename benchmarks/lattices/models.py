@@ -56,8 +56,8 @@ def weights(shape: Shape) -> tuple[Weights, float]:
 
 
 def train(shape: Shape, versions: str, generator: str) -> tuple[dict[str, Any], float]:
-    """The arrays of `Weights`, and seconds of processor time. The layer for random lattices and simplex interpolation
-    are the fastest to train."""
+    """The arrays of `Weights`, and seconds of processor time. The layer for random lattices and
+    simplex interpolation are the fastest to train."""
     _, _, keras, _ = tensorflow()
     rows = data.make_data(shape)
     shares = np.linspace(0, 1, KEYPOINTS)

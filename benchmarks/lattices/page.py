@@ -12,7 +12,7 @@ from ..headline import Figure
 from ..report import Rows, case_rows, case_words, headline_rows
 from .bound import Peak, work
 from .contest import Found, fastest
-from .contestants import GRAPH, XLA
+from .contestants import GRAPH, LITE, XLA
 from .shapes import Sizes
 
 TIMES = 20  # the target of full evaluation against tf.function
@@ -34,7 +34,7 @@ def figures(results: Sequence[Found], sizes: Sizes) -> list[Figure]:
     large = max(sizes.batches)
     for found in results:
         judged.append(factor(found, FULL, GRAPH, large, TIMES))
-        reported.append(factor(found, FULL, XLA, large, None))
+        reported += [factor(found, FULL, way, large, None) for way in (XLA, LITE)]
         reported.append(factor(found, QUITTING, GRAPH, large, None))
     for found in results:
         for who in (FULL, QUITTING):
@@ -80,8 +80,9 @@ def disagreement(found: Found) -> Figure:
     wanted = f"alpha {ALPHA:.1%}, with confidence 95%"
     if QUITTING not in found.differ:
         return Figure(what, wanted, "not measured", None, "qwyc was left out")
-    share = f"{found.disagreement:.2%}"
-    return Figure(what, wanted, share, None, f"{found.mean_models:.2f} lattices per row")
+    missed = f"{found.missed:,} of {found.positives:,} positives missed" if found.positives else ""
+    remark = f"{found.mean_models:.2f} lattices per row; {missed}".rstrip("; ")
+    return Figure(what, wanted, f"{found.disagreement:.2%}", None, remark)
 
 
 def bound_rows(results: Sequence[Found], peak: Peak | None, sizes: Sizes) -> tuple[list[str], Rows]:
@@ -112,16 +113,23 @@ def bound_rows(results: Sequence[Found], peak: Peak | None, sizes: Sizes) -> tup
     return header, rows
 
 
-def answer_words(found: Found) -> str:
-    """How far everyone's answers agree."""
+def answer_words(found: Found) -> list[str]:
+    """How far everyone's answers agree, and what quitting changes."""
     if not found.score_error:
-        return ""
+        return []
     worst = max(found.score_error.values())
     near = sum(found.near.values())
-    return (
+    words = [
         f"All full scores agree within {worst:.1e} of max(1, |score|), and all full decisions are the "
         f"same; {near} decision{'' if near == 1 else 's'} within 1e-6 of the threshold excepted."
-    )
+    ]
+    if QUITTING in found.differ:
+        words.append(
+            f"The full ensemble calls {found.positives:,} test rows positive. Quitting calls "
+            f"{found.missed:,} of them negative, and {found.differ[QUITTING] - found.missed:,} other "
+            "rows positive."
+        )
+    return words + [f"qwyc warned: {each}" for each in found.warned]
 
 
 def page(
@@ -152,5 +160,5 @@ def page(
         parts.append(f"## {found.title}")
         parts.append("µs per row, 1 thread; p95 and p99 of a call with one row, µs.")
         parts.append(table(*case_rows(found, 1, sizes.batches)))
-        parts.append("\n".join([*case_words(found), answer_words(found)]).strip())
+        parts.append("\n".join([*case_words(found), *answer_words(found)]))
     return "\n\n".join(part for part in parts if part) + "\n"

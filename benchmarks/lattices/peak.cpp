@@ -1,6 +1,7 @@
-// Prints the widest instruction set of this processor that is known here, and the most float32 multiply-adds per
-// second that one thread reached in it: a loop over registers only, with more independent chains than the latency
-// of a fused multiply-add needs. Argument: seconds to measure for.
+// Prints the widest instruction set of this processor that is known here, and the most float32
+// multiply-adds per second that one thread reached in it: a loop over registers only, with more
+// independent chains than the latency of a fused multiply-add needs. Argument: seconds to measure
+// for.
 
 #include <chrono>
 #include <cstdio>
@@ -13,7 +14,7 @@
 
 namespace {
 
-constexpr long kTurns = 200'000;  // of the loop, in one timed call: some 100 microseconds or more
+constexpr long kTurns = 200'000;  // of the loop, in one timed call: about a millisecond
 volatile float sink;              // so that no result is unused
 
 #ifdef QWYC_X86

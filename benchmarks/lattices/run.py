@@ -8,6 +8,7 @@ import time
 import warnings
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 
 import qwyc
@@ -22,7 +23,7 @@ from .bound import Peak, measure_peak
 from .contest import Found, contest
 from .contestants import ours, theirs
 from .data import make_data
-from .models import LAYERS, Weights, live, tensorflow, weights
+from .models import RTL, Weights, live, tensorflow, weights
 from .shapes import INTERPOLATIONS, SIZES, Shape, Sizes
 
 
@@ -65,7 +66,7 @@ def run(chosen: argparse.Namespace) -> None:
                 results[found.name] = found
                 title = f"\n{found.title}; µs per row"
                 report.show(console, title, *report.case_rows(found, 1, sizes.batches))
-                words = [*report.case_words(found), page.answer_words(found)]
+                words = [*report.case_words(found), *page.answer_words(found)]
                 console.print("\n".join(words))
     except WrongAnswer as error:
         console.print(f"WRONG ANSWER: {error}")
@@ -100,33 +101,52 @@ def measure(shape: Shape, trained: Weights, interpolation: str, sizes: Sizes) ->
         interpolation=interpolation,
     )
     rows = make_data(shape)
-    model = live(shape, trained, interpolation, LAYERS)
     evaluators = theirs(shape, trained, interpolation, found.left_out)
-    reference = evaluators[0].evaluate(rows.test)
+    own = evaluators[0]  # its graph is the model as it was built
+    # The share of positive decisions on training rows is that of positive labels. At a score of 0 it is
+    # far smaller for A, so that alpha would allow a filter to lose most positives.
+    some = own.evaluate(rows.training[: shape.test_rows])
+    found.threshold = float(np.quantile(some, 1 - shape.positive))
+    model = live(
+        shape, trained, interpolation, RTL
+    )  # much faster to build than a layer per lattice
     fast = optimized(model, rows.policy, shape, found)
     if fast is not None:
         evaluators += ours(fast)
         found.mean_models = float(fast.decide(rows.test).steps.mean())
-    return contest(found, evaluators, rows.test, reference, 0.0, sizes)
+    return contest(found, evaluators, rows.test, own.evaluate(rows.test), sizes)
 
 
 def optimized(model: Any, policy_rows: Any, shape: Shape, found: Found) -> Any:
-    """qwyc's classifier, or None where this version does not read the model."""
-    try:
-        return qwyc.optimize(
-            model, policy_rows, alpha=ALPHA, quit=shape.quit, threads=1, progress=False
-        )
-    except qwyc.ModelError as error:
-        found.left_out["qwyc"] = f"does not read this model: {str(error).split(';')[0]}"
-        return None
+    """qwyc's classifier, or None where this version does not read the model. Its warnings are kept."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always", qwyc.QwycWarning)
+        try:
+            fast = qwyc.optimize(
+                model,
+                policy_rows,
+                alpha=ALPHA,
+                quit=shape.quit,
+                threshold=found.threshold,
+                threads=1,
+                progress=False,
+            )
+        except qwyc.ModelError as error:
+            found.left_out["qwyc"] = f"does not read this model: {str(error).split(';')[0]}"
+            return None
+    found.warned += [str(w.message) for w in warned if issubclass(w.category, qwyc.QwycWarning)]
+    return fast
 
 
 def training_words(shape: Shape, seconds: float) -> str:
     """How an ensemble was trained, and on what."""
     return (
         f"{shape.title}, trained by TensorFlow Lattice on {shape.training_rows:,} generated rows, "
-        f"{shape.epochs} epochs, {seconds:.0f} s of processor time; policy from {shape.policy_rows:,} other rows "
-        f'(alpha {ALPHA}, quit="{shape.quit}"); tested on {shape.test_rows:,} more.'
+        f"{shape.epochs} epochs, {seconds:.0f} s of processor time; policy from "
+        f"{shape.policy_rows:,} other rows "
+        f'(alpha {ALPHA}, quit="{shape.quit}"); tested on {shape.test_rows:,} more. '
+        f"The threshold is where the full ensemble calls {shape.positive:.0%} of "
+        f"{shape.test_rows:,} training rows positive."
     )
 
 

@@ -88,12 +88,16 @@ def test_qwyc_takes_part_and_agrees(interpolation):
     weights, rows = random_weights(SHAPE), make_data(SHAPE)
     fast = classifier(weights, rows.policy, interpolation)
     scores = reference_scores(weights, rows.test, interpolation)
-    found = contest(empty(interpolation), ours(fast), rows.test, scores, 0.0, shapes.TINY)
+    found = contest(empty(interpolation), ours(fast), rows.test, scores, shapes.TINY)
     assert {(each.contestant, each.batch) for each in found.lines[1]} == {
         (name, batch) for name in (FULL, QUITTING) for batch in shapes.TINY.batches
     }
     assert found.score_error[FULL] < 1e-5
     assert found.differ[FULL] == 0
+    early = fast.predict(rows.test).astype(bool)
+    assert found.positives == (scores >= 0).sum()
+    assert found.missed == ((scores >= 0) & ~early).sum()
+    assert found.differ[QUITTING] == ((scores >= 0) != early).sum()
     text = page.page(["about"], {"A": found}, bound.Peak("AVX2", 5e10), shapes.TINY)
     assert "## A\n\nµs per row, 1 thread" in text
     assert "50.0 billion float32 multiply-adds per second with AVX2" in text
@@ -119,7 +123,7 @@ def test_wrong_scores_stop_the_run():
     off = scores.copy()
     off[3] += 1e-4
     with pytest.raises(WrongAnswer, match=r"off by 0\.0001"):
-        contest(empty("simplex"), [constant("x", off, rows)], rows, scores, 0.0, shapes.TINY)
+        contest(empty("simplex"), [constant("x", off, rows)], rows, scores, shapes.TINY)
 
 
 def test_decisions_next_to_the_threshold_are_counted_and_others_stop_the_run():
@@ -127,21 +131,21 @@ def test_decisions_next_to_the_threshold_are_counted_and_others_stop_the_run():
     scores = np.linspace(-1, 1, len(rows))
     scores[7], other = 0.0, scores.copy()
     other[7] = -5e-7
-    found = contest(empty("simplex"), [constant("x", other, rows)], rows, scores, 0.0, shapes.TINY)
+    found = contest(empty("simplex"), [constant("x", other, rows)], rows, scores, shapes.TINY)
     assert (found.near["x"], found.differ["x"]) == (1, 0)
     scores[7], other[7] = (
         3e-6,
         -3e-6,
     )  # within the tolerance of scores, but not next to the threshold
     with pytest.raises(WrongAnswer, match="decides 1 test rows unlike"):
-        contest(empty("simplex"), [constant("x", other, rows)], rows, scores, 0.0, shapes.TINY)
+        contest(empty("simplex"), [constant("x", other, rows)], rows, scores, shapes.TINY)
 
 
 def test_the_fastest_is_taken_over_all_batch_sizes_and_limits_of_rows_are_noted():
     rows = make_data(SHAPE).test
     scores = np.linspace(-1, 1, len(rows))
     two = [constant(f"tf.function, {i}", scores, rows, most_rows=100) for i in range(2)]
-    found = contest(empty("simplex"), two, rows, scores, 0.0, shapes.TINY)
+    found = contest(empty("simplex"), two, rows, scores, shapes.TINY)
     least = min(each.microseconds for each in found.lines[1])
     assert fastest(found, "tf.function,").microseconds == least
     assert fastest(found, "XLA,") is None
