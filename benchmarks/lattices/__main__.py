@@ -15,6 +15,11 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.lattices", description=__doc__)
     parser.add_argument("--tiny", action="store_true", help="only see that it runs")
     parser.add_argument("--only", nargs="*", choices=("A", "B"), default=("A", "B"))
+    parser.add_argument(
+        "--cpu-time",
+        action="store_true",
+        help="for a busy machine: batches by processor time, not by the wall clock",
+    )
     parser.add_argument("--output", type=Path, default=Path("bench-results"), help="a folder")
     return parser.parse_args()
 

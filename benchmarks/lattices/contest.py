@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -113,7 +114,8 @@ def timed(
             each.batch, [each.form(part) for part in parts], call_rows
         )
     seconds = sizes.seconds if size == max(sizes.batches) else sizes.small_seconds
-    timings = interleave(contestants, seconds=seconds)
+    clock = time.process_time if sizes.cpu_time and size > 1 else time.perf_counter
+    timings = interleave(contestants, seconds=seconds, clock=clock)
     return [line(name, size, timing) for name, timing in timings.items()]
 
 

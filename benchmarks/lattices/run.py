@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from .shapes import INTERPOLATIONS, SIZES, Shape, Sizes
 
 def run(chosen: argparse.Namespace) -> None:
     """What the command line chose."""
-    sizes = SIZES["tiny" if chosen.tiny else "full"]
+    sizes = replace(SIZES["tiny" if chosen.tiny else "full"], cpu_time=chosen.cpu_time)
     warnings.filterwarnings("ignore")  # the libraries' about each other
     console = Console(width=140, highlight=False)
     started = time.perf_counter()
@@ -43,8 +44,11 @@ def run(chosen: argparse.Namespace) -> None:
         f"Command: python -m benchmarks.lattices {' '.join(sys.argv[1:])}".rstrip(),
         ", ".join(f"{name} {value}" for name, value in machine().items())
         + f", TensorFlow Lattice {versions.replace('on', 'on TensorFlow')}",
-        "One thread. Contestants take turns; medians, by the wall clock. Rows are float32; qwyc and "
-        "TFLite take them as NumPy arrays, the others as tensors made beforehand.",
+        "One thread. Contestants take turns; medians. Rows are float32; qwyc and TFLite take them as "
+        "NumPy arrays, the others as tensors made beforehand.",
+        "Batches by the process's own time, since the machine is busy; single rows by the wall clock."
+        if sizes.cpu_time
+        else "All times by the wall clock.",
         f"The clock adds {clock_microseconds():.2f} µs to a call.",
     ]
     for words in about:

@@ -49,6 +49,7 @@ class Sizes:
     seconds: float  # for each contestant with the largest batch
     small_seconds: float  # and with the others
     peak_seconds: float
+    cpu_time: bool = False  # of batches, for a busy machine
 
 
 A = Shape(
