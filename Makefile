@@ -7,7 +7,7 @@ CPP := $(wildcard native/*/*.cpp native/*/*.hpp)
 COMMA := ,
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: demo test test-all ctest sanitize java lint format stubs bench bench-engines experiments clean
+.PHONY: demo test test-all ctest sanitize java lint format stubs bench bench-engines bench-lattices experiments clean
 
 demo: $(VENV)/.demo
 	$(BIN)/qwyc demo
@@ -74,6 +74,10 @@ bench: $(VENV)/.bench
 # Rows per second in Spark, Ray and Dask on two cores.
 bench-engines: $(VENV)/.all java
 	$(BIN)/python -W ignore -m benchmarks.engines
+
+# Ensembles of lattices, against TensorFlow Lattice.
+bench-lattices: $(VENV)/.all
+	$(BIN)/python -W ignore -m benchmarks.lattices
 
 experiments: $(VENV)/.dev
 	$(BIN)/python -m qwyc_experiments.optimism
