@@ -233,7 +233,9 @@ def _importer_of(path: Path) -> FileImporter:
         if importer.looks_like(head):
             return importer
     if b'"qwyc"' in head:
-        raise ModelError(f"{path} is a qwyc classifier, not a model; open it with qwyc.load")
+        raise ModelError(
+            f"{path} is a qwyc classifier; the model in it is qwyc.load(path).ensemble"
+        )
     if head[:1] == b"\x80" or path.suffix in (".pkl", ".pickle", ".joblib"):
         raise ModelError(
             f"{path} looks like a pickle, and reading one runs code; load it yourself and pass the "
