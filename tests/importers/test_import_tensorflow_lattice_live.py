@@ -106,6 +106,29 @@ def test_cyclic_calibrators(models):
     assert compare(models.cyclic_case(5), 2000, 0).wrong == ""
 
 
+@pytest.mark.parametrize("kind", ["ensemble", "rtl", "lattice"])
+def test_float64_where_keras_computes_in_float32(models, kind):
+    """Keras's own layers, and the lattices of an RTL layer, do not take the dtype of the model."""
+    features = [
+        models.configs.FeatureConfig(name=f"f{i}", pwl_calibration_input_keypoints=[0.0, 0.3, 1.0])
+        for i in range(4)
+    ]
+    common = {"feature_configs": features, "output_initialization": [0.0, 1.0]}
+    if kind == "lattice":
+        config = models.configs.CalibratedLatticeConfig(**common)
+        model = models.tfl.premade.CalibratedLattice(config, dtype="float64")
+    else:
+        lattices = "rtl_layer" if kind == "rtl" else [["f0", "f1"], ["f2", "f3"]]
+        shape = {"num_lattices": 3, "lattice_rank": 2} if kind == "rtl" else {}
+        config = models.configs.CalibratedLatticeEnsembleConfig(
+            lattices=lattices, **shape, **common
+        )
+        model = models.tfl.premade.CalibratedLatticeEnsemble(config, dtype="float64")
+    models.randomise(model, np.random.default_rng(0))
+    assert qwyc.read_model(model).schema.dtype == "float64"
+    assert compare(models.Case(kind, model, tuple(features)), 500, 0).wrong == ""
+
+
 @pytest.mark.parametrize("kind", ["fixed", "learned_interior"])
 def test_keypoints_far_from_zero(models, kind):
     points = (1000 + np.cumsum(np.random.default_rng(0).uniform(0.1, 0.4, 8))).tolist()

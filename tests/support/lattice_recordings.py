@@ -161,3 +161,56 @@ def small_tensorflow() -> Any:
         multiply=like(np.multiply),
         add=like(np.add),
     )
+
+
+# ---- models that are put together by hand -----------------------------------------------------
+
+TFL, KERAS = "tensorflow_lattice.python.layers", "tf_keras.src.layers"
+
+
+def layer_of(starts, lengths, heights, **options):
+    values = {"name": "calib", "units": 1, "split_outputs": False}
+    values |= {"is_cyclic": False, "impute_missing": False}
+    return fake_layer(
+        TFL,
+        "PWLCalibration",
+        input_keypoints_type="fixed",
+        _interpolation_keypoints=np.asarray(starts, np.float32),
+        _lengths=np.asarray(lengths, np.float32),
+        kernel=np.asarray(heights, np.float32)[:, None],
+        **(values | options),
+    )
+
+
+def lattice(**options):
+    values = {"units": 1, "lattice_sizes": [2, 2], "interpolation": "hypercube"}
+    values |= {"clip_inputs": False, "kernel": np.array([[0], [1], [2], [4]], np.float32)}
+    return fake_layer(TFL, "Lattice", name="the_lattice", **(values | options))
+
+
+def two_inputs(last, *, heights=(0.0, 1.0), between=None, together=False, kind="CalibratedLattice"):
+    """Two calibrated features and one more layer."""
+    inputs = [
+        call(fake_layer(KERAS, "InputLayer", name=f"tfl_input_f{i}"), None)[0] for i in range(2)
+    ]
+    made = [layer_of([0.0], [1.0], heights, name=f"calib_{i}") for i in range(2)]
+    tensors = [call(layer, x)[0] for layer, x in zip(made, inputs, strict=True)]
+    if between is not None:
+        tensors[1] = call(between, tensors[1])[0]
+        made.append(between)
+    given = tensors
+    if together:
+        joined = fake_layer(KERAS, "Concatenate", axis=1)
+        given = call(joined, tensors, width=2)[0]
+        made.append(joined)
+    outputs = call(last, given)
+    layers = [*(x._keras_history.layer for x in inputs), *made, last]
+    return fake(
+        "tensorflow_lattice.python.premade", kind, layers=layers, inputs=inputs, outputs=outputs
+    )
+
+
+def linear(**options):
+    values = {"units": 1, "clip_value_min": None, "clip_value_max": None, "use_bias": True}
+    values |= {"kernel": np.array([[2], [3]], np.float32), "bias": np.array(0.5, np.float32)}
+    return fake_layer(TFL, "Linear", name="the_sum", **(values | options))
