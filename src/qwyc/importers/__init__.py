@@ -26,7 +26,7 @@ from qwyc.importers import (
     xgboost,
     ydf,
 )
-from qwyc.importers.live import as_pandas, unwrapped
+from qwyc.importers.live import Predictions, as_pandas, unwrapped
 from qwyc.importers.sklearn.callables import columns_of, take_apart
 from qwyc.importers.sklearn.pipelines import (
     is_pipeline,
@@ -51,7 +51,6 @@ class LiveImporter(Protocol):
     """What a module is that reads a library's own objects."""
 
     LIVE_KINDS: str  # what it reads, in words: "Library (Class, OtherClass)"
-    TOLERANCE: float  # relative; how far its scores may be from ours
 
     def is_live(self, model: Any) -> bool:
         """Whether this is one of the library's own objects."""
@@ -59,11 +58,8 @@ class LiveImporter(Protocol):
     def read_live(self, model: Any) -> Ensemble:
         """The model in it; ModelError where it cannot be read exactly."""
 
-    def live_labels(self, model: Any, sample: Sample) -> Array:
-        """The library's own decisions, (N,), to prove parity with."""
-
-    def live_scores(self, model: Any, sample: Sample) -> Array:
-        """Its own scores, (N,), within TOLERANCE of which ours must be."""
+    def live_predictions(self, model: Any, sample: Sample) -> Predictions:
+        """The library's own decisions and scores, and how far its scores may be from ours."""
 
 
 class FileImporter(Protocol):
@@ -101,15 +97,6 @@ SUPPORTED = (
     + ", ".join(importer.LIVE_KINDS for importer in LIVE)
     + f", pipelines that end in one, and files of {SUPPORTED_FILES}"
 )
-
-
-@dataclass(frozen=True)
-class Predictions:
-    """The labels and scores that a live model itself gives some rows."""
-
-    labels: Array  # (N,)
-    scores: npt.NDArray[np.float64] | None = None  # (N,); None: the labels alone are compared
-    tolerance: float = 0.0  # relative; above 0 where the library's own sums are not reproducible
 
 
 PredictLive = Callable[[Sample], Predictions]
@@ -152,7 +139,7 @@ def _open_live(model: Any) -> OpenModel:
         )
     importer = _live_importer_of(model)
     return OpenModel(
-        importer.read_live(model), partial(_predict, partial(_predict_library, importer, model))
+        importer.read_live(model), partial(_predict, partial(importer.live_predictions, model))
     )
 
 
@@ -175,11 +162,6 @@ def _predict(predict_live: PredictLive, sample: Sample) -> Predictions:
             f"the model's own predict fails on X, so that its decisions cannot be compared "
             f"({files.reason(error)}); pass rows that the model takes"
         ) from error
-
-
-def _predict_library(importer: LiveImporter, model: Any, sample: Sample) -> Predictions:
-    scores = np.asarray(importer.live_scores(model, sample), dtype=np.float64)
-    return Predictions(importer.live_labels(model, sample), scores, importer.TOLERANCE)
 
 
 def _predict_estimator(model: Any, sample: Sample) -> Predictions:
@@ -213,7 +195,7 @@ def load_live(path: str | os.PathLike[str]) -> LoadedModel:
         raise MissingDependencyError(f"loading {path} needs {error.name}; install it") from None
     except Exception as error:  # whatever the library raises
         raise ModelError(f"{path}: the library cannot load it ({files.reason(error)})") from error
-    predict_live = partial(_predict, partial(_predict_library, _live_importer_of(model), model))
+    predict_live = partial(_predict, partial(_live_importer_of(model).live_predictions, model))
     return LoadedModel(model, predict_live, importer.LOADING_ERROR)
 
 

@@ -31,7 +31,7 @@ FILE_KINDS = "LightGBM (.txt)"
 _BINARY = ("binary", "cross_entropy")
 _SUPPORTED = f"supported are binary classifiers ({' or '.join(_BINARY)}) of decision trees"
 _REMEDY = "save it again with Booster.save_model('model.txt')"
-TOLERANCE = LOADING_ERROR = 0.0
+LOADING_ERROR = 0.0
 _MAX_CHOICES = 1_000_000  # features times ordered columns
 _ZERO = float(np.float32(1e-35))  # LightGBM takes every |x| up to this for 0
 
@@ -79,6 +79,11 @@ def read_live(model: Any) -> Ensemble:
             raise ModelError("this is not a classifier; take an LGBMClassifier or a Booster")
         # Both this and predict stop at the best iteration where there is one.
         return _ensemble(booster.model_to_string(), classes)
+
+
+def live_predictions(model: Any, sample: Sample) -> live.Predictions:
+    """The model's own decisions and scores."""
+    return live.Predictions.of(live_labels(model, sample), live_scores(model, sample))
 
 
 def live_labels(model: Any, sample: Sample) -> npt.NDArray[Any]:

@@ -4,11 +4,27 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from qwyc.model.ensemble import Sample
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """The labels and scores that a live model itself gives some rows."""
+
+    labels: npt.NDArray[Any]  # (N,)
+    scores: npt.NDArray[np.float64] | None = None  # (N,); None: the labels alone are compared
+    tolerance: float = 0.0  # relative; above 0 where the library's own sums are not reproducible
+
+    @classmethod
+    def of(cls, labels: Any, scores: Any, tolerance: float = 0.0) -> Predictions:
+        """From what a library gives."""
+        return cls(np.asarray(labels), np.asarray(scores, dtype=np.float64), tolerance)
 
 
 def made_by(model: object, library: str) -> bool:

@@ -28,7 +28,7 @@ LIVE_KINDS = "Treelite (Model)"
 FILE_KINDS = "Treelite (checkpoints)"
 _SUPPORTED = "supported are binary classifiers with one score, or forests of two class shares"
 _REMEDY = "save it again with model.serialize('model.tl')"
-TOLERANCE = LOADING_ERROR = 0.0
+LOADING_ERROR = 0.0
 _TASKS = ("binary classifier", "regressor", "multi-class classifier", "ranker", "isolation forest")
 _OPERATORS = np.array(["none", "==", "<", "<=", ">", ">="])
 _MAX_OPTIONAL = 1000
@@ -67,6 +67,11 @@ def read_live(model: Any) -> Ensemble:
         if not hasattr(model, "serialize_bytes"):
             raise ModelError("this is not a treelite.Model")
         return _ensemble(model.serialize_bytes())
+
+
+def live_predictions(model: Any, sample: Sample) -> live.Predictions:
+    """The model's own decisions and scores."""
+    return live.Predictions.of(live_labels(model, sample), live_scores(model, sample))
 
 
 def live_labels(model: Any, sample: Sample) -> Array:

@@ -36,7 +36,7 @@ _SUPPORTED = (
 _REMEDY = "save it again with Booster.save_model('model.ubj')"
 _LOGISTIC = ("binary:logistic", "reg:logistic")
 _LINK = Link("logistic", dtype="float32")
-TOLERANCE = LOADING_ERROR = 0.0
+LOADING_ERROR = 0.0
 _EPSILON = np.float32(1e-6)  # base scores are kept this far from 0 and 1
 
 Document = Mapping[str, Any]
@@ -85,6 +85,11 @@ def read_live(model: Any) -> Ensemble:
             raise ModelError("this is not a classifier; take an XGBClassifier or a Booster")
         document = ubjson.decode(bytes(booster.save_raw("ubj")))
         return _ensemble(document, by_classifier=by_classifier, missing=missing)
+
+
+def live_predictions(model: Any, sample: Sample) -> live.Predictions:
+    """The model's own decisions and scores."""
+    return live.Predictions.of(live_labels(model, sample), live_scores(model, sample))
 
 
 def live_labels(model: Any, sample: Sample) -> npt.NDArray[Any]:

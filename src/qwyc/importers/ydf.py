@@ -27,7 +27,6 @@ _SUPPORTED = (
     "supported are binary classifiers: gradient boosted trees, random forests and CART, on numerical, "
     "discretized numerical, boolean and categorical features"
 )
-TOLERANCE = 0.0
 _NEAR = 2e-6  # probabilities are float32
 _LINK = Link("logistic", dtype="float32")
 
@@ -42,6 +41,11 @@ def is_live(model: object) -> bool:
 def read_live(model: Any) -> Ensemble:
     with files.reading(type(model).__name__, "YDF model", "train it again"):
         return _ensemble(model)
+
+
+def live_predictions(model: Any, sample: Sample) -> live.Predictions:
+    """The model's own decisions and scores."""
+    return live.Predictions.of(live_labels(model, sample), live_scores(model, sample))
 
 
 def live_labels(model: Any, sample: Sample) -> Array:

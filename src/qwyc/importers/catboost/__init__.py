@@ -30,7 +30,6 @@ FILE_KINDS = "CatBoost (.cbm, .json)"
 _SUPPORTED = "supported are binary classifiers: Logloss, CrossEntropy and Focal"
 _REMEDY = "save it again with model.save_model('model.cbm')"
 _BINARY = ("Logloss", "CrossEntropy", "Focal")
-TOLERANCE = 0.0
 LOADING_ERROR = 1e-12  # reading its own JSON, CatBoost misses the last bits of numbers
 
 Array = npt.NDArray[Any]
@@ -75,6 +74,11 @@ def read_live(model: Any) -> Ensemble:
             return _ensemble(
                 from_cbm(path.read_bytes()), live.derives_from(model, "CatBoostClassifier")
             )
+
+
+def live_predictions(model: Any, sample: Sample) -> live.Predictions:
+    """The model's own decisions and scores."""
+    return live.Predictions.of(live_labels(model, sample), live_scores(model, sample))
 
 
 def live_labels(model: Any, sample: Sample) -> Array:

@@ -25,7 +25,7 @@ from qwyc.target.boundary import smallest_positive, smallest_sum_above_zero
 LIVE_KINDS = "ONNX (ModelProto, InferenceSession)"
 FILE_KINDS = "ONNX (.onnx)"
 _REMEDY = "export it again"
-TOLERANCE = LOADING_ERROR = 0.0
+LOADING_ERROR = 0.0
 _NEAR = 2e-6  # probabilities are float32, and their sigmoid is not reproducible
 
 Array = npt.NDArray[Any]
@@ -102,6 +102,11 @@ def _classifies(sample: Sample) -> bool:
     """Whether the operator with the trees gives classes, not scores."""
     source = sample.ensemble.source
     return source is not None and source.kind == "TreeEnsembleClassifier"
+
+
+def live_predictions(model: Any, sample: Sample) -> live.Predictions:
+    """The model's own decisions and scores."""
+    return live.Predictions.of(live_labels(model, sample), live_scores(model, sample))
 
 
 def live_labels(model: Any, sample: Sample) -> Array:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from qwyc.errors import ModelError
 from qwyc.importers.flatten import offsets
-from qwyc.importers.live import predict_on
+from qwyc.importers.live import Predictions, predict_on
 from qwyc.importers.sklearn.trees import flat_trees, inputs_of, source, split_trees
 from qwyc.model.ensemble import Ensemble, Sample
 from qwyc.model.link import Link
@@ -340,6 +340,11 @@ _READERS: dict[str, Callable[[Any, str], Ensemble]] = {
 
 
 # ---- the live model's own predictions --------------------------------------------------------
+
+
+def live_predictions(model: Any, sample: Sample) -> Predictions:
+    """The model's own decisions and scores."""
+    return Predictions.of(live_labels(model, sample), live_scores(model, sample), TOLERANCE)
 
 
 def live_labels(model: Any, sample: Sample) -> npt.NDArray[Any]:

@@ -10,20 +10,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import metadata
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from qwyc.errors import ModelError
 from qwyc.importers import files
-from qwyc.importers.live import made_by
+from qwyc.importers.live import Predictions, made_by
 from qwyc.importers.tensorflow_lattice.decision import Decision, decision_of
 from qwyc.importers.tensorflow_lattice.layers import SUPPORTED, Structure, structure_of
 from qwyc.importers.tensorflow_lattice.live import outputs_and_scores
 from qwyc.model.ensemble import Ensemble, Sample, Source
 from qwyc.model.lattice_join import join, pack
-from qwyc.model.lattices import lattice_ensemble
+from qwyc.model.lattices import LatticeModels, lattice_ensemble
 from qwyc.rows.schema import Schema
 
 LIVE_KINDS = (
@@ -37,7 +36,6 @@ PREMADE = ("CalibratedLatticeEnsemble", "CalibratedLattice", "CalibratedLinear")
 CLASSES = np.array([0, 1])
 
 Array = npt.NDArray[Any]
-Floats = npt.NDArray[np.float64]
 
 
 def is_live(model: object) -> bool:
@@ -63,44 +61,27 @@ def read_live(model: Any) -> Ensemble:
     return replace(joined, schema=replace(schema, own_missing=own_missing))
 
 
-def live_labels(model: Any, sample: Sample) -> Array:
-    """The decisions, (N,), that follow from the live model's own outputs."""
-    output, _, threshold = _own(model, sample)
-    return CLASSES[(output >= threshold).astype(np.intp)]
-
-
-def live_scores(model: Any, sample: Sample) -> Array:
-    """The live model's own scores, (N,): its outputs, before an output calibration."""
-    return _own(model, sample)[1]
-
-
-# What was computed last for a sample: labels and scores come from the same evaluation.
-_EVALUATED: WeakKeyDictionary[Sample, tuple[Any, tuple[Floats, Floats, float]]] = (
-    WeakKeyDictionary()
-)
-
-
-def _own(model: Any, sample: Sample) -> tuple[Floats, Floats, float]:
-    """Outputs and scores of a model, or summed over a list, each (N,), and the threshold on the output."""
-    if sample in _EVALUATED and _EVALUATED[sample][0] is model:
-        return _EVALUATED[sample][1]
-    schema = sample.ensemble.schema
+def live_predictions(model: Any, sample: Sample) -> Predictions:
+    """The decisions that follow from the live model's own outputs, or the sum over a list; and its scores:
+    outputs, before an output calibration."""
+    schema, models = sample.ensemble.schema, sample.ensemble.base_models
     assert schema is not None  # of a model that was read
-    members = _members(model) if is_list(model) else [_Member(model)]
     assert schema.names is not None
     place = {name: j for j, name in enumerate(schema.names)}
     matrix = np.asarray(sample.rows).astype(schema.dtype, copy=False)
-    output, score = np.zeros(len(matrix)), np.zeros(len(matrix))
-    for member in members:
+    output, score, threshold = np.zeros(len(matrix)), np.zeros(len(matrix)), 0.0
+    for member in _members(model) if is_list(model) else [_Member(model)]:
         found = member.structure
         columns = [place[name] for name in found.features]
         own = outputs_and_scores(
             member.model, found.output_calibration, matrix, columns, found.largest
         )
         output, score = output + own[0], score + own[1]
-    together = output, score, sum(member.decision.output for member in members)
-    _EVALUATED[sample] = model, together
-    return together
+        threshold += member.decision.output
+    labels = CLASSES[(output >= threshold).astype(np.intp)]
+    # Rounding errors are relative to what is added up, which may cancel out in a score.
+    assert isinstance(models, LatticeModels)
+    return Predictions.of(labels, score, TOLERANCE * max(1.0, models.native.total))
 
 
 @dataclass(frozen=True, eq=False)
