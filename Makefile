@@ -7,7 +7,7 @@ CPP := $(wildcard native/*/*.cpp native/*/*.hpp)
 COMMA := ,
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: demo test test-all ctest sanitize java lint format stubs bench bench-engines experiments clean
+.PHONY: demo test test-all ctest sanitize java lint format stubs bench bench-engines bench-lattices experiments clean
 
 demo: $(VENV)/.demo
 	$(BIN)/qwyc demo
@@ -16,7 +16,7 @@ test: lint ctest
 	$(BIN)/python -m pytest
 
 # What needs more than `make test` may: packages built and installed as users get them, other versions of
-# the trainers, and Spark (which needs Java 17), Ray and Dask with two workers each.
+# the trainers, TensorFlow Lattice, and Spark (which needs Java 17), Ray and Dask with two workers each.
 test-all: $(VENV)/.all java sanitize
 	$(BIN)/python -m pytest -m slow -n 0
 
@@ -35,8 +35,8 @@ ctest: $(VENV)/.dev
 # The C++ tests, and Python's tests of the engine, under sanitizers; needs g++ and its libraries. The
 # editable install is not touched. Python itself is not instrumented, so leaks are not looked for; and
 # lightgbm, which test_engine.py needs, has threads that ThreadSanitizer cannot follow.
-SANITIZED := $(foreach name,model/test_engine model/test_forest model/test_one_row policy/test_fit policy/test_stopping,tests/$(name).py)
-THREADED := $(foreach name,model/test_forest model/test_one_row policy/test_stopping,tests/$(name).py)
+SANITIZED := $(foreach name,model/test_engine model/test_forest model/test_lattices model/test_one_row policy/test_fit policy/test_stopping,tests/$(name).py)
+THREADED := $(foreach name,model/test_forest model/test_lattices model/test_one_row policy/test_stopping,tests/$(name).py)
 LIBRARY = $$($(CXX) -print-file-name=lib$(1).so)
 WITH_PYTHON := -DQWYC_PYTHON=ON -DPython_EXECUTABLE="$(abspath $(BIN))/python"
 sanitize: $(VENV)/.dev
@@ -75,6 +75,10 @@ bench: $(VENV)/.bench
 bench-engines: $(VENV)/.all java
 	$(BIN)/python -W ignore -m benchmarks.engines
 
+# Ensembles of lattices, against TensorFlow Lattice.
+bench-lattices: $(VENV)/.all
+	$(BIN)/python -W ignore -m benchmarks.lattices
+
 experiments: $(VENV)/.dev
 	$(BIN)/python -m qwyc_experiments.optimism
 
@@ -98,7 +102,7 @@ $(VENV)/.dev: $(VENV)/.tools $(NATIVE)
 
 $(VENV)/.all: $(VENV)/.dev
 	$(PIP) install --upgrade setuptools wheel # Spark comes as source, and is built without isolation too
-	$(PIP) install --no-build-isolation --editable '.[dev,engines]'
+	$(PIP) install --no-build-isolation --editable '.[dev,engines,lattice]'
 	touch $@
 
 # The peers to compare with; one that cannot be installed is left out, and the benchmark says so.

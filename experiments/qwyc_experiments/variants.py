@@ -50,7 +50,7 @@ def with_costs(case: Case, spread: float) -> Case:
 
 def problem_of(case: Case) -> Problem:
     """What there is to fit."""
-    return Problem(case.fit, case.fit.threshold, case.costs, case.quit)
+    return Problem(case.fit, case.fit.threshold, qwyc.Costs(case.costs), case.quit)
 
 
 def order_of(case: Case, **constants: float) -> np.ndarray:

@@ -185,24 +185,65 @@ class Undecided {
     int64_t n_pos_ = 0;            // how many of them are full-positive; they come first
 };
 
+// What each base model would add to the cost of those that are chosen already.
+class MarginalCosts {
+  public:
+    explicit MarginalCosts(const CostsView& costs)
+        : costs_(costs),
+          unpaid_(costs.parts.begin(), costs.parts.end()),
+          now_(costs.own.begin(), costs.own.end()) {
+        if (!unpaid_.empty()) update();
+    }
+
+    double operator[](int32_t t) const { return now_[t]; }
+
+    // Base model t comes next: others no longer pay for the parts that it needs.
+    void choose(int32_t t) {
+        if (unpaid_.empty()) return;
+        bool changed = false;
+        for (int64_t i = costs_.need_begin[t]; i < costs_.need_begin[t + 1]; ++i) {
+            double& unpaid = unpaid_[costs_.need[i]];
+            changed |= unpaid > 0;
+            unpaid = 0;
+        }
+        if (changed) update();
+    }
+
+  private:
+    // Parts are added up first, in their order, as Costs in Python does it.
+    void update() {
+        for (size_t t = 0; t < now_.size(); ++t) {
+            double parts = 0;
+            for (int64_t i = costs_.need_begin[t]; i < costs_.need_begin[t + 1]; ++i)
+                parts += unpaid_[costs_.need[i]];
+            now_[t] = costs_.own[t] + parts;
+        }
+    }
+
+    CostsView costs_;
+    std::vector<double> unpaid_;  // (P,) 0 where a chosen base model needs the part
+    std::vector<double> now_;     // (T,)
+};
+
 // Algorithm 1's inner loop: Algorithm 2 on every candidate; smallest J_r = c_k |C| / quits wins,
 // the first in `candidates` on ties and where nothing quits at all.
 template <class Score>
 int32_t best_candidate(const Undecided<Score>& undecided, const std::vector<int32_t>& candidates,
-                       const FitProblem& problem, int64_t budget, int threads) {
+                       const FitProblem& problem, const MarginalCosts& costs, int64_t budget,
+                       int threads) {
     std::vector<double> ratio(candidates.size(), kInf);
     const int64_t n_pos = undecided.n_pos(), n = undecided.size();
     std::vector<double> sums, scratch;
-    parallel_for(candidates.size(), 1, threads,
-                 [=, &undecided, &candidates, &problem, &ratio](int64_t c, int64_t) mutable {
-                     undecided.sums_with(candidates[c], sums);
-                     const QuitCuts cuts =
-                         optimize_thresholds(sums.data(), n_pos, sums.data() + n_pos, n - n_pos,
-                                             budget, problem, scratch);
-                     if (cuts.quits > 0)
-                         ratio[c] = problem.costs[candidates[c]] * static_cast<double>(n) /
-                                    static_cast<double>(cuts.quits);
-                 });
+    parallel_for(
+        candidates.size(), 1, threads,
+        [=, &undecided, &candidates, &problem, &costs, &ratio](int64_t c, int64_t) mutable {
+            undecided.sums_with(candidates[c], sums);
+            const QuitCuts cuts = optimize_thresholds(sums.data(), n_pos, sums.data() + n_pos,
+                                                      n - n_pos, budget, problem, scratch);
+            if (cuts.quits > 0)
+                ratio[c] =
+                    costs[candidates[c]] * static_cast<double>(n) / static_cast<double>(cuts.quits);
+        });
     return candidates[std::min_element(ratio.begin(), ratio.end()) - ratio.begin()];
 }
 
@@ -218,12 +259,15 @@ FitResult fit(const FitProblem& problem, const Score* values, std::span<const in
     for (int32_t t = 0; choose_order && t < n_models; ++t) unused.push_back(t);
 
     Undecided<Score> undecided(problem, values);
+    MarginalCosts costs(problem.costs);
     int64_t budget = problem.budget;
     std::vector<double> sums, reordered, scratch;
     // The last step has no thresholds: the full score decides there.
     for (int64_t r = 0; r + 1 < n_models && undecided.size() > 0; ++r) {
         const int32_t chosen =
-            choose_order ? best_candidate(undecided, unused, problem, budget, threads) : unused[0];
+            choose_order ? best_candidate(undecided, unused, problem, costs, budget, threads)
+                         : unused[0];
+        costs.choose(chosen);
         undecided.sums_with(chosen, sums);
         reordered = sums;
         const int64_t n_pos = undecided.n_pos(), n_neg = undecided.size() - n_pos;

@@ -8,11 +8,20 @@
 
 namespace qwyc {
 
+// What base models cost. A part that several of them need is paid for by the first that needs it.
+struct CostsView {
+    std::span<const double> own;    // (T,) without shared parts
+    std::span<const double> parts;  // (P,); where it is empty, so may the next two be
+    // Base model t needs the parts need[need_begin[t]] to need[need_begin[t + 1] - 1].
+    std::span<const int64_t> need_begin;  // (T + 1,)
+    std::span<const int32_t> need;
+};
+
 struct FitProblem {
     int64_t n_models, n_rows;
     double base;                        // what every running sum starts from
     std::span<const uint8_t> positive;  // (N,) full decisions
-    std::span<const double> costs;      // (T,) c_t
+    CostsView costs;                    // c_t, given what is chosen already
     int64_t budget;                     // rows that may be decided differently: floor(alpha N)
     bool quit_negative, quit_positive;  // which early decisions are allowed
     bool split_budget;  // at most half of what is left for negative quits (otherwise all of it)

@@ -84,6 +84,19 @@ void bind_stopping_constructor(nb::class_<AnyStoppingFit>& cls) {
         "rows_per_bin"_a, "pseudo_rows"_a, "trend_rows"_a, "forecast_share"_a);
 }
 
+void check_needs(const CostsView& costs) {
+    const auto begin = costs.need_begin;
+    require(
+        begin.size() == costs.own.size() + 1 && begin.front() == 0 &&
+            begin.back() == static_cast<int64_t>(costs.need.size()),
+        "need_begin must have one entry more than there are base models, from 0 to all of need");
+    for (size_t t = 0; t < costs.own.size(); ++t)
+        require(begin[t] <= begin[t + 1], "need_begin must never fall");
+    for (int32_t part : costs.need)
+        require(part >= 0 && part < static_cast<int64_t>(costs.parts.size()),
+                "need must name parts");
+}
+
 template <class Score>
 void bind_matrix_functions(nb::module_& m) {
     m.def(
@@ -151,13 +164,14 @@ void bind_matrix_functions(nb::module_& m) {
     m.def(
         "fit_thresholds",
         [](Matrix<Score> values, double base, Vector<uint8_t> positive, Vector<double> costs,
+           Vector<double> parts, Vector<int64_t> need_begin, Vector<int32_t> need,
            Vector<int32_t> order, int64_t budget, bool quit_negative, bool quit_positive,
            bool split_budget, int threads, nb::typed<nb::callable, void(int64_t)> progress) {
             const FitProblem problem{static_cast<int64_t>(values.shape(0)),
                                      static_cast<int64_t>(values.shape(1)),
                                      base,
                                      span(positive),
-                                     span(costs),
+                                     {span(costs), span(parts), span(need_begin), span(need)},
                                      budget,
                                      quit_negative,
                                      quit_positive,
@@ -168,6 +182,7 @@ void bind_matrix_functions(nb::module_& m) {
                     "positive must have one entry per row");
             require(static_cast<int64_t>(costs.shape(0)) == problem.n_models,
                     "costs must have one entry per base model");
+            check_needs(problem.costs);
             if (order.shape(0) > 0) check_order(problem.n_models, order);
             const Progress report = [&progress](int64_t done) {
                 nb::gil_scoped_acquire acquire;
@@ -182,11 +197,13 @@ void bind_matrix_functions(nb::module_& m) {
             return std::make_tuple(to_numpy(result.order), to_numpy(result.lower),
                                    to_numpy(result.upper));
         },
-        "values"_a.noconvert(), "base"_a, "positive"_a, "costs"_a, "order"_a, "budget"_a,
-        "quit_negative"_a, "quit_positive"_a, "split_budget"_a, "threads"_a, "progress"_a,
+        "values"_a.noconvert(), "base"_a, "positive"_a, "costs"_a, "parts"_a, "need_begin"_a,
+        "need"_a, "order"_a, "budget"_a, "quit_negative"_a, "quit_positive"_a, "split_budget"_a,
+        "threads"_a, "progress"_a,
         "Order (T,), lower (T,) and upper (T,) fitted on scores (T, N); an empty order is chosen "
         "by "
-        "Algorithm 1. `progress` is called with the number of steps done.");
+        "Algorithm 1. Base model t needs parts need[need_begin[t]:need_begin[t + 1]], which the "
+        "first to need them pays for. `progress` is called with the number of steps done.");
 }
 
 }  // namespace

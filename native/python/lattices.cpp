@@ -1,6 +1,7 @@
 // Lattices for Python.
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
 
 #include "python/engines.hpp"
 
@@ -36,6 +37,9 @@ void bind_constructor(nb::class_<AnyLattices>& cls) {
         nb::kw_only(), "n_features"_a, "base"_a);
 }
 
+using ScoresOfEither =
+    std::tuple<std::variant<OutMatrix<float>, OutMatrix<double>>, OutVector<double>>;
+
 template <class In>
 void bind_methods(nb::class_<AnyLattices>& cls) {
     cls.def(
@@ -43,7 +47,7 @@ void bind_methods(nb::class_<AnyLattices>& cls) {
         [](const AnyLattices& self, Matrix<In> rows, int threads, std::string_view isa) {
             self.check(rows);
             return std::visit(
-                [&]<class Real>(const std::shared_ptr<LatticeModel<Real>>& m) -> nb::tuple {
+                [&]<class Real>(const std::shared_ptr<LatticeModel<Real>>& m) -> ScoresOfEither {
                     const auto n = static_cast<int64_t>(rows.shape(0));
                     Real* values;
                     double* full;
@@ -53,7 +57,7 @@ void bind_methods(nb::class_<AnyLattices>& cls) {
                         nb::gil_scoped_release release;
                         m->full.score(rows.data(), n, values, full, threads, isa);
                     }
-                    return nb::make_tuple(std::move(out_values), std::move(out_full));
+                    return {std::move(out_values), std::move(out_full)};
                 },
                 self.model);
         },

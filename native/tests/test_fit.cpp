@@ -34,7 +34,7 @@ struct Sample {
         costs.assign(n_models, 1.0);
     }
     FitProblem problem(int64_t budget) const {
-        return {n_models, n_rows, 0.0, positive, costs, budget, true, true, false};
+        return {n_models, n_rows, 0.0, positive, {costs, {}, {}, {}}, budget, true, true, false};
     }
     FitResult fit(const FitProblem& problem, std::span<const int32_t> order = {},
                   int threads = 2) const {
@@ -122,6 +122,23 @@ TEST(costs_decide_between_equals) {
     CHECK((sample.fit(sample.problem(0)).order == std::vector<int32_t>{0, 1}));
     sample.costs = {2, 1};
     CHECK((sample.fit(sample.problem(0)).order == std::vector<int32_t>{1, 0}));
+}
+
+TEST(a_shared_part_is_paid_for_once) {
+    // Base model 0 comes first: four of six rows quit after it. Then 1 and 2 let the same rows
+    // quit. By itself 2 costs less, but its part is new, whereas 0 has paid for the part of 1.
+    const Sample sample({{5, -5, 6, -6, 0, 0}, {0, 0, 0, 0, 1, -1}, {0, 0, 0, 0, 1, -1}});
+    FitProblem problem = sample.problem(0);
+    const std::vector<double> own = {1, 2, 1.5}, parts = {3, 1};
+    const std::vector<int64_t> need_begin = {0, 1, 2, 3};
+    const std::vector<int32_t> need = {0, 0, 1};
+    problem.costs = {own, {}, {}, {}};
+    CHECK((sample.fit(problem).order == std::vector<int32_t>{0, 2, 1}));
+    problem.costs = {own, parts, need_begin, need};
+    CHECK((sample.fit(problem).order == std::vector<int32_t>{0, 1, 2}));
+    const std::vector<double> dear = {8, 1};  // now 2 comes first: 2.5 x 6 / 2 against 9 x 6 / 4
+    problem.costs = {own, dear, need_begin, need};
+    CHECK((sample.fit(problem).order == std::vector<int32_t>{2, 0, 1}));
 }
 
 TEST(fits_keep_their_budget_and_do_not_depend_on_threads) {

@@ -18,6 +18,7 @@ def test_importing_the_package_is_light():
     )
     heavy = {"xgboost", "lightgbm", "sklearn", "catboost", "scipy", "pandas", "polars", "pyarrow"}
     heavy |= {"onnx", "onnxruntime", "treelite", "ydf", "matplotlib", "pyspark", "ray", "dask"}
+    heavy |= {"tensorflow", "tensorflow_lattice", "tf_keras", "keras"}
     assert not heavy & set(loaded.stdout.split())
     assert not {"rich", "typer"} & set(loaded.stdout.split())
 

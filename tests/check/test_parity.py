@@ -21,6 +21,7 @@ import qwyc
 from forests import changed
 from proving import prove_parity
 from qwyc import importers
+from qwyc.check import parity
 from qwyc.model.trees import NodeFlag
 from trained import make_data, make_frame
 
@@ -137,6 +138,46 @@ def test_base_models_are_compared_by_their_decisions(data):
     full = ensemble.score_full(X)
     with pytest.raises(qwyc.ParityError, match="do not add up"):
         prove_parity(model, X, ensemble, -full, ensemble.threshold)
+
+
+# ---- ties --------------------------------------------------------------------------------------
+
+
+def compare_with_ties(ours, theirs, tolerance, threshold=0.5):
+    """Prove parity with a model that has these scores and decides by them."""
+    ensemble = replace(qwyc.read_model([lambda rows: rows[:, 0]]), threshold=threshold)
+    ours, theirs = np.asarray(ours, float), np.asarray(theirs, float)
+    answer = importers.Predictions((theirs >= threshold).astype(int), theirs, tolerance)
+    source = importers.OpenModel(replace(ensemble, classes=np.array([0, 1])), lambda sample: answer)
+    sample = source.ensemble.sample(np.zeros((len(ours), 1)))
+    scores = qwyc.ScoreMatrix(np.empty((len(ours), 0)), 0.0, threshold, ours)
+    return parity.prove_parity(source, sample, scores)
+
+
+def test_rows_that_rounding_decides_are_a_warning():
+    theirs = [0.2, 0.5, 0.8, 0.5, 0.5 - 4e-6]
+    ours = [0.2, 0.5 - 2e-6, 0.8, 0.5, 0.5 + 2e-6]
+    with pytest.warns(
+        qwyc.QwycWarning, match=r"2 of 5 rows have .* the threshold, 0\.5,.*\(row 1, 4 of X\)"
+    ):
+        assert compare_with_ties(ours, theirs, 1e-5)
+    with pytest.warns(qwyc.QwycWarning, match=r"1 of 2 rows has .*row 1 of X"):
+        assert compare_with_ties(ours[:2], theirs[:2], 1e-5)
+
+
+def test_rows_past_the_tolerance_are_refused():
+    near, far = 0.5 - 5e-6, 0.5 - 2e-5
+    with pytest.raises(qwyc.ParityError, match="1 of 1 rows differ, 1 of them in their decision"):
+        compare_with_ties([near], [0.5], 1e-6)
+    with pytest.raises(qwyc.ParityError, match="1 of them in their decision"):
+        compare_with_ties([far], [0.5], 1e-5)
+    with pytest.raises(qwyc.ParityError, match="0 of them in their decision"):
+        compare_with_ties([0.7], [0.7 + 2e-5], 1e-5)
+
+
+def test_without_a_tolerance_every_decision_counts():
+    with pytest.raises(qwyc.ParityError, match="1 of them in their decision"):
+        compare_with_ties([np.nextafter(0.5, 0)], [0.5], 0.0)
 
 
 # ---- verify with a model ---------------------------------------------------------------------

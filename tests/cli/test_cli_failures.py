@@ -93,7 +93,7 @@ def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, da
         (["optimize", "missing.json", "rows.csv"], "missing.json: No such file"),
         (["optimize", "folder.csv", "rows.csv"], "folder.csv: Is a directory"),
         (["optimize", "rows.csv", "rows.csv"], "not a model file that qwyc knows"),
-        (["optimize", "m.qwyc", "rows.csv"], "not a model; give the model that it was"),
+        (["optimize", "m.qwyc", "rows.csv"], "the command reads this file; name another file"),
         (["optimize", "sub/own.json", "rows.csv"], "own.qwyc exists and is not a qwyc file; name"),
         (["optimize", "model.pkl", "rows.csv"], "looks like a pickle"),
         (["optimize", "model.json"], "a sample of rows like those to come is needed"),

@@ -150,9 +150,19 @@ def test_the_commands_take_its_file(fitted, tmp_path):
     timed = run("bench", "m.qwyc", "rows.csv", "--seconds", "0.01", "--json", cwd=tmp_path)
     assert timed.returncode == 0, timed.stderr
     assert json.loads(timed.stdout)["base_models"] == 41
-    # A lattice model has no file of its own, so that there is nothing to compare with.
-    wrong = run("optimize", "m.qwyc", "rows.csv", "-o", "n.qwyc", cwd=tmp_path)
-    assert "is a qwyc classifier, not a model" in one_line(wrong)
+
+
+def test_its_file_is_the_model_for_another_optimisation(fitted, tmp_path):
+    fitted.save(tmp_path / "m.qwyc")
+    table(3000, 8).to_csv(tmp_path / "rows.csv", index=False)
+    options = ("--alpha", "0.1", "--quit", "negative", "--evaluation", "quit")
+    done = run("optimize", "m.qwyc", "rows.csv", "-o", "n.qwyc", *options, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    again = qwyc.load(tmp_path / "n.qwyc")
+    assert again.ensemble.digest == fitted.ensemble.digest
+    assert again.policy.quit == "negative"
+    with pytest.raises(qwyc.ModelError, match=r"the model in it is qwyc.load\(path\).ensemble"):
+        qwyc.read_model(tmp_path / "m.qwyc")
 
 
 def test_there_is_no_model_file_to_compare_with(fitted, tmp_path):

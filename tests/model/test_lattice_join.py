@@ -153,7 +153,9 @@ A = random_lattices(0, dtype="float32")
         (lambda: ensemble([A, random_ensemble(0)]), "member 1 is 12 trees.*only ensembles of latt"),
         (lambda: ensemble([A, replace(A, transform=str)]), "member 1 is behind the steps"),
         (
-            lambda: ensemble([A, replace(A, link=Link(kind="piecewise"))]),
+            lambda: ensemble(
+                [A, replace(A, link=Link(kind="piecewise", points=(0, 1), outputs=(0, 1)))]
+            ),
             "member 1 has an output calibration",
         ),
         (

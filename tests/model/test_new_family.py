@@ -52,6 +52,9 @@ class LinearTerms:
     def costs(self, rows, how, *, threads=None):
         return np.arange(1.0, self.n_models + 1)
 
+    def cost_unit(self, how):
+        return ""
+
     def tensors(self):
         return None
 

@@ -4,6 +4,7 @@
     lattices    calibrated values, scores, full scores and bounds of lattices
     policies    a policy with thresholds, applied to scores
     paper       the paper's Algorithms 1 and 2
+    costs       costs of base models that share parts
     orders      orders that are fixed before thresholds are fitted
     stopping    thresholds by optimal stopping
     fan         the rule of Fan et al.
@@ -12,8 +13,9 @@ It imports nothing of qwyc at run time, and only tests import it. The tests comp
 """
 
 from oracle import lattices
+from oracle.costs import costs_along, marginal_cost
 from oracle.fan import fit_and_apply_fan
-from oracle.orders import correlation_order, greedy_mse
+from oracle.orders import correlation_order, greedy_mse, widest_first
 from oracle.paper import optimize_order, optimize_thresholds, thresholds_along
 from oracle.policies import apply_policy
 from oracle.stopping import ScoreForecast, sweep
@@ -23,15 +25,18 @@ __all__ = [
     "ScoreForecast",
     "apply_policy",
     "correlation_order",
+    "costs_along",
     "fit_and_apply_fan",
     "full_score",
     "goes_left",
     "greedy_mse",
     "lattices",
+    "marginal_cost",
     "optimize_order",
     "optimize_thresholds",
     "score_matrix",
     "sweep",
     "thresholds_along",
     "tree_leaves",
+    "widest_first",
 ]

@@ -8,14 +8,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from oracle.costs import Shared, marginal_cost
+
 Array = npt.NDArray[Any]
 
 
 def correlation_order(
-    F: Array, full: Array, threshold: float, costs: Array, width: float, ridge: float
+    F: Array,
+    full: Array,
+    threshold: float,
+    costs: Array,
+    width: float,
+    ridge: float,
+    shared: Shared | None = None,
 ) -> Array:
     """Greedy weighted correlation with the full score, from its definition. Each step takes the base
-    model whose addition increases cov(sum, full)^2 / var(sum) most per cost. Returns (T,)."""
+    model whose addition increases cov(sum, full)^2 / var(sum) most per cost that it adds. Returns
+    (T,)."""
     T = F.shape[1]
     w = np.exp(-np.abs(full - threshold) / (width * np.std(full)))
     w /= w.sum()
@@ -35,7 +44,8 @@ def correlation_order(
         gains = {
             k: score([*order, k]) - now for k in unused if D[:, [*order, k]].sum(axis=1) @ total > 0
         }
-        worth = {k: g / costs[k] if g > 0 else g * costs[k] for k, g in gains.items()}
+        adds = {k: marginal_cost(costs, shared, order, k) for k in gains}
+        worth = {k: g / adds[k] if g > 0 else g * adds[k] for k, g in gains.items()}
         order.append(max(worth, key=lambda k: worth[k]) if worth else unused[0])
     return np.array(order)
 
@@ -56,4 +66,18 @@ def greedy_mse(F: Array, target: Array, average: bool) -> Array:
         k = min(errors, key=lambda k: errors[k])
         order.append(k)
         total += F[:, k]
+    return np.array(order)
+
+
+def widest_first(width: Array, costs: Array, shared: Shared | None) -> Array:
+    """The order of a proof: each step takes the base model with the widest range (T,) per cost that it
+    adds. Twin of src/qwyc/promise/proof.py. Returns (T,)."""
+    order: list[int] = []
+    for _ in range(len(width)):
+        worth = {
+            k: width[k] / marginal_cost(costs, shared, order, k)
+            for k in range(len(width))
+            if k not in order
+        }
+        order.append(max(worth, key=lambda k: worth[k]))
     return np.array(order)

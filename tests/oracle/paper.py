@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oracle.between import between
+from oracle.costs import Shared, marginal_cost
 
 Array = npt.NDArray[Any]
 
@@ -25,12 +26,13 @@ def optimize_order(
     budget: int,
     quit: str,
     split: bool = False,
+    shared: Shared | None = None,
 ) -> tuple[Array, Array, Array]:
     """Algorithm 1, "Optimize Order": each step takes the base model with the smallest evaluation time
     ratio J_r. Returns (order, lower, upper), each (T,).
 
     `budget` is the number of rows that may be decided differently. `quit` is "both", "negative" or
-    "positive". `costs` is (T,)."""
+    "positive". `costs` is (T,); with `shared` parts, c_t is what base model t adds to those before it."""
     T = F.shape[1]
     order: list[int] = []
     lower, upper = np.full(T, -np.inf), np.full(T, np.inf)
@@ -45,7 +47,8 @@ def optimize_order(
             s = sums[undecided] + F[undecided, k]
             low, high = optimize_thresholds(s, positive[undecided], budget, quit, split)
             quits = np.sum((s < low) | (s > high))
-            J = costs[k] * len(s) / quits if quits else np.inf
+            c = marginal_cost(costs, shared, order, k)
+            J = c * len(s) / quits if quits else np.inf
             if best[0] > J:
                 best = (J, k)
         k = best[1] if best[1] >= 0 else unused[0]  # no row can quit: the natural order

@@ -41,7 +41,7 @@ def test_so_do_sweeps_over_many_rows_and_steps(seed, ties):
 
 
 def assert_sweeps_equal(matrix, order, costs, quit, settings, threads):
-    problem = Problem(matrix, 0.2, costs, quit)
+    problem = Problem(matrix, 0.2, qwyc.Costs(costs), quit)
     fit = stopping.stopping_fit(problem, order, settings)
     lower, upper = np.full(len(order), -np.inf), np.full(len(order), np.inf)
     forecasts = {}
@@ -75,14 +75,15 @@ def test_the_correlation_order_equals_its_definition(seed, dtype):
     width, ridge = (0.4, 0.3) if seed < 3 else (1.0, 0.0)
     full = matrix.values.sum(axis=1, dtype=float) + 0.1
     expected = oracle.correlation_order(matrix.values.astype(float), full, 0.2, costs, width, ridge)
-    found = orders.correlation(Problem(matrix, 0.2, costs, "both"), weight_width=width, ridge=ridge)
+    problem = Problem(matrix, 0.2, qwyc.Costs(costs), "both")
+    found = orders.correlation(problem, weight_width=width, ridge=ridge)
     np.testing.assert_array_equal(found, expected)
 
 
 @pytest.fixture(scope="module")
 def fitted():
     matrix, new = sample(0, N=6000, T=20), sample(1, N=6000, T=20)
-    problem = Problem(matrix, 0.2, np.ones(20), "both")
+    problem = Problem(matrix, 0.2, qwyc.Costs(np.ones(20)), "both")
     return stopping.fit_path(problem, orders.correlation(problem)), matrix, new
 
 
@@ -122,7 +123,9 @@ def test_it_takes_fewer_base_models_than_algorithm_2_on_new_rows(fitted):
 
 def test_threads_change_nothing(fitted):
     path, matrix, _ = fitted
-    again = stopping.fit_path(Problem(matrix, 0.2, np.ones(20), "both", threads=1), path.order)
+    again = stopping.fit_path(
+        Problem(matrix, 0.2, qwyc.Costs(np.ones(20)), "both", threads=1), path.order
+    )
     np.testing.assert_array_equal(path.lower, again.lower)
     np.testing.assert_array_equal(path.upper, again.upper)
 

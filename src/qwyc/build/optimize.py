@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from qwyc import distributed, importers
 from qwyc.build.speed import Measure, measure
@@ -14,6 +13,7 @@ from qwyc.check.parity import prove_parity
 from qwyc.classifier import Classifier
 from qwyc.errors import InputError, OptionError, RowsError
 from qwyc.model.ensemble import Ensemble, Sample
+from qwyc.policy.costs import KINDS, Costs
 from qwyc.policy.fit.orders import fixed_order
 from qwyc.policy.fit.paper import fit_thresholds
 from qwyc.policy.fit.problem import QUITS, Problem
@@ -28,7 +28,6 @@ from qwyc.promise.split import group_numbers, split_sample
 from qwyc.rows.selection import row_count, take
 from qwyc.runtime.arguments import (
     check_choice,
-    check_costs,
     check_count,
     check_number,
 )
@@ -66,9 +65,10 @@ def optimize(
 
     Parameters
     ----------
-    model : a path, or a live model of XGBoost, LightGBM, CatBoost, scikit-learn, YDF, Treelite or ONNX
-        (see `read_model`), or a pipeline that ends in one; or a list of callables, or a scikit-learn
-        bagging, voting, AdaBoost or stacking ensemble of anything.
+    model : a path, or a live model of XGBoost, LightGBM, CatBoost, scikit-learn, YDF, Treelite, ONNX or
+        TensorFlow Lattice (see `read_model`), or a pipeline that ends in one; or a list of callables or of
+        TensorFlow Lattice models, or a scikit-learn bagging, voting, AdaBoost or stacking ensemble of
+        anything.
     X : rows like those to come, without labels, and not those that the model was trained on; or a data
         set of Spark, Ray or Dask, of which 100,000 rows are drawn (or `max_rows`).
     alpha : the share of decisions that may differ from the full ensemble's; or both kinds apart,
@@ -77,9 +77,12 @@ def optimize(
     confidence : with which alpha holds on new rows.
     quit : "both", "negative" (a filter: what is not rejected gets its full score) or "positive".
     threshold : decide positive where score >= threshold; None is the model's own decision.
-        `Probability(0.3)` puts it where the model's predicted probability is 0.3.
-    costs : cost of evaluating each base model, (T,); None is 1 for all, "size" the nodes that rows
-        visit, "measured" the time that each takes on this machine.
+        `Probability(0.3)` puts it where the model's predicted probability is 0.3. For a model with an
+        output calibration (TensorFlow Lattice), a number is compared with the model's own output.
+    costs : cost of evaluating each base model, (T,), or a `Costs` where base models share parts; None
+        is 1 for all, as in the paper; "size" the nodes of trees that rows visit, or the multiply-adds
+        and comparisons of lattices; "measured" the time that each takes on this machine. The
+        classifier says which it was made with.
     method : "auto" as above. "joint" and "natural" are the published procedure, Algorithm 1, and
         Algorithm 2 along the model's own order: fitted on all of X, and alpha holds on X only.
     groups : a label per row; rows of one group are never on both sides of the split. Rows are still
@@ -114,7 +117,7 @@ def optimize(
     sample = None if X is None else _draw(X, ensemble, groups, max_rows, seed)
     run = _Run(ensemble, sample, budget, confidence, quit, beta, seed, threads, progress)
     scores = None if sample is None else run.score(source)
-    weights = check_costs(run.measured_costs(costs), ensemble.n_models)
+    weights = Costs.of(run.measured_costs(costs), ensemble.n_models)
     if proof:
         classifier = run.proven(scores, weights)
     else:
@@ -122,6 +125,7 @@ def optimize(
         problem = Problem(scores, beta, weights, quit, threads)
         auto = method == "auto"
         classifier = run.certified(problem, groups) if auto else run.published(problem, method)
+    classifier = replace(classifier, cost_kind=_cost_kind(costs, weights))
     timed = costs is None or isinstance(costs, str)  # given costs count instead of time
     classifier = run.choose_evaluation(classifier, scores, evaluation, timed)
     if classifier.certificate.how == "held-out":
@@ -167,7 +171,7 @@ class _Run:
         with progress_reporter(self.progress, "Measuring costs", 0):
             return self.ensemble.costs(self.sample, costs, threads=self.threads)
 
-    def proven(self, scores: ScoreMatrix | None, costs: npt.NDArray[np.float64]) -> Classifier:
+    def proven(self, scores: ScoreMatrix | None, costs: Costs) -> Classifier:
         """Quits that no input can prove wrong."""
         models = self.ensemble.base_models
         bounds = models.bounds()
@@ -246,12 +250,19 @@ class _Run:
         return replace(classifier, policy=policy, certificate=certificate)
 
 
+def _cost_kind(costs: Any, weights: Costs) -> str:
+    """How costs came about: one of KINDS."""
+    if isinstance(costs, str):
+        return costs if costs in KINDS else "given"  # a family may know others
+    return "one" if weights.all_one else "given"
+
+
 def _threshold(threshold: Any, ensemble: Ensemble) -> float:
     if threshold is None:
         return ensemble.threshold
     if isinstance(threshold, Probability):
         return ensemble.link.score_at(threshold.value)
-    return check_number("threshold", threshold)
+    return ensemble.link.score_of_output(check_number("threshold", threshold))
 
 
 def _draw(X: Any, ensemble: Ensemble, groups: Any, max_rows: int | None, seed: int) -> Sample:

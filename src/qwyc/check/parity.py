@@ -4,6 +4,7 @@ read from, row by row."""
 from __future__ import annotations
 
 import os
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -11,15 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc import importers
-from qwyc.errors import MissingDependencyError, ModelError, ParityError
+from qwyc.errors import MissingDependencyError, ModelError, ParityError, QwycWarning
 from qwyc.model.ensemble import Ensemble, Sample
 from qwyc.policy.scores import ScoreMatrix
-from qwyc.target.target import Decided
+from qwyc.target.two_classes import TwoClasses
 
+NAMED_ROWS = 5  # rows that a warning names
 REASON_ROWS = 20  # rows that a reason is looked for in
 ROUNDING = 1e-5  # relative: what a sum may be off by in float32
 
 Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
 
 def prove_parity(source: importers.OpenModel, sample: Sample, scores: ScoreMatrix) -> bool:
@@ -28,7 +31,7 @@ def prove_parity(source: importers.OpenModel, sample: Sample, scores: ScoreMatri
     if source.predict_live is None:
         return False
     answer = source.predict_live(sample)
-    _refuse_differences(sample, scores.full, scores.target.decide(scores.full), answer)
+    _refuse_differences(sample, scores.full, scores.target, answer)
     return True
 
 
@@ -64,17 +67,26 @@ def compare_with_model(
         answer = importers.Predictions(source.ensemble.classes[decided], score)
     same = source.ensemble.digest == ensemble.digest
     reason = "" if same else f"the classifier was not made from {name}"
-    decided = ensemble.target.decide(full)
-    _refuse_differences(sample, full, decided, answer, reason)
-    return f"All {len(full):,} full decisions and scores equal those of {name}, {by}."
+    ties = _refuse_differences(sample, full, ensemble.target, answer, reason)
+    text = f"All {len(full):,} full decisions and scores equal those of {name}, {by}"
+    return f"{text}." if not ties else f"{text}, but for {ties:,} decisions by rounding."
 
 
 def _refuse_differences(
-    sample: Sample, full: Floats, ours: Decided, answer: importers.Predictions, reason: str = ""
-) -> None:
-    classes = sample.ensemble.classes
+    sample: Sample,
+    full: Floats,
+    target: TwoClasses,
+    answer: importers.Predictions,
+    reason: str = "",
+) -> int:
+    """Raise where a row differs. Returns the number of rows that only rounding decides differently."""
+    classes, ours, threshold = sample.ensemble.classes, target.decide(full), target.threshold
     theirs = np.argmax([answer.labels == label for label in classes], axis=0)  # (N,)
     other_class = ours != theirs
+    ties = np.zeros(len(full), dtype=bool)
+    if answer.scores is not None and answer.tolerance > 0:
+        ties = other_class & _ties(full, answer.scores, threshold, answer.tolerance)
+        other_class = other_class & ~ties
     differs = other_class
     if answer.scores is not None:
         gap = np.abs(full - answer.scores)
@@ -82,7 +94,8 @@ def _refuse_differences(
         differs = differs | ~(near | (full == answer.scores))
     rows = np.flatnonzero(differs)
     if not len(rows):
-        return
+        _warn_of_ties(ties, threshold)
+        return int(np.count_nonzero(ties))
     wrong = rows[other_class[rows]]
     i = int(wrong[0] if len(wrong) else rows[0])  # a decision counts more than a score
     own = "" if answer.scores is None else f" (score {float(answer.scores[i])!r})"
@@ -97,6 +110,30 @@ def _refuse_differences(
         f"base models as read say {names[ours[i]]!r} (score {float(full[i])!r}); "
         f"{len(rows):,} of {len(full):,} rows differ, {len(wrong):,} of them in their decision. "
         f"Likely reason: {reason}."
+    )
+
+
+def _ties(full: Floats, theirs: Floats, threshold: float, tolerance: float) -> Mask:
+    """Rows whose own and live scores are both so close to the threshold that the library's rounding
+    decides them, (N,)."""
+    reach = tolerance * max(1.0, abs(threshold))
+    tied: Mask = (np.abs(full - threshold) <= reach) & (np.abs(theirs - threshold) <= reach)
+    return tied
+
+
+def _warn_of_ties(ties: Mask, threshold: float) -> None:
+    rows = np.flatnonzero(ties)
+    if not len(rows):
+        return
+    listed = ", ".join(str(i) for i in rows[:NAMED_ROWS]) + (
+        ", ..." if len(rows) > NAMED_ROWS else ""
+    )
+    what = "rows has a score" if len(rows) == 1 else "rows have scores"
+    warnings.warn(
+        f"{len(rows):,} of {len(ties):,} {what} so close to the threshold, {threshold!r}, that rounding "
+        f"decides; qwyc and the model itself decide differently there (row {listed} of X)",
+        QwycWarning,
+        stacklevel=2,
     )
 
 

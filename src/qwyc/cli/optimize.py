@@ -23,7 +23,7 @@ from qwyc.cli.options import (
 )
 from qwyc.cli.printing import save_classifier
 from qwyc.cli.progress import ProgressLine
-from qwyc.errors import InputError, ModelError, OptionError
+from qwyc.errors import InputError, OptionError
 from qwyc.importers import SUPPORTED_FILES
 from qwyc.rows.files.reader import read_table
 from qwyc.runtime.output import check_target
@@ -58,7 +58,11 @@ class Evaluation(str, Enum):
 def optimize(
     model: Annotated[
         Path,
-        argument("MODEL", f"The file of a trained model: {SUPPORTED_FILES}."),
+        argument(
+            "MODEL",
+            f"The file of a trained model: {SUPPORTED_FILES}; or a .qwyc file, which holds the model "
+            "that it was made from.",
+        ),
     ],
     data: Annotated[
         Path | None,
@@ -146,11 +150,6 @@ def optimize(
 
     [dim]qwyc optimize fraud.json sample.parquet -o fraud.qwyc --alpha 0.001 --quit negative[/]
     """
-    if _is_classifier(model):
-        raise ModelError(
-            f"{model} is a qwyc classifier, not a model; give the model that it was made from, or use "
-            "qwyc recertify"
-        )
     _check_groups(groups, data, method, max_rows)
     target = output or _default_target(model)
     check_target(target, regular=True, inputs=_files_to_read(model, data, costs))
@@ -167,7 +166,7 @@ def optimize(
         "threads": threads,
     }
     with ProgressLine(f"Reading {model}") as progress:
-        ensemble = qwyc.read_model(model)
+        ensemble = qwyc.load(model).ensemble if _is_classifier(model) else qwyc.read_model(model)
         rows = None
         if data is not None:
             assert ensemble.schema is not None  # a model in a file has one

@@ -86,6 +86,7 @@ def to_bytes(certified: Certified) -> bytes:
         "certificate": parts.certificate_facts(certified.certificate),
         "evidence": None if choices is None else parts.evidence_facts(choices),
         "evaluation": asdict(certified.evaluation),
+        "costs": certified.cost_kind,
     }
     return container.pack(Container(FORMAT, body, tensors))
 
@@ -140,6 +141,7 @@ def _build(body: dict[str, Any], tensors: Tensors) -> Certified:
         parts.read_certificate(body["certificate"]),
         choices,
         parts.read_evaluation(body["evaluation"]),
+        cost_kind=parts.read_cost_kind(body.get("costs")),
     )
 
 

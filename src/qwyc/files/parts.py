@@ -15,6 +15,7 @@ from qwyc.files.families import FAMILIES
 from qwyc.files.values import count, flag, number, one_of, text, whole
 from qwyc.model.ensemble import Ensemble, Source
 from qwyc.model.link import Link
+from qwyc.policy.costs import KINDS
 from qwyc.policy.counts import Counts, PathCounts
 from qwyc.policy.path import Path
 from qwyc.policy.policy import Policy
@@ -40,7 +41,7 @@ def model_facts(ensemble: Ensemble) -> dict[str, Any]:
         "schema": schema_facts(schema),
         "threshold": ensemble.threshold,
         "classes": classes_facts(ensemble.classes),
-        "link": asdict(ensemble.link),
+        "link": ensemble.link.facts(),
     }
 
 
@@ -54,15 +55,25 @@ def read_model(facts: dict[str, Any], tensors: Tensors) -> Ensemble:
         threshold=number(facts["threshold"]),
         classes=read_classes(facts["classes"]),
         source=_read_source(facts["source"]),
-        link=Link(
-            kind=one_of(facts["link"]["kind"], "logistic", "identity", "none"),
-            scale=number(facts["link"]["scale"]),
-            dtype=one_of(facts["link"]["dtype"], "float32", "float64"),
-        ),
+        link=read_link(facts["link"]),
     )
     if ensemble.digest != facts["digest"]:
         raise ArtifactError("the model does not match its digest")
     return ensemble
+
+
+def read_link(facts: dict[str, Any]) -> Link:
+    """How scores become probabilities."""
+    kind = one_of(facts["kind"], "logistic", "identity", "none", "piecewise")
+    scale, dtype = number(facts["scale"]), one_of(facts["dtype"], "float32", "float64")
+    if kind != "piecewise":
+        return Link(kind, scale, dtype)
+    points, outputs = (tuple(number(v) for v in facts[name]) for name in ("points", "outputs"))
+    means = one_of(facts["means"], "identity", "logistic", "none")
+    try:
+        return Link(kind, scale, dtype, points, outputs, means)
+    except ValueError as error:
+        raise ArtifactError(f"the model's link is not sound: {error}") from None
 
 
 def _read_source(facts: dict[str, Any] | None) -> Source | None:
@@ -91,6 +102,8 @@ def schema_facts(schema: Schema) -> dict[str, Any]:
         facts["must_have"] = list(schema.must_have)
     if schema.by_name:
         facts["by_name"] = True
+    if schema.own_missing:
+        facts["own_missing"] = [list(pair) for pair in schema.own_missing]
     return facts
 
 
@@ -110,6 +123,9 @@ def read_schema(facts: dict[str, Any]) -> Schema:
     by_name = flag(facts.get("by_name", False))
     if by_name and names is None:
         raise ArtifactError("columns without names cannot be found by name")
+    own_missing = tuple((count(i), number(value)) for i, value in facts.get("own_missing", ()))
+    if any(i >= n for i, _ in own_missing):
+        raise ArtifactError("a column with a number for missing values is not one of the features")
     missing = facts["missing"]
     return Schema(
         n_features=n,
@@ -125,6 +141,7 @@ def read_schema(facts: dict[str, Any]) -> Schema:
         integers=one_of(facts["integers"], *INTEGERS),
         must_have=must_have,
         by_name=by_name,
+        own_missing=own_missing,
     )
 
 
@@ -270,3 +287,8 @@ def read_choices(facts: dict[str, Any], tensors: Tensors, policy: Policy) -> Cho
 def read_evaluation(facts: dict[str, Any]) -> Evaluation:
     """Who decided whether rows quit."""
     return Evaluation(flag(facts["quits"]), one_of(facts["decided_by"], *DECIDED_BY))
+
+
+def read_cost_kind(value: Any) -> str:
+    """How costs came about; "" where a file does not say, as those before 0.2.0."""
+    return "" if value is None else one_of(value, *KINDS)

@@ -21,6 +21,7 @@ from qwyc.importers import (
     lightgbm,
     onnx,
     sklearn,
+    tensorflow_lattice,
     treelite,
     xgboost,
     ydf,
@@ -82,7 +83,16 @@ class FileImporter(Protocol):
 
 
 # scikit-learn last: the others subclass its estimators.
-LIVE: Sequence[LiveImporter] = [xgboost, lightgbm, catboost, treelite, onnx, ydf, sklearn]
+LIVE: Sequence[LiveImporter] = [
+    xgboost,
+    lightgbm,
+    catboost,
+    treelite,
+    onnx,
+    ydf,
+    tensorflow_lattice,
+    sklearn,
+]
 FILES: Sequence[FileImporter] = [xgboost, lightgbm, catboost, treelite, onnx]
 
 SUPPORTED_FILES = ", ".join(importer.FILE_KINDS for importer in FILES)
@@ -134,7 +144,8 @@ def _open_live(model: Any) -> OpenModel:
         return OpenModel(
             ensemble, partial(_predict, partial(_predict_pipeline, model, inner.predict_live))
         )
-    if (apart := take_apart(model)) is not None:
+    # Keras models can be called, but a list of them is read, not called.
+    if not tensorflow_lattice.is_list(model) and (apart := take_apart(model)) is not None:
         has_own = hasattr(model, "predict")  # a list of callables has not
         return OpenModel(
             apart, partial(_predict, partial(_predict_estimator, model)) if has_own else None
@@ -222,7 +233,9 @@ def _importer_of(path: Path) -> FileImporter:
         if importer.looks_like(head):
             return importer
     if b'"qwyc"' in head:
-        raise ModelError(f"{path} is a qwyc classifier, not a model; open it with qwyc.load")
+        raise ModelError(
+            f"{path} is a qwyc classifier; the model in it is qwyc.load(path).ensemble"
+        )
     if head[:1] == b"\x80" or path.suffix in (".pkl", ".pickle", ".joblib"):
         raise ModelError(
             f"{path} looks like a pickle, and reading one runs code; load it yourself and pass the "

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from qwyc.policy.costs import Costs
 from qwyc.policy.rule import StoppingRule
 from qwyc.rows.schema import Schema
 from qwyc.runtime.progress import Report
@@ -89,8 +90,13 @@ class BaseModels(Protocol):
     def bounds(self) -> Bounds | None:
         """What every base model can add; None where nothing is known."""
 
-    def costs(self, rows: Any, how: str, *, threads: int | None = None) -> Floats:
-        """What each base model costs on rows like these, (T,)."""
+    def costs(self, rows: Any, how: str, *, threads: int | None = None) -> Floats | Costs:
+        """What each base model costs on rows like these: (T,), or a `Costs` where base models share
+        parts, of which the first to need one pays for it."""
+
+    def cost_unit(self, how: str) -> str:
+        """What costs of this kind count, such as "nodes that a row visits"; "" if there is no such
+        kind."""
 
     def tensors(self) -> Mapping[str, npt.NDArray[Any]] | None:
         """The arrays that a file keeps, by name; None where base models are code."""

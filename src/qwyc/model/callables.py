@@ -152,6 +152,10 @@ class CallableModels:
             costs[t] = max(1e6 * float(np.median(seconds)) / n, 1e-6)
         return costs
 
+    def cost_unit(self, how: str) -> str:
+        """What costs of this kind count."""
+        return "microseconds, as measured" if how == "measured" else ""
+
     def bounds(self) -> None:
         """Nothing is known about what a callable may return."""
         return

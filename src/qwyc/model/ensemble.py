@@ -18,6 +18,7 @@ import numpy.typing as npt
 from qwyc.errors import OptionError
 from qwyc.model.base_models import BaseModels, Floats, Runner
 from qwyc.model.link import LOGISTIC, Link
+from qwyc.policy.costs import Costs
 from qwyc.policy.decisions import Decisions
 from qwyc.policy.rule import StoppingRule
 from qwyc.policy.scores import ScoreMatrix
@@ -147,9 +148,11 @@ class Ensemble:
         """The base models laid out for one policy."""
         return self.base_models.runner(policy)
 
-    def costs(self, X: Any, how: str, *, threads: int | None = None) -> Floats:
-        """What each base model costs on rows like X, (T,): "measured" is microseconds per row on this
-        machine, so it differs from run to run; for trees, "size" counts the nodes that rows visit."""
+    def costs(self, X: Any, how: str, *, threads: int | None = None) -> Floats | Costs:
+        """What each base model costs on rows like X: (T,), or a `Costs` where they share parts.
+        "measured" is microseconds per row on this machine, so it differs from run to run;
+        "size" counts the nodes of trees that rows visit, or the multiply-adds and comparisons of
+        lattices."""
         return self.base_models.costs(self.rows(X), how, threads=threads)
 
     @cached_property

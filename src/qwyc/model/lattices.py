@@ -17,6 +17,7 @@ from qwyc.errors import ModelError, OptionError, RowsError
 from qwyc.model.base_models import Bounds, Floats
 from qwyc.model.ensemble import Ensemble, Source
 from qwyc.model.link import LOGISTIC, Link
+from qwyc.policy.costs import Costs
 from qwyc.policy.policy import Policy
 from qwyc.policy.rule import StoppingRule
 from qwyc.rows.schema import Schema
@@ -181,22 +182,32 @@ class LatticeModels:
             _native.Quitter(self.native, policy.order, policy.lower, policy.upper, policy.threshold)
         )
 
-    def costs(self, rows: Any, how: str, *, threads: int | None = None) -> Floats:
-        """What each base model costs, with all its calibrators, (T,): "size" counts multiply-adds;
-        "measured" is microseconds per row on this machine, so it differs from run to run."""
+    def costs(self, rows: Any, how: str, *, threads: int | None = None) -> Costs:
+        """What base models cost on rows like these, with calibrators as shared parts: "size" counts
+        multiply-adds and comparisons; "measured" is microseconds per row on this machine, so it differs
+        from run to run."""
         check_choice("costs", how, ("measured", "size"))
         if not len(rows):
             raise RowsError("{rows} has no rows; costs are measured on rows")
         if how == "size":
             own, calibrators = self.native.operations()  # (T,), (C,)
-            smallest = 1.0
-        else:
-            measured = self.native.measure_seconds(rows[:MEASURED_ROWS], MEASURED_REPEATS)
-            own, calibrators = (1e6 * seconds for seconds in measured)
-            smallest = 1e-6
+            return Costs(np.maximum(own, 1.0), calibrators, self.needs)
+        seconds = self.native.measure_seconds(rows[:MEASURED_ROWS], MEASURED_REPEATS)
+        own, calibrators = (1e6 * np.maximum(measured, 0.0) for measured in seconds)
+        return Costs(np.maximum(own, 1e-6), calibrators, self.needs)
+
+    def cost_unit(self, how: str) -> str:
+        """What costs of this kind count."""
+        units = {"size": "multiply-adds and comparisons", "measured": "microseconds, as measured"}
+        return f"{units[how]}; a calibrator counts where it is first needed" if how in units else ""
+
+    @property
+    def needs(self) -> npt.NDArray[np.bool_]:
+        """Which calibrators each base model needs, (T, C)."""
         a = self.arrays
-        shared = np.add.reduceat(np.asarray(calibrators)[a.input], a.input_begin[:-1])  # (T,)
-        return np.maximum(own + shared, smallest)
+        needs = np.zeros((a.n_models, a.n_calibrators), dtype=bool)
+        needs[np.repeat(np.arange(a.n_models), np.diff(a.input_begin)), a.input] = True
+        return needs
 
     def bounds(self) -> Bounds:
         """A lattice lies between its least and its largest vertex, a linear function between its values

@@ -182,6 +182,11 @@ class TreeModels:
             return 1.0 + self.native.mean_path_lengths(rows, thread_count(threads))
         return np.maximum(1e6 * self.native.measure_seconds(rows[:MEASURED_ROWS], 5), 1e-6)
 
+    def cost_unit(self, how: str) -> str:
+        """What costs of this kind count."""
+        units = {"size": "nodes that a row visits", "measured": "microseconds, as measured"}
+        return units.get(how, "")
+
     def bounds(self) -> Bounds:
         """Every tree adds at least its smallest and at most its largest leaf."""
         first = self.trees.leaf_begin[:-1]

@@ -24,7 +24,7 @@ class Path:
     upper: npt.NDArray[np.float64]  # (K, T)
     penalty: npt.NDArray[np.float64]  # (K,) of a disagreement, in mean costs of a base model
     threshold: float
-    costs: npt.NDArray[np.float64]  # (T,)
+    costs: npt.NDArray[np.float64]  # (T,) along the order
 
     def __post_init__(self) -> None:
         for array in (self.lower, self.upper, self.penalty):

@@ -26,7 +26,7 @@ class Policy(OrderedRule):
     lower: npt.NDArray[np.float64]  # (T,) eps-, -inf where nothing quits negative
     upper: npt.NDArray[np.float64]  # (T,) eps+, +inf where nothing quits positive
     threshold: float  # the paper's beta
-    costs: npt.NDArray[np.float64]  # (T,) c_t by base model, not by step
+    costs: npt.NDArray[np.float64]  # (T,) c_t along the order; by base model, not by step
 
     def __post_init__(self) -> None:
         try:

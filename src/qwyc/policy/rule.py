@@ -30,7 +30,7 @@ class StoppingRule(Protocol):
 
     @property
     def costs(self) -> npt.NDArray[np.float64]:
-        """What each base model costs, (T,), by base model."""
+        """What each base model costs along the order, (T,), by base model."""
 
     @property
     def n_models(self) -> int:

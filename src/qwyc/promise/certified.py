@@ -9,6 +9,7 @@ from typing import Any
 from qwyc.errors import OptionError
 from qwyc.model.base_models import Runner
 from qwyc.model.ensemble import Ensemble
+from qwyc.policy.costs import KINDS
 from qwyc.policy.policy import Policy
 from qwyc.promise.certificate import Certificate
 from qwyc.promise.evaluation import UNKNOWN, Evaluation, Speed
@@ -25,12 +26,21 @@ class Certified:
     choices: Choices | None = None  # what the policy was chosen from, where there was a choice
     evaluation: Evaluation = UNKNOWN  # whether rows quit, and who decided that
     speed: Speed | None = None  # as measured by `optimize`; files do not keep it
+    cost_kind: str = ""  # how costs came about: one of KINDS; "" is told from the policy's costs
 
     def __post_init__(self) -> None:
         if self.policy.n_models != self.ensemble.n_models:
             raise OptionError(
                 f"the policy is for {self.policy.n_models} base models; "
                 f"the ensemble has {self.ensemble.n_models}"
+            )
+        ones = bool((self.policy.costs == 1).all())
+        if not self.cost_kind:
+            object.__setattr__(self, "cost_kind", "one" if ones else "given")
+        elif self.cost_kind not in KINDS or (self.cost_kind == "one" and not ones):
+            raise OptionError(
+                f"cost_kind {self.cost_kind!r} does not fit the policy's costs; leave it out, and it is "
+                "told from them"
             )
         if self.choices is not None:
             self.choices.path.index_of(self.policy)  # or it was not chosen from it
@@ -43,6 +53,13 @@ class Certified:
     def runner(self) -> Runner:
         """The base models laid out for the policy."""
         return self.ensemble.runner(self.policy)
+
+    @property
+    def cost_unit(self) -> str:
+        """What the policy's costs count, in words."""
+        words = {"one": "each base model counts 1", "given": "as given"}
+        unit = words.get(self.cost_kind) or self.ensemble.base_models.cost_unit(self.cost_kind)
+        return unit or self.cost_kind
 
     def needed_choices(self) -> Choices:
         """What the policy was chosen from; raises OptionError where there was no choice."""

@@ -11,15 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.model.base_models import Bounds
+from qwyc.policy.costs import Costs, MarginalCosts
 from qwyc.policy.policy import Policy
 
 
-def provable_policy(
-    bounds: Bounds, *, threshold: float, costs: npt.NDArray[np.float64], quit: str
-) -> Policy:
+def provable_policy(bounds: Bounds, *, threshold: float, costs: Costs, quit: str) -> Policy:
     """The policy that bounds allow, widest ranges first (per cost). It needs no sample."""
     least, most, margin = bounds.least, bounds.most, bounds.margin
-    order = np.argsort(-(most - least) / costs, kind="stable").astype(np.int32)
+    order = widest_first(most - least, costs)
     # What the base models after step r add at least and at most, (T,); nothing after the last.
     still_least = np.append(np.cumsum(least[order][::-1])[::-1][1:], 0.0)
     still_most = np.append(np.cumsum(most[order][::-1])[::-1][1:], 0.0)
@@ -29,4 +28,18 @@ def provable_policy(
         upper[:] = np.inf
     elif quit == "positive":
         lower[:] = -np.inf
-    return Policy(order, lower, upper, threshold, costs)
+    return Policy(order, lower, upper, threshold, costs.along(order))
+
+
+def widest_first(width: npt.NDArray[np.float64], costs: Costs) -> npt.NDArray[np.int32]:
+    """Each time the base model whose range is widest per cost that it adds to those before it; lowest
+    index first on ties."""
+    if not len(costs.parts):
+        return np.argsort(-width / costs.own, kind="stable").astype(np.int32)
+    marginal, unused = MarginalCosts(costs), np.ones(len(width), dtype=bool)
+    order = np.empty(len(width), dtype=np.int32)
+    for r in range(len(width)):
+        order[r] = np.argmax(np.where(unused, width / marginal.now, -np.inf))
+        unused[order[r]] = False
+        marginal.choose(order[r])
+    return order

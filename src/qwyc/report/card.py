@@ -45,6 +45,7 @@ def card(certified: Certified) -> str:
         ("decides", f"{positive} where score &ge; {policy.threshold:.4g}, otherwise {negative}"),
         ("quits", quits),
         ("takes", work + bar + speed),
+        *_costs(certified),
         ("promises", _promise(certified)),
     ]
     rows = "".join(
@@ -59,6 +60,15 @@ def card(certified: Certified) -> str:
         f"{rows}</table>"
         f"{_band(certified)}</div>"
     )
+
+
+def _costs(certified: Certified) -> list[tuple[str, str]]:
+    """What is counted as cost, where base models do not count 1 each."""
+    if certified.cost_kind == "one":
+        return []
+    seen, unit = certified.certificate, escape(certified.cost_unit)
+    share = f"{seen.mean_cost / seen.full_cost:.1%} of all: " if seen.rows else ""
+    return [("costs", share + unit)]
 
 
 def _promise(certified: Certified) -> str:

@@ -23,6 +23,7 @@ def inspect(certified: Certified) -> dict[str, Any]:
         "quits": policy.quit,
         "why": why(certified),
         "evaluation_decided_by": certified.evaluation.decided_by,
+        "costs": {"kind": certified.cost_kind, "unit": certified.cost_unit},
         "certificate": seen.as_dict() | {"sentence": str(seen)},
         "at_other_alphas": other_alphas(certified),
     }
@@ -86,6 +87,7 @@ def describe(certified: Certified) -> str:
     """The same facts as text: the classifier's own four lines, and what they leave out."""
     base_models, others = certified.ensemble.base_models, other_alphas(certified)
     lines = [summary(certified), f"  evaluation {why(certified)}"]
+    lines.append(f"  costs      {certified.cost_unit}")
     _, layout = base_models.layout()
     if layout:
         lines.append(

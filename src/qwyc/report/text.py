@@ -27,13 +27,14 @@ def summary(certified: Certified) -> str:
 def _work(certified: Certified) -> str:
     policy, seen = certified.policy, certified.certificate
     if not seen.rows:
-        return f"at most {policy.n_models} base models per row; not measured, no sample was given"
+        work = f"at most {policy.n_models} base models per row; not measured, no sample was given"
+        return work if certified.cost_kind == "one" else f"{work}; costs: {certified.cost_unit}"
     rows = {"held-out": "held-out rows", "in-sample": "the fitting rows"}.get(
         seen.how, "the sample"
     )
     work = f"{seen.mean_models:.1f} of {policy.n_models} base models per row on {rows}"
-    if not (policy.costs == 1).all():
-        work += f", cost {seen.mean_cost / seen.full_cost:.1%}"
+    if certified.cost_kind != "one":
+        work += f", cost {seen.mean_cost / seen.full_cost:.1%} ({certified.cost_unit})"
     return work if certified.speed is None else f"{work}; {certified.speed}"
 
 

@@ -77,6 +77,7 @@ def _check_special_values(rows: Array, schema: Schema) -> None:
     if not schema.finite_only or np.isfinite(rows).all():
         return
     if not schema.accepts_missing:
+        _refuse_where_known(np.isnan(rows), schema)
         _refuse(np.isnan(rows), "a missing value", "missing values", schema)
     if schema.must_have:
         _refuse_missing(rows, schema)
@@ -96,6 +97,21 @@ def _refuse_missing(rows: Array, schema: Schema) -> None:
             "the row, or give its calibrator a missing_output",
             row=int(i),
             column=feature_name(columns[int(j)], schema),
+        )
+
+
+def _refuse_where_known(bad: npt.NDArray[np.bool_], schema: Schema) -> None:
+    """Raise an error if the first value that is missing, (N, n_features), is in a column for which the
+    model has a number that means missing."""
+    i, j = np.unravel_index(int(np.argmax(bad)), bad.shape)
+    known = dict(schema.own_missing)
+    if bad[i, j] and int(j) in known:
+        raise RowsError(
+            "{rows} has a missing value in {place}; the model takes {number} for what is missing there: "
+            "fill it in with that",
+            row=int(i),
+            column=feature_name(int(j), schema),
+            number=f"{known[int(j)]:g}",
         )
 
 

@@ -16,7 +16,8 @@ Category = str | int | float | bool | None  # None: scikit-learn may count it as
 # number. "float64": the numbers of a list are rounded to float64 first (CatBoost).
 INTEGERS = ("direct", "float32", "checked", "float64")
 
-LATER = ("integers", "must_have", "by_name")  # fields of Schema that version 0.1.0 did not have
+# Fields of Schema that version 0.1.0 did not have.
+LATER = ("integers", "must_have", "by_name", "own_missing")
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,9 @@ class Schema:
     # Columns in which NaN is refused although the table accepts it: the model has no output for it there.
     must_have: tuple[int, ...] = ()
     by_name: bool = False  # rows must be tables with column names; arrays and lists are refused
+    # Columns, and the number that the model itself takes for a missing value there. An error that refuses
+    # NaN says so; nothing else depends on it.
+    own_missing: tuple[tuple[int, float], ...] = ()
 
     @cached_property
     def takes_plain_rows(self) -> bool:

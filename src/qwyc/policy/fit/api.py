@@ -54,7 +54,9 @@ def fit_policy(
         rows are new) or "fan" (Fan et al. 2002), which gives a FanPolicy.
     quit : "both", "negative" (a filter: what is not rejected gets its full score) or "positive".
     threshold : the full decision is score >= threshold; None is the matrix's own, 0 for an array.
-    costs : cost of each base model, (T,); None is 1 for all.
+    costs : cost of each base model, (T,), or a `Costs` where base models share parts; None is 1 for
+        all. Orders that look at costs ("joint", "correlation") count what a base model adds to those
+        before it.
     labels : the truth, 0 or 1 for every row; only the two MSE orders look at it.
     budget : of disagreements at a step: "paper" lets negative quits spend all that is left and
         positive quits the rest; "split" lets negative quits spend half of what is left.

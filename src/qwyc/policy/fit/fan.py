@@ -59,7 +59,7 @@ def fit_fan(
         gamma=float("inf"),
         quit=problem.quit,
         threshold=problem.threshold,
-        costs=problem.costs,
+        costs=problem.costs.along(order),
     )
 
 

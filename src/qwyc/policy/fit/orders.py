@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from qwyc import _native
 from qwyc.errors import OptionError
+from qwyc.policy.costs import MarginalCosts
 from qwyc.policy.fit.problem import Problem
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.runtime.arguments import check_choice, check_count
@@ -134,8 +135,9 @@ def correlation(
 
     Thresholds absorb shift and scale, so correlation matters rather than squared error; rows near
     the threshold matter most, so they weigh more. A ridge on each base model's own variance keeps
-    the order from chasing the sample. With costs, what counts is the gain per cost."""
-    matrix, costs, T = problem.matrix, problem.costs, problem.n_models
+    the order from chasing the sample. With costs, what counts is the gain per cost that the base
+    model would add to those chosen."""
+    matrix, costs, T = problem.matrix, MarginalCosts(problem.costs), problem.n_models
     spread = float(np.std(matrix.full)) or 1.0
     distance = np.abs(matrix.full - problem.threshold)
     weight = np.exp(-(distance - distance.min()) / (weight_width * spread))
@@ -156,7 +158,7 @@ def correlation(
         before = partial_full**2 / partial if partial > 0 else 0.0
         gain = np.where(usable, covariance**2 / np.where(usable, variance, 1.0) - before, -np.inf)
         # A gain is divided by its cost, a loss multiplied: either way cheap is better.
-        worth = np.where(gain > 0, gain / costs, gain * costs)
+        worth = np.where(gain > 0, gain / costs.now, gain * costs.now)
         k = (
             int(np.argmax(np.where(usable, worth, -np.inf)))
             if usable.any()
@@ -164,6 +166,7 @@ def correlation(
         )
         order[r] = k
         unused[k] = False
+        costs.choose(k)
         partial_full += with_full[k]
         partial += 2 * with_partial[k] + own[k]
         with_partial += C[k]

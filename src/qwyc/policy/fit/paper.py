@@ -22,12 +22,16 @@ def fit_thresholds(
 ) -> Policy:
     """Algorithm 2 along an order, or Algorithm 1 where there is none; at most `allowed` rows of the
     sample are decided differently."""
+    costs = problem.costs
     with progress_reporter(progress, "Fitting order and thresholds", problem.n_models) as report:
         found, lower, upper = _native.fit_thresholds(
             problem.by_model,
             problem.matrix.base,
             problem.positive.view(np.uint8),
-            problem.costs,
+            costs.own,
+            costs.parts,
+            costs.need_begin,
+            costs.needed_parts,
             np.empty(0, dtype=np.int32) if order is None else order,
             allowed,
             *problem.sides,
@@ -35,4 +39,4 @@ def fit_thresholds(
             problem.cores,
             report,
         )
-    return Policy(found, lower, upper, problem.threshold, problem.costs)
+    return Policy(found, lower, upper, problem.threshold, costs.along(found))

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.errors import InputError
+from qwyc.policy.costs import Costs
 from qwyc.policy.scores import ScoreMatrix
-from qwyc.runtime.arguments import check_choice, check_costs, check_number
+from qwyc.runtime.arguments import check_choice, check_number
 from qwyc.runtime.threads import thread_count
 from qwyc.target.two_classes import TwoClasses
 
@@ -23,7 +24,7 @@ class Problem:
 
     matrix: ScoreMatrix  # of finite scores, one row at least
     threshold: float
-    costs: npt.NDArray[np.float64]  # (T,)
+    costs: Costs
     quit: str
     threads: int | None = None
 
@@ -39,7 +40,7 @@ class Problem:
             if not np.isfinite(matrix.values[:, t]).all():
                 raise InputError(f"scores must be finite; those of base model {t} are not")
         beta = check_number("threshold", matrix.threshold if threshold is None else threshold)
-        return cls(matrix, beta, check_costs(costs, T), quit, threads)
+        return cls(matrix, beta, Costs.of(costs, T), quit, threads)
 
     @property
     def n_rows(self) -> int:
@@ -49,7 +50,7 @@ class Problem:
     @property
     def n_models(self) -> int:
         """Number of base models, T."""
-        return len(self.costs)
+        return self.costs.n_models
 
     @property
     def target(self) -> TwoClasses:

@@ -59,7 +59,7 @@ def fit_path(
 ) -> Path:
     """The whole path on a sample. `weights` multiply the penalty of calling a full-positive row negative,
     and of the reverse."""
-    N, T, costs = problem.n_rows, problem.n_models, problem.costs
+    N, T, costs = problem.n_rows, problem.n_models, problem.costs.along(order)
     check_path_capacity(N, T)
     fit = stopping_fit(problem, order, settings)
     cores, unit = problem.cores, float(costs.mean())
@@ -123,7 +123,7 @@ def stopping_fit(
         np.ascontiguousarray(problem.matrix.full),
         problem.threshold,
         order,
-        problem.costs,
+        problem.costs.along(order),
         *problem.sides,
         fewest_rows=settings.fewest_rows,
         most_bins=settings.most_bins,

@@ -1,0 +1,1 @@
+"""qwyc against TensorFlow Lattice: `make bench-lattices`, or `python -m benchmarks.lattices`."""

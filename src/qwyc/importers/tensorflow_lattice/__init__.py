@@ -1,0 +1,191 @@
+"""TensorFlow Lattice: live premade models, and lists of them that were trained independently.
+
+A CalibratedLatticeEnsemble is read as its lattices, a CalibratedLattice as one, a CalibratedLinear as its
+calibrated features. TensorFlow is not imported here: whoever has a live model has imported it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import metadata
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from qwyc.errors import ModelError
+from qwyc.importers import files
+from qwyc.importers.live import made_by
+from qwyc.importers.tensorflow_lattice.decision import Decision, decision_of
+from qwyc.importers.tensorflow_lattice.layers import SUPPORTED, Structure, structure_of
+from qwyc.importers.tensorflow_lattice.live import outputs_and_scores
+from qwyc.model.ensemble import Ensemble, Sample, Source
+from qwyc.model.lattice_join import join, pack
+from qwyc.model.lattices import lattice_ensemble
+from qwyc.rows.schema import Schema
+
+LIVE_KINDS = (
+    "TensorFlow Lattice (CalibratedLatticeEnsemble, CalibratedLattice, CalibratedLinear and "
+    "lists of them)"
+)
+# Relative. TensorFlow computes in float32, in an order that depends on the machine and the batch.
+TOLERANCE = 1e-5
+LIBRARY = "tensorflow_lattice"
+PREMADE = ("CalibratedLatticeEnsemble", "CalibratedLattice", "CalibratedLinear")
+CLASSES = np.array([0, 1])
+
+Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+
+
+def is_live(model: object) -> bool:
+    """Whether `model` is an object of tensorflow_lattice, or a list with such an object in it."""
+    return made_by(model, LIBRARY) or is_list(model)
+
+
+def is_list(model: object) -> bool:
+    """Whether `model` is a list with an object of tensorflow_lattice in it."""
+    return isinstance(model, (list, tuple)) and any(made_by(item, LIBRARY) for item in model)
+
+
+def read_live(model: Any) -> Ensemble:
+    """The model, or the sum of the models in a list."""
+    if not is_list(model):
+        return _Member(model).ensemble
+    members = _members(model)
+    source = _source(f"sum of {len(members)} models")
+    joined = join([member.ensemble for member in members], source=source)
+    schema = joined.schema
+    assert schema is not None
+    own_missing = _own_missing(members, schema.names or ())
+    return replace(joined, schema=replace(schema, own_missing=own_missing))
+
+
+def live_labels(model: Any, sample: Sample) -> Array:
+    """The decisions, (N,), that follow from the live model's own outputs."""
+    output, _, threshold = _own(model, sample)
+    return CLASSES[(output >= threshold).astype(np.intp)]
+
+
+def live_scores(model: Any, sample: Sample) -> Array:
+    """The live model's own scores, (N,): its outputs, before an output calibration."""
+    return _own(model, sample)[1]
+
+
+# What was computed last for a sample: labels and scores come from the same evaluation.
+_EVALUATED: WeakKeyDictionary[Sample, tuple[Any, tuple[Floats, Floats, float]]] = (
+    WeakKeyDictionary()
+)
+
+
+def _own(model: Any, sample: Sample) -> tuple[Floats, Floats, float]:
+    """Outputs and scores of a model, or summed over a list, each (N,), and the threshold on the output."""
+    if sample in _EVALUATED and _EVALUATED[sample][0] is model:
+        return _EVALUATED[sample][1]
+    schema = sample.ensemble.schema
+    assert schema is not None  # of a model that was read
+    members = _members(model) if is_list(model) else [_Member(model)]
+    assert schema.names is not None
+    place = {name: j for j, name in enumerate(schema.names)}
+    matrix = np.asarray(sample.rows).astype(schema.dtype, copy=False)
+    output, score = np.zeros(len(matrix)), np.zeros(len(matrix))
+    for member in members:
+        found = member.structure
+        columns = [place[name] for name in found.features]
+        own = outputs_and_scores(
+            member.model, found.output_calibration, matrix, columns, found.largest
+        )
+        output, score = output + own[0], score + own[1]
+    together = output, score, sum(member.decision.output for member in members)
+    _EVALUATED[sample] = model, together
+    return together
+
+
+@dataclass(frozen=True, eq=False)
+class _Member:
+    """One premade model."""
+
+    model: Any
+
+    @cached_property
+    def structure(self) -> Structure:
+        kind = type(self.model)
+        if kind.__module__ != f"{LIBRARY}.python.premade" or kind.__name__ not in PREMADE:
+            raise ModelError(
+                f"cannot read a {kind.__module__}.{kind.__qualname__}; {SUPPORTED}, and lists of them"
+            )
+        with files.reading(kind.__name__, "TensorFlow Lattice model", "build it again"):
+            return structure_of(self.model)
+
+    @cached_property
+    def decision(self) -> Decision:
+        return decision_of(self.model, self.structure.output_calibration)
+
+    @cached_property
+    def ensemble(self) -> Ensemble:
+        structure, decision = self.structure, self.decision
+        return lattice_ensemble(
+            pack(structure.calibrators, structure.models, structure.dtype.name),
+            Schema(
+                n_features=len(structure.features),
+                names=structure.features,
+                dtype=structure.dtype.name,
+                accepts_missing=False,  # NaN becomes NaN: what is missing is a number of the model's own
+                own_missing=_own_missing([self], structure.features),
+            ),
+            base=structure.base,
+            mean=structure.mean,
+            threshold=decision.score,
+            classes=CLASSES,
+            source=_source(f"{type(self.model).__name__}, output >= {decision.output:g}"),
+            link=decision.link,
+        )
+
+
+def _members(models: Sequence[Any]) -> list[_Member]:
+    """The members of a list; ModelError where one of them cannot be added to the others."""
+    members = []
+    for i, model in enumerate(models):
+        if not made_by(model, LIBRARY):
+            raise ModelError(
+                f"item {i} of the list is a {type(model).__module__}.{type(model).__qualname__}, and "
+                "others are models of TensorFlow Lattice; pass a list of one kind"
+            )
+        member = _Member(model)
+        try:
+            layer = member.structure.output_calibration
+        except ModelError as error:
+            raise ModelError(f"item {i} of the list: {error}") from None
+        if layer is not None:
+            raise ModelError(
+                f"item {i} of the list has an output calibration, the layer {layer.name!r}: its scores "
+                "are not what the model gives, so they cannot be added to those of others; train it "
+                "with output_calibration=False, or pass it alone"
+            )
+        members.append(member)
+    return members
+
+
+def _own_missing(members: Sequence[_Member], names: Sequence[str]) -> tuple[tuple[int, float], ...]:
+    """Columns, and the number that means missing there to all members that have one."""
+    found: dict[str, set[float]] = {}
+    for member in members:
+        for part in member.structure.calibrators:
+            if part.missing is not None:
+                name = member.structure.features[part.feature]
+                found.setdefault(name, set()).add(part.missing[0])
+    return tuple(
+        (j, next(iter(found[name])))
+        for j, name in enumerate(names)
+        if len(found.get(name, ())) == 1
+    )
+
+
+def _source(kind: str) -> Source:
+    try:
+        version = metadata.version("tensorflow-lattice")
+    except metadata.PackageNotFoundError:
+        version = ""
+    return Source("tensorflow-lattice", version, kind)
