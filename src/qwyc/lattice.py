@@ -16,9 +16,9 @@ import numpy.typing as npt
 from qwyc.errors import OptionError
 from qwyc.importers import read_model
 from qwyc.model.ensemble import Ensemble
-from qwyc.model.lattice_build import Build
-from qwyc.model.lattice_join import join
-from qwyc.model.lattice_members import (
+from qwyc.model.lattices.build import Build
+from qwyc.model.lattices.join import join
+from qwyc.model.lattices.members import (
     Calibrators,
     Categorical,
     Feature,

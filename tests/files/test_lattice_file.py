@@ -14,7 +14,7 @@ from forests import classifier_of
 from lattices import lattice_rows, random_lattices
 from qwyc.files.families import FAMILIES
 from qwyc.model.ensemble import Source
-from qwyc.model.lattices import Interpolation, LatticeArrays
+from qwyc.model.lattices.models import Interpolation, LatticeArrays
 
 
 def make(seed=0, **options):

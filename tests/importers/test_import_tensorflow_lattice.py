@@ -11,7 +11,7 @@ import pytest
 import qwyc
 from lattice_recordings import FOLDER, RECORDED, load, small_tensorflow
 from qwyc import _native
-from qwyc.model.lattices import Interpolation
+from qwyc.model.lattices.models import Interpolation
 
 NEAR = 1e-6  # relative to max(1, |score|)
 

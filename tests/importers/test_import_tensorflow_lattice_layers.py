@@ -18,7 +18,7 @@ from lattice_recordings import (
 )
 from qwyc import importers
 from qwyc.importers.tensorflow_lattice import calibrators
-from qwyc.model.lattices import CalibratorKind
+from qwyc.model.lattices.models import CalibratorKind
 
 # ---- calibrators -------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from commands import one_line, run
 from lattices import lattice_rows, random_lattices
 from qwyc.distributed import shipping
 from qwyc.lattice import Categorical, Lattice, Linear, PiecewiseLinear, ensemble
-from qwyc.model.lattices import Interpolation
+from qwyc.model.lattices.models import Interpolation
 
 NAMES = ["age", "height", "weight", "colour", "score", "days"]
 

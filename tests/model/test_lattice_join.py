@@ -10,7 +10,7 @@ import qwyc
 from forests import random_ensemble
 from lattices import lattice_rows, random_lattices
 from qwyc.lattice import Categorical, Lattice, Linear, PiecewiseLinear, ensemble
-from qwyc.model.lattice_join import join, pack, unpack
+from qwyc.model.lattices.join import join, pack, unpack
 from qwyc.model.link import LOGISTIC, Link
 
 LINE = PiecewiseLinear([0, 10], [0, 1], missing_output=0)
@@ -153,7 +153,9 @@ A = random_lattices(0, dtype="float32")
         (lambda: ensemble([A, random_ensemble(0)]), "member 1 is 12 trees.*only ensembles of latt"),
         (lambda: ensemble([A, replace(A, transform=str)]), "member 1 is behind the steps"),
         (
-            lambda: ensemble([A, replace(A, link=Link(kind="piecewise"))]),
+            lambda: ensemble(
+                [A, replace(A, link=Link(kind="piecewise", points=(0, 1), outputs=(0, 1)))]
+            ),
             "member 1 has an output calibration",
         ),
         (

@@ -9,7 +9,7 @@ import pytest
 
 from lattices import lattice_rows, random_lattices
 from oracle import lattices
-from qwyc.model.lattices import Interpolation
+from qwyc.model.lattices.models import Interpolation
 
 
 def rounded(exact, bits, least_exponent):

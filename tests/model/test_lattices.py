@@ -17,7 +17,7 @@ from lattices import lattice_rows, random_lattices
 from oracle import lattices
 from qwyc import _native
 from qwyc.model.base_models import BaseModels, Runner
-from qwyc.model.lattices import Interpolation, LatticeModels
+from qwyc.model.lattices.models import Interpolation, LatticeModels
 
 ISAS = _native.available_isas()
 

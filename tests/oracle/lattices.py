@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from qwyc.model.lattices import LatticeModels
+    from qwyc.model.lattices.models import LatticeModels
 
 Array = npt.NDArray[Any]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from qwyc.model.lattice_join import CalibratorPart, ModelPart, pack
-from qwyc.model.lattices import CalibratorKind, Interpolation, lattice_ensemble
+from qwyc.model.lattices.join import CalibratorPart, ModelPart, pack
+from qwyc.model.lattices.models import CalibratorKind, Interpolation, lattice_ensemble
 from qwyc.rows.schema import Schema
 
 

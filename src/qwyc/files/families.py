@@ -10,7 +10,7 @@ from qwyc.errors import ArtifactError
 from qwyc.files.container import Tensors
 from qwyc.files.values import flag, number, text
 from qwyc.model.base_models import BaseModels
-from qwyc.model.lattices import LatticeArrays, LatticeModels
+from qwyc.model.lattices.models import LatticeArrays, LatticeModels
 from qwyc.model.trees import Summation, TreeModels, Trees
 from qwyc.rows.schema import Schema
 

@@ -21,8 +21,8 @@ from qwyc.importers.tensorflow_lattice.decision import Decision, decision_of
 from qwyc.importers.tensorflow_lattice.layers import SUPPORTED, Structure, structure_of
 from qwyc.importers.tensorflow_lattice.live import outputs_and_scores
 from qwyc.model.ensemble import Ensemble, Sample, Source
-from qwyc.model.lattice_join import join, pack
-from qwyc.model.lattices import LatticeModels, lattice_ensemble
+from qwyc.model.lattices.join import join, pack
+from qwyc.model.lattices.models import LatticeModels, lattice_ensemble
 from qwyc.rows.schema import Schema
 
 LIVE_KINDS = (

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.errors import ModelError
-from qwyc.model.lattice_join import CalibratorPart
-from qwyc.model.lattices import CalibratorKind
+from qwyc.model.lattices.join import CalibratorPart
+from qwyc.model.lattices.models import CalibratorKind
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]

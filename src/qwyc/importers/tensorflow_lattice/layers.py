@@ -19,8 +19,8 @@ from qwyc.importers.tensorflow_lattice.calibrators import (
     piecewise_linear,
     weights,
 )
-from qwyc.model.lattice_join import CalibratorPart, ModelPart
-from qwyc.model.lattices import Interpolation
+from qwyc.model.lattices.join import CalibratorPart, ModelPart
+from qwyc.model.lattices.models import Interpolation
 
 Array = npt.NDArray[Any]
 

@@ -57,27 +57,21 @@ class LatticeArrays:
     calibrator_kind: npt.NDArray[np.uint8]  # (C,) CalibratorKind
     calibrator_feature: npt.NDArray[np.int32]  # (C,) the column that it reads
     point_begin: npt.NDArray[np.int64]  # (C + 1,)
-    point: npt.NDArray[
-        Any
-    ]  # (P,) Real; piecewise linear: keypoints, rising; categorical: 0, 1, 2, ...
+    # (P,) Real; piecewise linear: keypoints, rising; categorical: 0, 1, 2, ...
+    point: npt.NDArray[Any]
     output: npt.NDArray[Any]  # (P,) Real; at the keypoints, or by category code
-    has_missing: npt.NDArray[
-        np.uint8
-    ]  # (C,) 1 where the calibrator has an output for missing values
+    has_missing: npt.NDArray[np.uint8]  # (C,) 1 where there is an output for missing values
     missing_value: npt.NDArray[Any]  # (C,) Real; NaN: NaN is missing; 0 where has_missing is 0
     missing_output: npt.NDArray[Any]  # (C,) Real
-    other_output: npt.NDArray[
-        Any
-    ]  # (C,) Real; categorical: of codes outside the table; 0 otherwise
+    other_output: npt.NDArray[Any]  # (C,) Real; of codes outside the table; 0 for numbers
     interpolation: npt.NDArray[np.uint8]  # (T,) Interpolation
     weight: npt.NDArray[np.float64]  # (T,) what a base model's value is multiplied with
     input_begin: npt.NDArray[np.int64]  # (T + 1,)
     input: npt.NDArray[np.int32]  # (I,) calibrators
     size: npt.NDArray[np.int32]  # (I,) vertices along each input, 2 or more; 0 for linear
     vertex_begin: npt.NDArray[np.int64]  # (T + 1,)
-    vertex: npt.NDArray[
-        Any
-    ]  # (V,) Real; row-major, first input slowest; linear: weights, then constant
+    # (V,) Real; row-major, first input slowest; linear: weights, then constant
+    vertex: npt.NDArray[Any]
 
     @property
     def n_models(self) -> int:

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from qwyc.errors import OptionError
 from qwyc.model.ensemble import Ensemble
-from qwyc.model.lattice_join import CalibratorPart, ModelPart, pack
-from qwyc.model.lattice_members import (
+from qwyc.model.lattices.join import CalibratorPart, ModelPart, pack
+from qwyc.model.lattices.members import (
     Calibrator,
     Calibrators,
     Categorical,
@@ -22,7 +22,7 @@ from qwyc.model.lattice_members import (
     Linear,
     check_calibrator,
 )
-from qwyc.model.lattices import CalibratorKind, Interpolation, lattice_ensemble
+from qwyc.model.lattices.models import CalibratorKind, Interpolation, lattice_ensemble
 from qwyc.model.link import Link
 from qwyc.rows.column_names import quoted_names
 from qwyc.rows.schema import Category, Schema

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from qwyc.errors import ModelError, OptionError
 from qwyc.model.ensemble import Ensemble, Source
-from qwyc.model.lattices import (
+from qwyc.model.lattices.models import (
     CalibratorKind,
     Interpolation,
     LatticeArrays,

@@ -1,0 +1,1 @@
+"""Ensembles of lattices: base models of interpolated tables over calibrated features."""
