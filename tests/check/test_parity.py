@@ -143,11 +143,11 @@ def test_base_models_are_compared_by_their_decisions(data):
 # ---- ties --------------------------------------------------------------------------------------
 
 
-def compare_with_ties(ours, theirs, tolerance, threshold=0.5):
+def compare_with_ties(ours, theirs, tolerance, threshold=0.5, ties=True):
     """Prove parity with a model that has these scores and decides by them."""
     ensemble = replace(qwyc.read_model([lambda rows: rows[:, 0]]), threshold=threshold)
     ours, theirs = np.asarray(ours, float), np.asarray(theirs, float)
-    answer = importers.Predictions((theirs >= threshold).astype(int), theirs, tolerance)
+    answer = importers.Predictions((theirs >= threshold).astype(int), theirs, tolerance, ties)
     source = importers.OpenModel(replace(ensemble, classes=np.array([0, 1])), lambda sample: answer)
     sample = source.ensemble.sample(np.zeros((len(ours), 1)))
     scores = qwyc.ScoreMatrix(np.empty((len(ours), 0)), 0.0, threshold, ours)
@@ -175,9 +175,10 @@ def test_rows_past_the_tolerance_are_refused():
         compare_with_ties([0.7], [0.7 + 2e-5], 1e-5)
 
 
-def test_without_a_tolerance_every_decision_counts():
-    with pytest.raises(qwyc.ParityError, match="1 of them in their decision"):
-        compare_with_ties([np.nextafter(0.5, 0)], [0.5], 0.0)
+def test_unless_a_library_says_so_every_decision_counts():
+    for tolerance in (0.0, 1e-12):
+        with pytest.raises(qwyc.ParityError, match="1 of them in their decision"):
+            compare_with_ties([np.nextafter(0.5, 0)], [0.5], tolerance, ties=False)
 
 
 # ---- verify with a model ---------------------------------------------------------------------

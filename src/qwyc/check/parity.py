@@ -84,7 +84,7 @@ def _refuse_differences(
     theirs = np.argmax([answer.labels == label for label in classes], axis=0)  # (N,)
     other_class = ours != theirs
     ties = np.zeros(len(full), dtype=bool)
-    if answer.scores is not None and answer.tolerance > 0:
+    if answer.scores is not None and answer.ties:
         ties = other_class & _ties(full, answer.scores, threshold, answer.tolerance)
         other_class = other_class & ~ties
     differs = other_class

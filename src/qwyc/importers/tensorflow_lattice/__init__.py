@@ -31,6 +31,7 @@ LIVE_KINDS = (
 )
 # Relative. TensorFlow computes in float32, in an order that depends on the machine and the batch.
 TOLERANCE = 1e-5
+ROUNDING = 1e-6  # the same, of the largest sum that there can be
 LIBRARY = "tensorflow_lattice"
 PREMADE = ("CalibratedLatticeEnsemble", "CalibratedLattice", "CalibratedLinear")
 CLASSES = np.array([0, 1])
@@ -81,7 +82,7 @@ def live_predictions(model: Any, sample: Sample) -> Predictions:
     labels = CLASSES[(output >= threshold).astype(np.intp)]
     # Rounding errors are relative to what is added up, which may cancel out in a score.
     assert isinstance(models, LatticeModels)
-    return Predictions.of(labels, score, TOLERANCE * max(1.0, models.native.total))
+    return Predictions.of(labels, score, max(TOLERANCE, ROUNDING * models.native.total), ties=True)
 
 
 @dataclass(frozen=True, eq=False)
