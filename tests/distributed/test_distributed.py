@@ -200,6 +200,26 @@ def test_labels_are_the_models_own_and_columns_may_have_no_names(engine, rows, t
         distributed.decide(fast, data, columns=["b", "Ü 1"])
 
 
+def test_lattices_are_decided_as_on_one_machine(engine):
+    rng = np.random.default_rng(4)
+    names = ["u", "v", "w"]
+    frame = pd.DataFrame(rng.normal(size=(6000, 3)), columns=names)
+    curve = qwyc.lattice.PiecewiseLinear([-2, 0, 2], [0, 0.6, 1], missing_output=0.5)
+    members = [
+        qwyc.lattice.Lattice(pair, rng.normal([[-1, 0], [0, 1]]))
+        for pair in (["u", "v"], ["v", "w"], ["w", "u"]) * 3
+    ]
+    model = qwyc.lattice.ensemble(members, calibrators=dict.fromkeys(names, curve), features=names)
+    fast = qwyc.optimize(model, frame[:4000], alpha=0.02, evaluation="quit", progress=False)
+    new = frame[4000:].reset_index(drop=True).assign(id=np.arange(2000))
+    new.loc[7, "v"] = None
+    data = engine.load([new[:900], new[900:]])
+    want = fast.decide(new)
+    assert want.steps.mean() < 9
+    assert_equal_decisions(engine.collect(distributed.decide(fast, data)), want)
+    assert qwyc.verify(fast, data, alpha=0.04) == qwyc.verify(fast, new, alpha=0.04)
+
+
 def test_a_pipelines_own_steps_travel_with_it(engine):
     frame, y = make_frame(rows=3000)
     frame["size"] = frame["size"].astype(int)
