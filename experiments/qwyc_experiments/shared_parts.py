@@ -2,11 +2,11 @@
 
     python -m qwyc_experiments.shared_parts [--seeds 101 ...] [--only WORD ...]
 
-Three ways to count the parts of a candidate: all of them ("fixed"), those that no chosen base model needs
-("marginal"), and the same with each part's cost divided by the number of base models that need it ("shared
-out") or by its root ("root"). Each gives an order; thresholds are then fitted along it with the true costs. Each line has the mean
-true cost on held-out rows over that of "fixed", at 0.5 and 2% of decisions changed: geometric means over
-seeds; below 1 is better.
+Four ways to count the parts of a candidate: all of them ("fixed"); those that no chosen base model needs
+("marginal"); and the same with each part's cost divided by the number of base models that need it ("shared
+out"), or by the root of that number ("root"). Each gives an order; thresholds are then fitted along it with
+the true costs. Each line has the mean true cost on held-out rows over that of "fixed", at 0.5 and 2% of
+decisions changed: geometric means over seeds; below 1 is better.
 """
 
 from __future__ import annotations
