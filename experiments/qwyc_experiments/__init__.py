@@ -8,6 +8,7 @@
     boxes         tighter bounds at alpha = 0 (docs/research.md)
     brute_force   Algorithm 1 against the best of all orders (docs/decisions/0004-algorithms.md)
     scaling       time and memory of fitting (docs/decisions/0007-memory.md)
+    shared_parts  how the default order counts shared parts (docs/decisions/0008-method.md)
     optimism      Algorithm 1's alpha on new rows (docs/decisions/0008-method.md)
 
 All but `reproduce` are run with `python -m qwyc_experiments.NAME`.

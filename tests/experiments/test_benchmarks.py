@@ -10,6 +10,10 @@ import pytest
     ("arguments", "words"),
     [
         (["-m", "qwyc_experiments.optimism", "--trees", "20"], "differ, test rows"),
+        (
+            ["-m", "qwyc_experiments.shared_parts", "--seeds", "1", "--only", "20 lattices"],
+            "shared out",
+        ),
     ],
 )
 def test_it_runs(arguments, words, tmp_path):
