@@ -15,7 +15,7 @@ from sklearn.ensemble import (
 )
 
 import qwyc
-from qwyc.model import trees
+from qwyc.model import native
 
 FIT_ROWS = 4000
 XGB = {"n_estimators": 60, "max_depth": 5, "n_jobs": 2}
@@ -294,7 +294,7 @@ def test_every_stage_reports_how_far_it_is(toy, monkeypatch, what):
     model = xgboost.XGBClassifier(n_estimators=5).fit(X, y)
     if what == "callables":
         model = [lambda rows, j=j: rows[:, j] for j in range(5)]
-    monkeypatch.setattr(trees, "BLOCK", 500)  # 100 rows of 5 trees
+    monkeypatch.setattr(native, "BLOCK", 500)  # 100 rows of 5 trees
     seen = {}
     fast = qwyc.optimize(
         model,

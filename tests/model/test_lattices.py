@@ -164,7 +164,7 @@ def test_long_work_is_done_in_parts(monkeypatch):
     ensemble = random_lattices(3)
     rows = lattice_rows(3, ensemble, n=500)
     whole, done = ensemble.scores(rows), []
-    monkeypatch.setattr("qwyc.model.lattices.BLOCK", 12 * 64)
+    monkeypatch.setattr("qwyc.model.native.BLOCK", 12 * 64)
     parts = ensemble.scores(rows, report=done.append)
     np.testing.assert_array_equal(parts.values, whole.values)
     np.testing.assert_array_equal(parts.full, whole.full)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -16,16 +16,15 @@ from qwyc.errors import ModelError, OptionError, RowsError
 from qwyc.model.base_models import Bounds, Floats
 from qwyc.model.ensemble import Ensemble, Source
 from qwyc.model.link import LOGISTIC, Link
+from qwyc.model.native import NativeRunner, scores_in_parts
 from qwyc.policy.policy import Policy
 from qwyc.policy.rule import StoppingRule
 from qwyc.rows.schema import Schema
 from qwyc.runtime.arguments import check_choice
 from qwyc.runtime.progress import Report
 from qwyc.runtime.threads import thread_count
-from qwyc.target.target import Decided
 
 MEASURED_ROWS = 4096
-BLOCK = 1 << 24  # evaluations between two reports of progress
 HALF_ULP_32, HALF_ULP_64 = 2.0**-24, 2.0**-53  # relative error of one rounding
 SMALLEST_32 = 2.0**-149  # absolute error of one rounding near zero
 # Other trees are compared for many rows at once (native/core/plan.hpp).
@@ -145,30 +144,20 @@ class TreeModels:
     ) -> tuple[npt.NDArray[np.float32], Floats]:
         """Every tree on every row, (N, T), and the full scores, (N,). Long work is done in parts, so
         that it can be interrupted and reports how far it is."""
-        n, block, cores = len(rows), max(1, BLOCK // self.n_models), thread_count(threads)
-        values, full = self.native.score_matrix(rows[:block], cores)  # (T, block), (block,)
-        if n > block:
-            first, values = values, np.empty((self.n_models, n), dtype=values.dtype)
-            values[:, :block], full = first, np.concatenate([full, np.empty(n - block)])
-        for i in range(block, n, block):
-            report(i * self.n_models)
-            part = slice(i, i + block)
-            values[:, part], full[part] = self.native.score_matrix(rows[part], cores)
-        report(n * self.n_models)
-        return values.T, full
+        return scores_in_parts(self.native, self.n_models, rows, threads, report)
 
     def score_full(self, rows: Any, *, threads: int | None = None) -> Floats:
         """The full score of every row, (N,), bit for bit the source library's own."""
         return self.native.score_full(rows, thread_count(threads))
 
-    def runner(self, policy: StoppingRule) -> TreeRunner:
+    def runner(self, policy: StoppingRule) -> NativeRunner:
         """The trees laid out for one policy, of the kind that the engine runs."""
         if not isinstance(policy, Policy):
             raise OptionError(
                 f"trees run with a Policy, two thresholds per step; got a {type(policy).__name__}: apply "
                 "it to their scores instead"
             )
-        return TreeRunner(
+        return NativeRunner(
             _native.Quitter(self.native, policy.order, policy.lower, policy.upper, policy.threshold)
         )
 
@@ -242,37 +231,6 @@ class TreeModels:
         if facts["walked"]:
             text += f"; {facts['walked']:,} trees are walked {WHY_WALKED}"
         return facts, text
-
-
-class TreeRunner:
-    """Trees laid out for one policy."""
-
-    def __init__(self, quitter: _native.Quitter) -> None:
-        self.quitter = quitter
-
-    def decide(
-        self, rows: Any, *, threads: int | None = None
-    ) -> tuple[Decided, npt.NDArray[np.int32], Floats]:
-        """The index of each row's class, the trees that it took and its score, each (N,)."""
-        return self.quitter.decide(rows, thread_count(threads))
-
-    def one_row(
-        self, labels: Sequence[Any], fallback: Callable[[Any], Any], schema: Schema | None
-    ) -> Callable[[Any], Any] | None:
-        """The native path for one row of plain numbers."""
-        if schema is None or not schema.takes_plain_rows:
-            return None
-        negative, positive = labels
-        # The bound method itself: fewer steps from Python to the engine than a callable object.
-        return _native.OneRow(
-            self.quitter,
-            negative,
-            positive,
-            fallback,
-            np.ndarray,
-            schema.finite_only,
-            schema.exact_integers,
-        ).predict
 
 
 def tree_ensemble(

@@ -1,0 +1,71 @@
+"""What families of base models share that the native core evaluates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qwyc import _native
+from qwyc.model.base_models import Floats
+from qwyc.rows.schema import Schema
+from qwyc.runtime.progress import Report
+from qwyc.runtime.threads import thread_count
+from qwyc.target.target import Decided
+
+BLOCK = 1 << 24  # evaluations between two reports of progress
+
+
+def scores_in_parts(
+    native: _native.Forest | _native.Lattices,
+    n_models: int,
+    rows: Any,
+    threads: int | None,
+    report: Report,
+) -> tuple[npt.NDArray[Any], Floats]:
+    """Every base model on every row, (N, T), and the full scores, (N,). Long work is done in parts, so
+    that it can be interrupted and reports how far it is."""
+    n, block, cores = len(rows), max(1, BLOCK // n_models), thread_count(threads)
+    values, full = native.score_matrix(rows[:block], cores)  # (T, block), (block,)
+    if n > block:
+        first, values = values, np.empty((n_models, n), dtype=values.dtype)
+        values[:, :block], full = first, np.concatenate([full, np.empty(n - block)])
+    for i in range(block, n, block):
+        report(i * n_models)
+        part = slice(i, i + block)
+        values[:, part], full[part] = native.score_matrix(rows[part], cores)
+    report(n * n_models)
+    return values.T, full
+
+
+class NativeRunner:
+    """Base models laid out for one policy."""
+
+    def __init__(self, quitter: _native.Quitter) -> None:
+        self.quitter = quitter
+
+    def decide(
+        self, rows: Any, *, threads: int | None = None
+    ) -> tuple[Decided, npt.NDArray[np.int32], Floats]:
+        """The index of each row's class, the base models that it took and its score, each (N,)."""
+        return self.quitter.decide(rows, thread_count(threads))
+
+    def one_row(
+        self, labels: Sequence[Any], fallback: Callable[[Any], Any], schema: Schema | None
+    ) -> Callable[[Any], Any] | None:
+        """The native path for one row of plain numbers."""
+        if schema is None or not schema.takes_plain_rows:
+            return None
+        negative, positive = labels
+        # The bound method itself: fewer steps from Python to the engine than a callable object.
+        return _native.OneRow(
+            self.quitter,
+            negative,
+            positive,
+            fallback,
+            np.ndarray,
+            schema.finite_only,
+            schema.exact_integers,
+        ).predict
