@@ -26,8 +26,10 @@ One run of `make bench-lattices`, as it wrote it. qwyc and TensorFlow Lattice ev
 ensembles on one thread. All scores are compared first. TensorFlow gets its rows as tensors that were made
 beforehand. Building, converting and compiling are not counted; what takes too long to convert or compile
 is left out, and the tables say so. TensorFlow Lattice can build an ensemble from a layer per lattice or
-from one RTL layer. A form that was clearly slower in a trial is not measured; every line says which form it
-is, and targets are against the fastest one at its best batch size."""
+from one RTL layer. Every line says which form it is. Not measured are: A with XLA on one RTL layer, which
+was slower in a trial; B with XLA on a layer per hypercube, which took two minutes of processor time to
+compile for one row in a trial; and B with TFLite on a layer per lattice, which was not tried. Targets are
+against the fastest of the measured forms at its best batch size."""
 
 
 def figures(results: Sequence[Found], sizes: Sizes) -> list[Figure]:
@@ -118,7 +120,11 @@ def bound_rows(results: Sequence[Found], peak: Peak | None, sizes: Sizes) -> tup
 def memory_rows(results: Sequence[Found], peak: Peak, sizes: Sizes) -> tuple[list[str], Rows]:
     """What the kernel for hypercubes does beside its multiply-adds, and where vertices come from."""
     header = ["per row", "share of the peak, at most", "found", "vertices of a lattice, bytes"]
-    header += ["values between, bytes", "vertices loaded, bytes per row", "from the cache"]
+    header += [
+        "values between, bytes",
+        "vertices loaded, bytes per row",
+        "cache that holds them, by size",
+    ]
     header += ["of all lattices, bytes per row of a block"]
     kernel, caches = KERNELS.get(peak.instructions), cache_bytes()
     rows = []
@@ -166,7 +172,8 @@ def bound_parts(results: Sequence[Found], peak: Peak | None, sizes: Sizes) -> li
         f"{kernel.rows} rows. A block of up to {BLOCK:,} rows goes through one lattice before the next, so "
         "that the vertices of a lattice stay in a cache near the core if they fit it together with the "
         "values between, which halving in memory starts from; all lattices are read again for each block. "
-        f"Data caches of this machine: {caches or 'unknown'}."
+        f"Data caches of this machine: {caches or 'unknown'}. Which cache holds what follows from sizes; "
+        "cache misses were not counted."
     )
     parts.append(table(*memory_rows(results, peak, sizes)))
     parts.append(

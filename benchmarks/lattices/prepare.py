@@ -129,7 +129,9 @@ def freeze(job: Job, target: Path) -> None:
         convert_variables_to_constants_v2,
     )
 
-    frozen = convert_variables_to_constants_v2(traced(job)[0])
+    function, model = traced(job)  # a function does not keep the variables of its model
+    frozen = convert_variables_to_constants_v2(function)
+    del model
     content = frozen.graph.as_graph_def().SerializeToString()
     target.write_bytes(pickle.dumps((content, frozen.inputs[0].name, frozen.outputs[0].name)))
 

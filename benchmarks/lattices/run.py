@@ -85,7 +85,8 @@ def run(chosen: argparse.Namespace) -> None:
     figures = page.figures(everything, sizes)
     report.show(console, title, *report.headline_rows(figures))
     about.append(
-        f"Took {time.perf_counter() - started:.0f} s; load at the end {machine().get('load')}."
+        f"Took {time.perf_counter() - started:.0f} s, without what earlier runs had trained or converted; "
+        f"load at the end {machine().get('load')}."
     )
     console.print(about[-1])
     chosen.page.parent.mkdir(parents=True, exist_ok=True)
@@ -142,11 +143,11 @@ def optimized(model: Any, policy_rows: Any, shape: Shape, found: Found) -> Any:
 
 def command(chosen: argparse.Namespace) -> str:
     """What was run; where the page goes is left out."""
-    words = ["make bench-lattices (python -m benchmarks.lattices"]
+    words = ["python -m benchmarks.lattices"]
     words += ["--tiny"] * chosen.tiny + ["--cpu-time"] * chosen.cpu_time
     if len(chosen.only) < len(SIZES["full"].shapes):
         words += ["--only", *chosen.only]
-    return " ".join(words) + ")"
+    return " ".join(words)
 
 
 def training_words(shape: Shape, seconds: float) -> str:
