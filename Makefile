@@ -75,9 +75,9 @@ bench: $(VENV)/.bench
 bench-engines: $(VENV)/.all java
 	$(BIN)/python -W ignore -m benchmarks.engines
 
-# Ensembles of lattices, against TensorFlow Lattice.
+# Ensembles of lattices, against TensorFlow Lattice. Writes a page of the documentation.
 bench-lattices: $(VENV)/.all
-	$(BIN)/python -W ignore -m benchmarks.lattices
+	$(BIN)/python -W ignore -m benchmarks.lattices --page docs/benchmarks-lattices.md
 
 experiments: $(VENV)/.dev
 	$(BIN)/python -m qwyc_experiments.optimism

@@ -326,26 +326,38 @@ def _compile(converted: Any, said: Path) -> None:
         model = Path(folder) / "model.bin"
         converted.serialize(str(model))
         started = time.perf_counter()
-        process = subprocess.Popen(
-            [sys.executable, "-c", COMPILE, str(model), str(target), str(os.cpu_count() or 1)],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+        arguments = [COMPILE, str(model), str(target), str(os.cpu_count() or 1)]
         try:
-            _, errors = process.communicate(timeout=COMPILE_SECONDS)
+            code, errors = run_limited(arguments, COMPILE_SECONDS)
         except subprocess.TimeoutExpired:
             said.write_text(f"compiling it took more than {COMPILE_SECONDS} s and was stopped")
             return
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)  # the compilers that it started too
-                process.wait()
     seconds = time.perf_counter() - started
-    if process.returncode:
+    if code:
         raise LeftOut(f"compiling it failed: {(errors.strip().splitlines() or ['?'])[-1]}")
     said.write_text(f"compiled in {seconds:.0f} s")
+
+
+def run_limited(
+    arguments: list[str], seconds: float, folder: Path | None = None
+) -> tuple[int, str]:
+    """Run Python code with arguments in a process of its own, in a folder. Returns its exit code and
+    what it wrote to stderr. subprocess.TimeoutExpired where it was stopped after so many seconds."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        cwd=folder,
+    )
+    try:
+        _, errors = process.communicate(timeout=seconds)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)  # the compilers that it started too
+            process.wait()
+    return process.returncode, errors
 
 
 def _first_line(error: Exception) -> str:

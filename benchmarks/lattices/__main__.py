@@ -20,7 +20,12 @@ def options() -> argparse.Namespace:
         action="store_true",
         help="for a busy machine: batches by processor time, not by the wall clock",
     )
-    parser.add_argument("--output", type=Path, default=Path("bench-results"), help="a folder")
+    parser.add_argument(
+        "--page",
+        type=Path,
+        default=Path("bench-results/lattices.md"),
+        help="where the results go, as Markdown",
+    )
     return parser.parse_args()
 
 

@@ -1,4 +1,5 @@
-"""What the arithmetic alone takes: counts per row, and the machine's peak, which peak.cpp measures."""
+"""What bounds full evaluation: counts per row, the kernel's memory, and the machine's peak, which
+peak.cpp measures."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import math
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +17,9 @@ from ..peers import LeftOut
 from .shapes import KEYPOINTS, Shape
 
 SOURCE = Path(__file__).with_name("peak.cpp")
+CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+BLOCK = 1024  # rows that go through one lattice before the next; native/core/lattice_engine.cpp
+INNER = 3  # inputs that are summed by weights; the others are halved
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,53 @@ class Work:
     def microseconds(self, peak: Peak) -> float:
         """Per row, where nothing but multiply-adds at the peak takes time."""
         return self.multiply_adds / peak.per_second * 1e6
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """How native/kernels evaluates hypercubes of float32: see `hypercube` in lattice_body.inc."""
+
+    rows: int  # that share the load of a vertex
+    halved: int  # inputs that are halved in registers, before results go to memory
+
+    def halving(self, shape: Shape) -> int:
+        """Instructions per row of a register, beside a multiply-add per vertex: a subtraction and a
+        multiply-add for each pair of values."""
+        return shape.lattices * 2 * (2 ** (shape.inputs - INNER) - 1)
+
+    def most_share(self, shape: Shape) -> float:
+        """Of the peak, where every instruction takes as long as a multiply-add."""
+        least = shape.lattices * 2**shape.inputs
+        return least / (least + self.halving(shape))
+
+    def between(self, shape: Shape) -> int:
+        """Bytes of values between the inputs that are halved in registers and the others."""
+        return 4 * self.rows * 2 ** max(0, shape.inputs - INNER - self.halved)
+
+
+KERNELS = {"AVX-512": Kernel(32, 2), "AVX2": Kernel(8, 2)}
+
+
+def cache_bytes() -> dict[int, int]:
+    """Sizes of the data caches of a core, by level; empty where the system does not tell."""
+    found = {}
+    for each in CACHES.glob("index*"):
+        if (each / "type").read_text().strip() != "Instruction":
+            size = (each / "size").read_text().strip()
+            found[int((each / "level").read_text())] = int(size.removesuffix("K")) * 1024
+    return found
+
+
+def source(shape: Shape, kernel: Kernel, caches: Mapping[int, int]) -> str:
+    """Which cache the vertices of a hypercube come from, once for every `kernel.rows` rows. A lattice
+    is read again and again for a block of rows, and so are the values between."""
+    lattice = 4 * 2**shape.inputs
+    for level, size in sorted(caches.items()):
+        if lattice + kernel.between(shape) <= size:
+            return f"level {level}"
+        if lattice <= size:
+            return f"level {level} in part, then {level + 1}"
+    return "unknown"
 
 
 def work(shape: Shape, interpolation: str) -> Work:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,13 @@ import qwyc
 from qwyc.check.benchmark import FULL, QUITTING
 
 from ..peers import LeftOut, library, same
-from .models import FORMS, Weights, live, tensorflow
+from .models import LAYERS, RTL, Weights, tensorflow
+from .prepare import MANY, Job, compiled, first_line, frozen_graph, prepared
 from .shapes import Shape
 
 GRAPH, XLA, LITE = "tf.function", "XLA", "TFLite"
-XLA_SECONDS = (
-    120  # who takes longer to compile for one row is left out: each batch size takes as long
-)
+MOST_BYTES = 1 << 29  # of a tensor of (rows, vertices of all lattices), which one RTL layer has
+SMALL, LARGE = (1, 256), (257, None)  # batches, from and to
 
 
 @dataclass(frozen=True)
@@ -36,6 +35,12 @@ class Evaluator:
     single_form: Callable[[Any], Any] = same  # of (F,) float32; not timed
     gives_scores: bool = True  # batches; False: labels
     single_gives_score: bool = True
+    batches: tuple[int, int | None] = (1, None)  # the least and the largest that it is timed with
+
+    def takes_part(self, batch: int) -> bool:
+        """Whether it is timed with batches of that size."""
+        least, most = self.batches
+        return least <= batch and (most is None or batch <= most)
 
     def evaluate(self, rows: Any) -> Any:
         """Scores or labels of all rows, (N,), in calls of at most `most_rows`."""
@@ -44,92 +49,108 @@ class Evaluator:
         return np.concatenate([np.reshape(self.batch(self.form(part)), -1) for part in parts])
 
 
-def theirs(
-    shape: Shape, weights: Weights, interpolation: str, left_out: dict[str, str]
-) -> list[Evaluator]:
-    """TensorFlow's: each form of the model as a graph, compiled by XLA, and by TFLite."""
-    found = []
-    for form in FORMS:
-        model = live(shape, weights, interpolation, form)
-        for kind, make in ((GRAPH, graph), (XLA, compiled), (LITE, lite)):
-            try:
-                found.append(make(model, shape, interpolation, f"{kind}, {form}"))
-            except LeftOut as reason:
-                left_out[f"{kind}, {form}"] = str(reason)
+@dataclass(frozen=True)
+class Way:
+    """TensorFlow's: a kind, the form of the model, and the batches that it is timed with."""
+
+    kind: str
+    form: str
+    batches: tuple[int, int | None] = (1, None)
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}, {self.form}"
+
+
+def ways(shape: Shape, interpolation: str) -> list[Way]:
+    """Both forms, but for those that were clearly slower in a trial. With 500 lattices, a layer per
+    lattice is faster in large batches, and one RTL layer many times as fast with a single row."""
+    if shape.name == "A":
+        both = [(GRAPH, LAYERS), (GRAPH, RTL), (XLA, LAYERS), (LITE, LAYERS), (LITE, RTL)]
+        return [Way(kind, form) for kind, form in both]
+    found = [Way(GRAPH, LAYERS), Way(GRAPH, RTL, SMALL), Way(XLA, RTL), Way(LITE, RTL)]
+    if interpolation == "simplex":  # compiling it for a single row takes as long as for many
+        found.insert(2, Way(XLA, LAYERS, LARGE))
     return found
 
 
-def graph(model: Any, shape: Shape, interpolation: str, name: str, jit: bool = False) -> Evaluator:
+def call_rows(shape: Shape, interpolation: str, form: str) -> int:
+    """The most rows in a call."""
+    most = shape.call_rows(interpolation)
+    if form == RTL and interpolation == "hypercube":
+        row = 4 * shape.lattices * 2**shape.inputs
+        while most * row > MOST_BYTES:
+            most //= 2
+    return most
+
+
+def theirs(
+    shape: Shape, weights: Weights, interpolation: str, left_out: dict[str, str]
+) -> list[Evaluator]:
+    """TensorFlow's: as a graph, compiled by XLA, and by TFLite."""
+    found = []
+    for way in ways(shape, interpolation):
+        rows = call_rows(shape, interpolation, way.form)
+        job = Job("freeze", shape, weights, interpolation, way.form)
+        try:
+            found.append(KINDS[way.kind](job, way, rows))
+        except LeftOut as reason:
+            left_out[way.name] = str(reason)
+    return found
+
+
+def graph(job: Job, way: Way, rows: int) -> Evaluator:
     """A concrete function of one (N, F) tensor, the weights folded into constants."""
+    return evaluator(frozen_graph(prepared(job)), way, rows)
+
+
+def xla(job: Job, way: Way, rows: int) -> Evaluator:
+    """The same with `jit_compile=True`."""
+    path, features = prepared(job), job.shape.features
+    if way.form == LAYERS and job.shape.lattices >= MANY:  # try it where it can be stopped
+        prepared(replace(job, kind="compile", rows=rows, graph=path))
+    made = evaluator(compiled(frozen_graph(path), features), way, rows)
+    least = rows if way.batches == LARGE else 1
+    try:
+        made.batch(made.form(np.zeros((least, features), np.float32)))
+    except Exception as error:
+        raise LeftOut(f"does not compile: {first_line(error)}") from None
+    return made
+
+
+def evaluator(call: Callable[[Any], Any], way: Way, rows: int) -> Evaluator:
+    """Of a concrete function."""
     tf, _, _, version = tensorflow()
-    from tensorflow.python.framework.convert_to_constants import (  # as TFLite's converter does
-        convert_variables_to_constants_v2,
-    )
-
-    rows = tf.TensorSpec([None, shape.features], tf.float32)
-
-    def scores(x: Any) -> Any:
-        return model(tf.split(x, shape.features, axis=1), training=False)
-
-    frozen = convert_variables_to_constants_v2(tf.function(scores).get_concrete_function(rows))
-    call = frozen
-    if jit:
-        again = tf.function(lambda x: frozen(x)[0], jit_compile=True)
-        call = again.get_concrete_function(rows)
 
     def evaluate(x: Any) -> Any:
-        found = call(x)
-        return (found if jit else found[0]).numpy()
+        return call(x).numpy()
 
     return Evaluator(
-        name,
+        way.name,
         version,
         evaluate,
         evaluate,
-        shape.call_rows(interpolation),
+        rows,
         form=tf.constant,
         single_form=lambda row: tf.constant(row[None]),
+        batches=way.batches,
     )
 
 
-def compiled(model: Any, shape: Shape, interpolation: str, name: str) -> Evaluator:
-    """The same with `jit_compile=True`. It is compiled anew for every number of rows."""
-    evaluator = graph(model, shape, interpolation, name, jit=True)
-    started = time.process_time()
-    try:
-        evaluator.single(evaluator.single_form(np.zeros(shape.features, np.float32)))
-    except Exception as error:
-        raise LeftOut(f"does not compile: {first_line(error)}") from None
-    seconds = time.process_time() - started
-    if seconds > XLA_SECONDS:
-        raise LeftOut(f"compiling it for one row took {seconds:.0f} s of processor time")
-    return evaluator
-
-
-def lite(model: Any, shape: Shape, interpolation: str, name: str) -> Evaluator:
+def lite(job: Job, way: Way, rows: int) -> Evaluator:
     """TFLite on one thread, which runs on XNNPACK. Its input is a NumPy array."""
-    tf, _, _, _ = tensorflow()
     interpreter_class, version = lite_interpreter()
-    rows = tf.TensorSpec([None, shape.features], tf.float32)
-
-    def scores(x: Any) -> Any:
-        return model(tf.split(x, shape.features, axis=1), training=False)
-
-    try:
-        function = tf.function(scores).get_concrete_function(rows)
-        content = tf.lite.TFLiteConverter.from_concrete_functions([function], model).convert()
-    except Exception as error:
-        raise LeftOut(f"does not convert: {first_line(error)}") from None
-    prepared: dict[int, tuple[Any, int, int]] = {}  # by number of rows
+    content = prepared(replace(job, kind="convert")).read_bytes()
+    ready: dict[int, tuple[Any, int, int]] = {}  # by number of rows
 
     def interpreter(count: int) -> tuple[Any, int, int]:
-        if count not in prepared:
+        if count not in ready:
             made = interpreter_class(model_content=content, num_threads=1)
             at, out = made.get_input_details()[0]["index"], made.get_output_details()[0]["index"]
-            made.resize_tensor_input(at, [count, shape.features])
+            made.resize_tensor_input(at, [count, job.shape.features])
             made.allocate_tensors()
-            prepared[count] = made, at, out
-        return prepared[count]
+            ready[count] = made, at, out
+        return ready[count]
 
     def evaluate(x: Any) -> Any:
         made, at, out = interpreter(len(x))
@@ -138,17 +159,21 @@ def lite(model: Any, shape: Shape, interpolation: str, name: str) -> Evaluator:
         return made.get_tensor(out)
 
     try:
-        evaluate(np.zeros((1, shape.features), np.float32))
+        evaluate(np.zeros((1, job.shape.features), np.float32))
     except Exception as error:
         raise LeftOut(f"does not run: {first_line(error)}") from None
     return Evaluator(
-        name,
+        way.name,
         version,
         evaluate,
         evaluate,
-        shape.call_rows(interpolation),
+        rows,
         single_form=lambda row: row[None],
+        batches=way.batches,
     )
+
+
+KINDS: dict[str, Callable[[Job, Way, int], Evaluator]] = {GRAPH: graph, XLA: xla, LITE: lite}
 
 
 def lite_interpreter() -> tuple[Any, str]:
@@ -182,7 +207,3 @@ def ours(fast: Any) -> list[Evaluator]:
             single_gives_score=False,
         ),
     ]
-
-
-def first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

@@ -15,8 +15,7 @@ from ..peers import library
 from . import data
 from .shapes import KEYPOINTS, Shape
 
-LAYERS, RTL = "a layer per lattice", "one RTL layer"
-FORMS = (LAYERS, RTL)  # TensorFlow Lattice's two ways to build an ensemble
+LAYERS, RTL = "a layer per lattice", "one RTL layer"  # two ways to build an ensemble
 INITIAL = [-2.0, 2.0]  # range of the scores that training starts from
 
 

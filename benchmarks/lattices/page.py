@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from qwyc.check.benchmark import FULL, QUITTING
 
@@ -10,7 +11,7 @@ from ..contest import ALPHA
 from ..engines.page import table
 from ..headline import Figure
 from ..report import Rows, case_rows, case_words, headline_rows
-from .bound import Peak, work
+from .bound import BLOCK, INNER, KERNELS, Peak, cache_bytes, source, work
 from .contest import Found, fastest
 from .contestants import GRAPH, LITE, XLA
 from .shapes import Sizes
@@ -23,9 +24,12 @@ INTRODUCTION = """\
 
 One run of `make bench-lattices`, as it wrote it. qwyc and TensorFlow Lattice evaluate the same trained
 ensembles on one thread. All scores are compared first. TensorFlow gets its rows as tensors that were made
-beforehand, and its building, converting and compiling are not counted. TensorFlow Lattice can build an
-ensemble in two ways, from a layer per lattice or from one RTL layer; both are measured, and targets are
-against the faster one."""
+beforehand. Building, converting and compiling are not counted; what takes too long to convert or compile
+is left out, and the tables say so. TensorFlow Lattice can build an ensemble from a layer per lattice or
+from one RTL layer. Every line says which form it is. Not measured are: A with XLA on one RTL layer, which
+was slower in a trial; B with XLA on a layer per hypercube, which took two minutes of processor time to
+compile for one row in a trial; and B with TFLite on a layer per lattice, which was not tried. Targets are
+against the fastest of the measured forms at its best batch size."""
 
 
 def figures(results: Sequence[Found], sizes: Sizes) -> list[Figure]:
@@ -113,6 +117,86 @@ def bound_rows(results: Sequence[Found], peak: Peak | None, sizes: Sizes) -> tup
     return header, rows
 
 
+def memory_rows(results: Sequence[Found], peak: Peak, sizes: Sizes) -> tuple[list[str], Rows]:
+    """What the kernel for hypercubes does beside its multiply-adds, and where vertices come from."""
+    header = ["per row", "share of the peak, at most", "found", "vertices of a lattice, bytes"]
+    header += [
+        "values between, bytes",
+        "vertices loaded, bytes per row",
+        "cache that holds them, by size",
+    ]
+    header += ["of all lattices, bytes per row of a block"]
+    kernel, caches = KERNELS.get(peak.instructions), cache_bytes()
+    rows = []
+    for found in results:
+        if kernel is None or found.shape is None or found.interpolation != "hypercube":
+            continue
+        counts = work(found.shape, found.interpolation)
+        line = found.line(FULL, max(sizes.batches))
+        share = f"{counts.microseconds(peak) / line.microseconds:.0%}" if line else "-"
+        rows.append(
+            [
+                found.name,
+                f"{kernel.most_share(found.shape):.0%}",
+                share,
+                f"{4 * 2**found.shape.inputs:,}",
+                f"{kernel.between(found.shape):,}",
+                f"{4 * counts.look_ups // kernel.rows:,}",
+                source(found.shape, kernel, caches),
+                f"{4 * counts.look_ups // BLOCK:,}",
+            ]
+        )
+    return header, rows
+
+
+def bound_parts(results: Sequence[Found], peak: Peak | None, sizes: Sizes) -> list[str]:
+    """The part of the page that says what bounds the kernel."""
+    parts = ["## What bounds the kernel"]
+    if peak is not None:
+        parts.append(
+            f"One thread reaches {peak.per_second / 1e9:.1f} billion float32 multiply-adds per second "
+            f"with {peak.instructions} in registers alone. A hypercube needs at least one for each "
+            "vertex, a simplex one for each vertex that it looks up, after sorting the inputs."
+        )
+    parts.append(table(*bound_rows(results, peak, sizes)))
+    kernel = KERNELS.get(peak.instructions) if peak is not None else None
+    if peak is None or kernel is None:
+        return parts
+    caches = ", ".join(
+        f"level {level}: {size // 1024:,} KB" for level, size in sorted(cache_bytes().items())
+    )
+    parts.append(
+        f"Hypercubes: the first {INNER} inputs are summed by weights, a multiply-add for each vertex. The "
+        "others are halved, a subtraction and a multiply-add for each pair of values. These instructions "
+        "take the same units, so that the share of the peak cannot be 100%. A load of a vertex serves "
+        f"{kernel.rows} rows. A block of up to {BLOCK:,} rows goes through one lattice before the next, so "
+        "that the vertices of a lattice stay in a cache near the core if they fit it together with the "
+        "values between, which halving in memory starts from; all lattices are read again for each block. "
+        f"Data caches of this machine: {caches or 'unknown'}. Which cache holds what follows from sizes; "
+        "cache misses were not counted."
+    )
+    parts.append(table(*memory_rows(results, peak, sizes)))
+    parts.append(
+        "Simplexes: multiply-adds take almost none of the time. A row needs a sorting network of its "
+        "inputs, where every comparison moves values and strides, and a gather for each vertex; rows "
+        "look up different vertices, so that nothing is shared."
+    )
+    return parts
+
+
+def contest_rows(found: Found, sizes: Sizes) -> tuple[list[str], Rows]:
+    """Contestants by batch size; those that were left out have a line with the reason."""
+    header, rows = case_rows(found, 1, sizes.batches)
+    for name, why in found.left_out.items():
+        rows.append([f"{name} (left out: {why})", *["-"] * (len(header) - 1)])
+    return header, rows
+
+
+def words(found: Found) -> list[str]:
+    """What the table of a case does not say."""
+    return [*case_words(replace(found, left_out={})), *answer_words(found)]
+
+
 def answer_words(found: Found) -> list[str]:
     """How far everyone's answers agree, and what quitting changes."""
     if not found.score_error:
@@ -147,18 +231,10 @@ def page(
     parts.append(
         f"For scale only: the paper's full ensembles of these sizes took {papers} per row."
     )
-    parts.append("## The bound")
-    if peak is not None:
-        parts.append(
-            f"One thread reaches {peak.per_second / 1e9:.1f} billion float32 multiply-adds per second "
-            f"with {peak.instructions} in registers alone. A hypercube needs at least one for each "
-            "vertex, a simplex one for each vertex that it looks up, after sorting the inputs. The "
-            "vertices that hypercubes read are shared by the rows of a batch."
-        )
-    parts.append(table(*bound_rows(all_found, peak, sizes)))
+    parts += bound_parts(all_found, peak, sizes)
     for found in all_found:
         parts.append(f"## {found.title}")
         parts.append("µs per row, 1 thread; p95 and p99 of a call with one row, µs.")
-        parts.append(table(*case_rows(found, 1, sizes.batches)))
-        parts.append("\n".join([*case_words(found), *answer_words(found)]))
+        parts.append(table(*contest_rows(found, sizes)))
+        parts.append("\n".join(words(found)))
     return "\n\n".join(part for part in parts if part) + "\n"

@@ -41,7 +41,7 @@ def run(chosen: argparse.Namespace) -> None:
         sys.exit(2)
     peak = None
     about = [
-        f"Command: python -m benchmarks.lattices {' '.join(sys.argv[1:])}".rstrip(),
+        f"Command: {command(chosen)}",
         ", ".join(f"{name} {value}" for name, value in machine().items())
         + f", TensorFlow Lattice {versions.replace('on', 'on TensorFlow')}",
         "One thread. Contestants take turns; medians. Rows are float32; qwyc and TFLite take them as "
@@ -69,9 +69,8 @@ def run(chosen: argparse.Namespace) -> None:
                     found = measure(shape, trained, interpolation, sizes)
                 results[found.name] = found
                 title = f"\n{found.title}; µs per row"
-                report.show(console, title, *report.case_rows(found, 1, sizes.batches))
-                words = [*report.case_words(found), *page.answer_words(found)]
-                console.print("\n".join(words))
+                report.show(console, title, *page.contest_rows(found, sizes))
+                console.print("\n".join(page.words(found)))
     except WrongAnswer as error:
         console.print(f"WRONG ANSWER: {error}")
         sys.exit(1)
@@ -86,13 +85,13 @@ def run(chosen: argparse.Namespace) -> None:
     figures = page.figures(everything, sizes)
     report.show(console, title, *report.headline_rows(figures))
     about.append(
-        f"Took {time.perf_counter() - started:.0f} s; load at the end {machine().get('load')}."
+        f"Took {time.perf_counter() - started:.0f} s, without what earlier runs had trained or converted; "
+        f"load at the end {machine().get('load')}."
     )
     console.print(about[-1])
-    chosen.output.mkdir(parents=True, exist_ok=True)
-    path = chosen.output / "lattices.md"
-    path.write_text(page.page(about, results, peak, sizes))
-    console.print(f"Wrote {path}.")
+    chosen.page.parent.mkdir(parents=True, exist_ok=True)
+    chosen.page.write_text(page.page(about, results, peak, sizes))
+    console.print(f"Wrote {chosen.page}.")
 
 
 def measure(shape: Shape, trained: Weights, interpolation: str, sizes: Sizes) -> Found:
@@ -140,6 +139,15 @@ def optimized(model: Any, policy_rows: Any, shape: Shape, found: Found) -> Any:
             return None
     found.warned += [str(w.message) for w in warned if issubclass(w.category, qwyc.QwycWarning)]
     return fast
+
+
+def command(chosen: argparse.Namespace) -> str:
+    """What was run; where the page goes is left out."""
+    words = ["python -m benchmarks.lattices"]
+    words += ["--tiny"] * chosen.tiny + ["--cpu-time"] * chosen.cpu_time
+    if len(chosen.only) < len(SIZES["full"].shapes):
+        words += ["--only", *chosen.only]
+    return " ".join(words)
 
 
 def training_words(shape: Shape, seconds: float) -> str:

@@ -19,11 +19,12 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # the benchmarks are not installed
 
 from benchmarks.contest import WrongAnswer  # noqa: E402
-from benchmarks.lattices import bound, page, shapes  # noqa: E402
+from benchmarks.lattices import bound, page, prepare, shapes  # noqa: E402
 from benchmarks.lattices.contest import Found, contest, fastest  # noqa: E402
-from benchmarks.lattices.contestants import Evaluator, ours  # noqa: E402
+from benchmarks.lattices.contestants import LARGE, Evaluator, call_rows, ours, ways  # noqa: E402
 from benchmarks.lattices.data import make_data  # noqa: E402
-from benchmarks.lattices.models import Weights  # noqa: E402
+from benchmarks.lattices.models import LAYERS, RTL, Weights  # noqa: E402
+from benchmarks.peers import LeftOut, run_limited  # noqa: E402
 
 SHAPE = shapes.TINY.shapes[0]
 
@@ -152,6 +153,79 @@ def test_the_fastest_is_taken_over_all_batch_sizes_and_limits_of_rows_are_noted(
     assert found.notes["tf.function, 0"] == "100 rows in a call for 1,000"
 
 
+def test_who_is_for_large_batches_only_is_not_timed_with_small_ones():
+    rows = make_data(SHAPE).test
+    scores = np.linspace(-1, 1, len(rows))
+
+    def refuses(x):
+        raise AssertionError("called with a single row")
+
+    large = replace(constant("x", scores, rows), single=refuses, batches=LARGE)
+    found = contest(empty("simplex"), [large], rows, scores, shapes.TINY)
+    assert [each.batch for each in found.lines[1]] == [1000]
+    assert found.score_error["x"] == 0
+
+
+def test_tensors_of_one_rtl_layer_stay_small():
+    assert call_rows(shapes.A, "hypercube", RTL) == 2048  # 40,960 vertices in a row of the tensor
+    assert call_rows(shapes.B, "hypercube", RTL) == 1024  # 128,000
+    assert call_rows(shapes.B, "hypercube", LAYERS) == 4096
+    assert call_rows(shapes.B, "simplex", RTL) == 4096
+
+
+def tiny_job(kind):
+    return prepare.Job(kind, SHAPE, random_weights(SHAPE), "simplex", LAYERS)
+
+
+def test_what_takes_too_long_is_a_line_of_the_table(tmp_path, monkeypatch):
+    monkeypatch.setenv("QWYC_BENCH_CACHE", str(tmp_path))
+    monkeypatch.setattr(prepare, "tensorflow", lambda: (None, None, None, "1"))
+    monkeypatch.setattr(prepare, "MANY", 1)
+    monkeypatch.setattr(prepare, "_in_child", lambda job, target: False)
+    with pytest.raises(LeftOut, match="to convert 3 lattices took more than 240 s") as stopped:
+        prepare.prepared(tiny_job("convert"))
+    monkeypatch.setattr(prepare, "_in_child", lambda job, target: pytest.fail("tried again"))
+    with pytest.raises(LeftOut, match="was stopped"):  # the next run does not try it again
+        prepare.prepared(tiny_job("convert"))
+    rows = make_data(SHAPE).test
+    scores = np.linspace(-1, 1, len(rows))
+    found = contest(empty("simplex"), [constant("x", scores, rows)], rows, scores, shapes.TINY)
+    found.left_out["TFLite, one RTL layer"] = str(stopped.value)
+    text = page.page([], {"A": found}, None, shapes.TINY)
+    assert "| TFLite, one RTL layer (left out: to convert 3 lattices took more than 240 s" in text
+
+
+def test_what_was_made_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("QWYC_BENCH_CACHE", str(tmp_path))
+    monkeypatch.setattr(prepare, "tensorflow", lambda: (None, None, None, "1"))
+    monkeypatch.setitem(prepare.WAYS, "convert", lambda job, target: target.write_bytes(b"it"))
+    path = prepare.prepared(tiny_job("convert"))
+    assert path.read_bytes() == b"it"
+    monkeypatch.setitem(prepare.WAYS, "convert", lambda job, target: pytest.fail("made again"))
+    assert prepare.prepared(tiny_job("convert")) == path
+    monkeypatch.setitem(prepare.WAYS, "freeze", lambda job, target: 1 / 0)
+    with pytest.raises(LeftOut, match="it does not freeze: division by zero"):
+        prepare.prepared(tiny_job("freeze"))
+
+
+def test_a_process_is_stopped_at_its_limit_and_a_failure_is_told(tmp_path):
+    with pytest.raises(subprocess.TimeoutExpired):
+        run_limited(["while True: pass"], 0.1)
+    assert run_limited(["import sys; sys.exit('why')"], 60) == (1, "why\n")
+    with pytest.raises(LeftOut, match="it does not nothing: KeyError"):
+        prepare._in_child(tiny_job("nothing"), tmp_path / "x.bin")
+
+
+@pytest.mark.slow
+def test_the_limit_is_of_processor_time(tmp_path):
+    pytest.importorskip("tensorflow_lattice")
+    target = tmp_path / "x.bin"
+    assert not prepare._in_child(tiny_job("freeze"), target, limit=1)  # TensorFlow's import is more
+    assert not target.exists()
+    assert prepare._in_child(tiny_job("freeze"), target)
+    assert target.stat().st_size > 0
+
+
 def test_rows_are_the_same_every_time_and_in_one_part_only():
     data, again = make_data(SHAPE), make_data(SHAPE)
     assert np.array_equal(data.training, again.training)
@@ -172,6 +246,18 @@ def test_counts_of_the_bound():
     assert bound.work(shapes.A, "hypercube").microseconds(peak) == pytest.approx(40.96)
 
 
+def test_where_vertices_come_from():
+    kernel = bound.KERNELS["AVX-512"]
+    assert kernel.halving(shapes.B) == 500 * 2 * 31
+    assert kernel.most_share(shapes.B) == pytest.approx(256 / 318)
+    assert kernel.between(shapes.A) == 256 * 32 * 4
+    caches = {1: 48 * 1024, 2: 2048 * 1024}
+    assert bound.source(shapes.A, kernel, caches) == "level 1 in part, then 2"  # 32 KB, twice
+    assert bound.source(shapes.B, kernel, caches) == "level 1"
+    assert bound.source(shapes.A, kernel, {1: 16 * 1024, 2: 2048 * 1024}) == "level 2"
+    assert bound.source(shapes.A, kernel, {}) == "unknown"
+
+
 @pytest.mark.skipif(not shutil.which("c++"), reason="needs a C++ compiler")
 def test_the_peak_is_measured(tmp_path, monkeypatch):
     monkeypatch.setenv("QWYC_BENCH_CACHE", str(tmp_path))
@@ -184,7 +270,7 @@ def test_the_peak_is_measured(tmp_path, monkeypatch):
 def test_a_tiny_run(tmp_path):
     pytest.importorskip("tensorflow_lattice")
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.lattices", "--tiny", "--output", str(tmp_path)],
+        [sys.executable, "-m", "benchmarks.lattices", "--tiny", "--page", str(tmp_path / "x.md")],
         env=os.environ | {"QWYC_BENCH_CACHE": str(tmp_path / "cache")},
         capture_output=True,
         text=True,
@@ -192,12 +278,13 @@ def test_a_tiny_run(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    text = (tmp_path / "lattices.md").read_text()
-    for interpolation in shapes.INTERPOLATIONS:
-        part = text.split(f"features, {interpolation} interpolation\n")[1].split("\n## ")[0]
-        for way in ("tf.function", "XLA"):
-            assert f"| {way}, a layer per lattice" in part
-            assert f"| {way}, one RTL layer" in part
-        assert f"| {FULL}" in part
-        assert f"| {QUITTING}" in part
-        assert "Left out: qwyc" not in part
+    text = (tmp_path / "x.md").read_text()
+    for shape in shapes.TINY.shapes:
+        for interpolation in shapes.INTERPOLATIONS:
+            part = text.split(f"## {shape.title}, {interpolation} interpolation\n")[1]
+            part = part.split("\n## ")[0]
+            for way in ways(shape, interpolation):
+                assert f"| {way.name} " in part
+            assert f"| {FULL}" in part
+            assert f"| {QUITTING}" in part
+            assert "left out" not in part
