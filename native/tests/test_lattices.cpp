@@ -1,5 +1,7 @@
 // Lattices against plain loops: every instruction set that this machine runs, every way to hold
 // rows, batches of every size and one row at a time.
+#include <sys/resource.h>
+
 #include <functional>
 #include <numeric>
 #include <string>
@@ -216,6 +218,49 @@ TEST(unsound_arrays_are_refused) {
     check_refused([](A& a) { a.base = kInf; }, "the base must be finite");
     check_refused([](A& a) { a.n_features = -1; }, "too many features");
     check_refused([](A& a) { a.interpolation.clear(); }, "there are no base models");
+}
+
+TEST(what_is_kept_is_what_later_steps_need) {
+    for (uint64_t seed = 0; seed < 10; ++seed) {
+        const Arrays<float> arrays = random_lattices<float>(seed);
+        const Lattices<float> lattices(arrays.flat(), arrays.n_features, arrays.base);
+        std::vector<int32_t> order(arrays.n_models());
+        std::iota(order.rbegin(), order.rend(), 0);
+        const LatticePlan plan(lattices, order);
+        for (int32_t r = 0; r < plan.n_steps(); ++r) {
+            const std::vector<int32_t> kept = plan.in_use(r + 1);
+            CHECK_EQUAL(plan.steps[r].n_kept, static_cast<int32_t>(kept.size()));
+            std::vector<bool> taken(plan.n_slots, false);
+            for (int32_t c : kept) {
+                CHECK(!taken[plan.slot[c]] && plan.last_use(c) > r);
+                taken[plan.slot[c]] = true;
+            }
+        }
+    }
+}
+
+// Kilobytes that this process has had at the most.
+int64_t most_kilobytes() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;
+}
+
+TEST(a_plan_does_not_grow_with_steps_times_calibrators) {
+    Arrays<float> many;  // all calibrators are kept from the first 20,000 steps to the last ones
+    many.n_features = 1;
+    constexpr int32_t kCalibrators = 20'000;
+    for (int32_t c = 0; c < kCalibrators; ++c)
+        many.add_calibrator(CalibratorKind::kPiecewiseLinear, 0, {0, 1}, {0, 1});
+    for (int32_t t = 0; t < 2 * kCalibrators; ++t)
+        many.add_model(Interpolation::kLinear, {t % kCalibrators}, {0}, {1, 0}, 1);
+    const int64_t before = most_kilobytes();
+    const Lattices<float> lattices(many.flat(), 1, 0);
+    std::vector<int32_t> order(many.n_models());
+    std::iota(order.begin(), order.end(), 0);
+    const LatticePlan plan(lattices, order);
+    CHECK_EQUAL(plan.n_slots, kCalibrators);
+    CHECK(most_kilobytes() - before < 400'000);  // a list per step would take 1.6 GB
 }
 
 TEST(seconds_are_measured_for_lattices_and_calibrators) {
