@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string>
 
+#include "core/float_mode.hpp"
 #include "core/kernels.hpp"
 #include "core/lattice_engine.hpp"
 #include "tests/check.hpp"
@@ -216,6 +217,12 @@ TEST(unsound_arrays_are_refused) {
     check_refused([](A& a) { a.vertex_begin[1] = 5; }, "one value per vertex");
     check_refused([](A& a) { a.vertex_begin[0] = 1; }, "vertex_begin must divide");
     check_refused([](A& a) { a.base = kInf; }, "the base must be finite");
+    check_refused([](A& a) { a.has_missing[0] = 1, a.missing_value[0] = -INFINITY; },
+                  "calibrator 0 has an infinite missing value");
+    check_refused([](A& a) { a.size[0] = (1 << 24) + 1; }, "too many vertices along an input");
+    // 2^128 - 2^104 is a float, and 2^128, which is nearest to it on the grid, is not.
+    check_refused([](A& a) { a.vertex[0] = 0x1.fffffep125f, a.weight[0] = 4, a.base = 0x1p156; },
+                  "too large to be rounded to the grid");
     check_refused([](A& a) { a.n_features = -1; }, "too many features");
     check_refused([](A& a) { a.interpolation.clear(); }, "there are no base models");
 }
@@ -262,6 +269,31 @@ TEST(a_plan_does_not_grow_with_steps_times_calibrators) {
     CHECK_EQUAL(plan.n_slots, kCalibrators);
     CHECK(most_kilobytes() - before < 400'000);  // a list per step would take 1.6 GB
 }
+
+#if defined(__SSE2__)
+TEST(the_mode_of_the_calling_thread_does_not_matter) {
+    Arrays<float> made;  // the slope is denormal, 2^-130, and so is the second lattice
+    made.n_features = 1;
+    made.add_calibrator(CalibratorKind::kPiecewiseLinear, 0, {0, 0x1p120f}, {0, 0x1p-10f});
+    made.add_model(Interpolation::kLinear, {0}, {0}, {1, 0}, 1);
+    made.add_model(Interpolation::kHypercube, {0}, {2}, {0x1p-140f, 0x3p-140f}, 1);
+    const std::vector<float> rows = {0x1p119f};
+    const auto scores = [&](unsigned mode) {
+        const unsigned usual = _mm_getcsr();
+        _mm_setcsr(usual | mode);
+        const Lattices<float> lattices(made.flat(), 1, 0);
+        const auto [least, most] = lattices.bounds(1);
+        std::vector<double> found{least, most, lattices.total(), 0};
+        LatticeEngine<float>(lattices).score(rows.data(), 1, nullptr, &found[3], 1);
+        _mm_setcsr(usual);
+        return found;
+    };
+    const std::vector<double> expected = scores(0);
+    CHECK(expected[3] > 0x1p-12);
+    for (unsigned mode : {0x8040u, 0x6000u, 0x2000u, 0x4000u})  // no denormals; other roundings
+        CHECK_ALL_EQUAL(scores(mode), expected, "mode " + std::to_string(mode));
+}
+#endif
 
 TEST(seconds_are_measured_for_lattices_and_calibrators) {
     const Arrays<float> arrays = random_lattices<float>(5);
