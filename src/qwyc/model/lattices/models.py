@@ -29,6 +29,7 @@ from qwyc.target.target import Decided
 MEASURED_ROWS = 4096
 MEASURED_REPEATS = 5
 BLOCK = 1 << 24  # evaluations between two reports of progress
+USUAL = 256  # operations of an evaluation; one that takes more counts as several
 MARGIN = 2.0**-50  # relative to the largest sum; sums are exact, so any positive margin would do
 
 
@@ -149,7 +150,7 @@ class LatticeModels:
     ) -> tuple[npt.NDArray[Any], Floats]:
         """Every base model on every row, (N, T), and the full scores, (N,). Long work is done in parts, so
         that it can be interrupted and reports how far it is."""
-        n, block, cores = len(rows), max(1, BLOCK // self.n_models), thread_count(threads)
+        n, block, cores = len(rows), self.rows_at_once, thread_count(threads)
         values, full = self.native.score_matrix(rows[:block], cores)  # (T, block), (block,)
         if n > block:
             first, values = values, np.empty((self.n_models, n), dtype=values.dtype)
@@ -163,7 +164,20 @@ class LatticeModels:
 
     def score_full(self, rows: Any, *, threads: int | None = None) -> Floats:
         """The full score of every row, (N,): the exact sum of the scores and the base."""
-        return self.native.score_full(rows, thread_count(threads))
+        cores = thread_count(threads)
+        parts = _parts(rows, self.rows_at_once)
+        return np.concatenate([self.native.score_full(part, cores) for part in parts])
+
+    @property
+    def rows_at_once(self) -> int:
+        """Rows of one call of the native core, after which Python can be interrupted."""
+        return max(1, int(BLOCK / self._evaluations))
+
+    @cached_property
+    def _evaluations(self) -> float:
+        """The evaluations that a row counts as."""
+        own, _ = self.native.operations()
+        return float(np.maximum(own / USUAL, 1.0).sum())
 
     def runner(self, policy: StoppingRule) -> LatticeRunner:
         """The lattices laid out for one policy, of the kind that the engine runs."""
@@ -173,7 +187,10 @@ class LatticeModels:
                 "apply it to their scores instead"
             )
         return LatticeRunner(
-            _native.Quitter(self.native, policy.order, policy.lower, policy.upper, policy.threshold)
+            _native.Quitter(
+                self.native, policy.order, policy.lower, policy.upper, policy.threshold
+            ),
+            self.rows_at_once,
         )
 
     def costs(self, rows: Any, how: str, *, threads: int | None = None) -> Costs:
@@ -248,17 +265,28 @@ class LatticeModels:
         return facts, text
 
 
+def _parts(rows: Any, most: int) -> list[Any]:
+    """Rows in parts of at most so many; one part where there are none."""
+    return [rows[i : i + most] for i in range(0, max(len(rows), 1), most)]
+
+
 class LatticeRunner:
     """Lattices laid out for one policy."""
 
-    def __init__(self, quitter: _native.Quitter) -> None:
+    def __init__(self, quitter: _native.Quitter, rows_at_once: int) -> None:
         self.quitter = quitter
+        self.rows_at_once = rows_at_once
 
     def decide(
         self, rows: Any, *, threads: int | None = None
     ) -> tuple[Decided, npt.NDArray[np.int32], Floats]:
         """The index of each row's class, the base models that it took and its score, each (N,)."""
-        return self.quitter.decide(rows, thread_count(threads))
+        cores = thread_count(threads)
+        if len(rows) <= self.rows_at_once:
+            return self.quitter.decide(rows, cores)
+        parts = [self.quitter.decide(part, cores) for part in _parts(rows, self.rows_at_once)]
+        positive, steps, score = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        return positive, steps, score
 
     def one_row(
         self, labels: Sequence[Any], fallback: Callable[[Any], Any], schema: Schema | None
