@@ -1,7 +1,6 @@
 #include "core/lattice_engine.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <numeric>
 
 #include "core/lattice_worker.hpp"

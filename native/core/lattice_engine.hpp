@@ -34,8 +34,8 @@ class LatticeEngine {
     void decide(const In* rows, int64_t n, const DecisionsOut& out, int threads,
                 std::string_view isa = "") const;
 
-    // Evaluates one row from a step and the sum that it has there to its end. No memory is
-    // allocated, except for lattices of more than 16 inputs or more than 512 slots.
+    // Evaluates one row from a step and the sum that it has there to its end. From step 0 no memory
+    // is allocated, except for lattices of more than 16 inputs or more than 512 slots.
     template <class In>
     void walk_on(int32_t step, double sum, const In* row, const DecisionsOut& out,
                  const LatticeKernels<Real>& kernels) const;

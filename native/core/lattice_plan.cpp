@@ -1,7 +1,5 @@
 #include "core/lattice_plan.hpp"
 
-#include <algorithm>
-
 namespace qwyc {
 
 namespace {
@@ -37,21 +35,24 @@ LatticePlan::LatticePlan(const Lattices<Real>& lattices, std::span<const int32_t
             last_use_[c] = r;
         }
     }
+    std::vector<bool> freed(slot.size(), false);
     std::vector<int32_t> unused;  // slots
-    std::vector<int32_t> held;    // calibrators
+    int32_t held = 0;             // slots in use
     for (int32_t r = 0; r < n_steps(); ++r) {
         for (int32_t c : steps[r].calibrate) {
             if (unused.empty()) unused.push_back(n_slots++);
             slot[c] = unused.back();
             unused.pop_back();
-            held.push_back(c);
+            ++held;
         }
         for (int32_t c : inputs_of(r)) steps[r].inputs.push_back(slot[c]);
-        const auto done =
-            std::partition(held.begin(), held.end(), [&](int32_t c) { return last_use_[c] > r; });
-        std::for_each(done, held.end(), [&](int32_t c) { unused.push_back(slot[c]); });
-        held.erase(done, held.end());
-        for (int32_t c : held) steps[r].kept.push_back(slot[c]);
+        for (int32_t c : inputs_of(r)) {
+            if (last_use_[c] > r || freed[c]) continue;  // an input may be there twice
+            freed[c] = true;
+            unused.push_back(slot[c]);
+            --held;
+        }
+        steps[r].n_kept = held;
         steps[r].cost = nanoseconds(lattices, lattices.lattices()[this->order[r]]);
     }
 }

@@ -12,7 +12,7 @@ namespace qwyc {
 struct LatticeStep {
     std::vector<int32_t> calibrate;  // calibrators that no earlier step needed
     std::vector<int32_t> inputs;     // (n_inputs,) slots of the base model's inputs
-    std::vector<int32_t> kept;       // slots that hold what a later step needs
+    int32_t n_kept;                  // slots that hold what a later step needs
     double cost;                     // of the base model for a row, about, in nanoseconds
 };
 
@@ -30,6 +30,9 @@ struct LatticePlan {
 
     // Calibrators that steps before `step` needed and that are needed again.
     std::vector<int32_t> in_use(int32_t step) const;
+
+    // The last step that needs a calibrator; -1 where none does.
+    int32_t last_use(int32_t calibrator) const { return last_use_[calibrator]; }
 
   private:
     std::vector<int32_t> first_use_, last_use_;  // (C,) steps

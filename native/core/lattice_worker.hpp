@@ -13,7 +13,7 @@ template <class Real>
 template <class In>
 class LatticeEngine<Real>::Worker {
   public:
-    // `block`: the most rows at once, a multiple of kLatticePad.
+    // `block`: the most rows at once.
     Worker(const LatticeEngine& engine, const LatticeKernels<Real>& kernels, const In* rows,
            int32_t block)
         : engine_(&engine),
@@ -50,13 +50,15 @@ class LatticeEngine<Real>::Worker {
         for (int32_t r = 0; r < plan.n_steps() && left > 0; ++r) {
             if (left <= engine_->few_rows_) return walk_on(r, held, out);
             evaluate(r, held);
+            calibrated_.insert(calibrated_.end(), plan.steps[r].calibrate.begin(),
+                               plan.steps[r].calibrate.end());
             if (r >= engine_->quit_end_) continue;
             left -= quit(r, held, out);
             wasted += (held - left) * plan.steps[r].cost;
             // Rows are moved once that costs less than what was lost by not moving them.
-            const double moving = kMoveRow + kMoveValue * plan.steps[r].kept.size();
+            const double moving = kMoveRow + kMoveValue * plan.steps[r].n_kept;
             if (held > left && wasted > held * moving) {
-                compact(plan.steps[r].kept, held);
+                compact(r, held);
                 held = left;
                 wasted = 0;
             }
@@ -99,6 +101,7 @@ class LatticeEngine<Real>::Worker {
         block_ = rows_ + begin * engine_->lattices_.n_features();
         for (int32_t i = 0; i < n; ++i) row_[i] = i;
         std::fill(sums_.begin(), sums_.end(), engine_->lattices_.base());
+        calibrated_.clear();
     }
 
     Real* slot(int32_t at) { return slots_.data() + at * stride_; }
@@ -145,15 +148,17 @@ class LatticeEngine<Real>::Worker {
         return count;
     }
 
-    // Moves the rows that have not quit to the front.
-    void compact(const std::vector<int32_t>& kept, int32_t n) {
+    // Moves the rows that have not quit to the front, with what steps after r need of them.
+    void compact(int32_t r, int32_t n) {
+        const LatticePlan& plan = engine_->plan_;
         int32_t left = 0;
         for (int32_t i = 0; i < n; ++i) {
             keep_[left] = i;
             left += !quits_[i];
         }
         std::fill_n(keep_.begin() + left, std::min<int64_t>(kLatticePad, stride_ - left), 0);
-        for (int32_t at : kept) kernels_->move(keep_.data(), left, slot(at));
+        std::erase_if(calibrated_, [&](int32_t c) { return plan.last_use(c) <= r; });
+        for (int32_t c : calibrated_) kernels_->move(keep_.data(), left, slot(plan.slot[c]));
         for (int32_t i = 0; i < left; ++i) {
             sums_[i] = sums_[keep_[i]];
             row_[i] = row_[keep_[i]];
@@ -180,6 +185,7 @@ class LatticeEngine<Real>::Worker {
     std::vector<Real> x_, value_, scratch_;
     std::vector<double> sums_;
     std::vector<int32_t> row_, keep_;  // (stride,) from the block's first row; among those held
+    std::vector<int32_t> calibrated_;  // calibrators with values that may be needed again
     std::vector<uint8_t> quits_;       // (stride,) 1 where a row has quit
     std::vector<uint8_t> crosses_ = std::vector<uint8_t>(stride_);  // where a threshold is crossed
 };

@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "core/float_mode.hpp"
+
 namespace qwyc {
 
 namespace {
@@ -54,6 +56,7 @@ std::pair<Real, Real> Calibrator<Real>::range() const {
 template <class Real>
 Lattices<Real>::Lattices(const FlatLattices<Real>& flat, int64_t n_features, double base)
     : n_features_(n_features) {
+    const PlainFloats plain;  // slopes, ranges and the grid are part of what is computed
     require(n_features >= 0 && n_features < (int64_t{1} << 27), "too many features");
     require(std::isfinite(base), "the base must be finite");
     const size_t C = flat.calibrator_kind.size(), T = flat.interpolation.size();
@@ -93,6 +96,8 @@ void Lattices<Real>::add_calibrators(const FlatLattices<Real>& flat) {
         const int32_t feature = flat.calibrator_feature[c];
         if (feature < 0 || feature >= n_features_) refuse("calibrator", c, "has no such feature");
         if (flat.has_missing[c] > 1) refuse("calibrator", c, "must have a missing value or none");
+        if (flat.has_missing[c] && std::isinf(flat.missing_value[c]))
+            refuse("calibrator", c, "has an infinite missing value");
         const int64_t begin = flat.point_begin[c], count = flat.point_begin[c + 1] - begin;
         if (count < (categorical ? 1 : 2) || count > (1 << 24))
             refuse("calibrator", c, "has too few or too many keypoints");
@@ -149,6 +154,7 @@ Lattice<Real> Lattices<Real>::lattice(const FlatLattices<Real>& flat, int64_t t)
     int64_t vertices = 1;
     for (int64_t i = d - 1; i >= 0 && !linear; --i) {
         if (made.size[i] < 2) refuse(kName, t, "must have two vertices or more along each input");
+        if (made.size[i] > kMaxSize) refuse(kName, t, "has too many vertices along an input");
         made.binary = made.binary && made.size[i] == 2;
         stride_[first + i] = static_cast<int32_t>(vertices);
         vertices *= made.size[i];
@@ -208,10 +214,15 @@ void Lattices<Real>::set_grid(double base) {
     require(total_ < 1e300, "the base models' values are too large to be summed");
     grid_ = Grid::of(total_);
     base_ = grid_.round(base);
+    for (const Lattice<Real>& lattice : lattices_)  // a large base makes the grid coarse
+        require(std::isfinite(step(lattice, lattice.least)) &&
+                    std::isfinite(step(lattice, lattice.most)),
+                "a base model's value is too large to be rounded to the grid");
 }
 
 template <class Real>
 std::pair<double, double> Lattices<Real>::bounds(int64_t t) const {
+    const PlainFloats plain;
     const Lattice<Real>& of = lattices_[t];
     const double a = step(of, of.least), b = step(of, of.most);
     return {std::min(a, b), std::max(a, b)};

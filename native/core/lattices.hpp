@@ -13,16 +13,17 @@
 
 namespace qwyc {
 
-// The numbers of qwyc.model.lattices.CalibratorKind and Interpolation; a test compares them.
+// The numbers of qwyc.model.lattices.models.CalibratorKind and Interpolation; a test compares them.
 enum class CalibratorKind : uint8_t { kPiecewiseLinear = 0, kCategorical = 1 };
 enum class Interpolation : uint8_t { kHypercube = 0, kSimplex = 1, kLinear = 2 };
 
 inline constexpr int32_t kMaxInputs = 20;      // of one base model
 inline constexpr int32_t kMaxInnerInputs = 3;  // of a hypercube: the others are halved
 inline constexpr int64_t kMaxVertices = int64_t{1} << 26;
-inline constexpr int32_t kLatticePad = 16;  // values that kernels may read or write past an end
+inline constexpr int32_t kMaxSize = 1 << 24;  // along one input: float holds all places up to here
+inline constexpr int32_t kLatticePad = 16;    // values that kernels may read or write past an end
 
-// The arrays of an ensemble, as in qwyc.model.lattices.LatticeArrays.
+// The arrays of an ensemble, as in qwyc.model.lattices.models.LatticeArrays.
 template <class Real>
 struct FlatLattices {
     std::span<const uint8_t> calibrator_kind;     // (C,)

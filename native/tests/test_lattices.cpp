@@ -1,9 +1,12 @@
 // Lattices against plain loops: every instruction set that this machine runs, every way to hold
 // rows, batches of every size and one row at a time.
+#include <sys/resource.h>
+
 #include <functional>
 #include <numeric>
 #include <string>
 
+#include "core/float_mode.hpp"
 #include "core/kernels.hpp"
 #include "core/lattice_engine.hpp"
 #include "tests/check.hpp"
@@ -214,9 +217,83 @@ TEST(unsound_arrays_are_refused) {
     check_refused([](A& a) { a.vertex_begin[1] = 5; }, "one value per vertex");
     check_refused([](A& a) { a.vertex_begin[0] = 1; }, "vertex_begin must divide");
     check_refused([](A& a) { a.base = kInf; }, "the base must be finite");
+    check_refused([](A& a) { a.has_missing[0] = 1, a.missing_value[0] = -INFINITY; },
+                  "calibrator 0 has an infinite missing value");
+    check_refused([](A& a) { a.size[0] = (1 << 24) + 1; }, "too many vertices along an input");
+    // 2^128 - 2^104 is a float, and 2^128, which is nearest to it on the grid, is not.
+    check_refused([](A& a) { a.vertex[0] = 0x1.fffffep125f, a.weight[0] = 4, a.base = 0x1p156; },
+                  "too large to be rounded to the grid");
     check_refused([](A& a) { a.n_features = -1; }, "too many features");
     check_refused([](A& a) { a.interpolation.clear(); }, "there are no base models");
 }
+
+TEST(what_is_kept_is_what_later_steps_need) {
+    for (uint64_t seed = 0; seed < 10; ++seed) {
+        const Arrays<float> arrays = random_lattices<float>(seed);
+        const Lattices<float> lattices(arrays.flat(), arrays.n_features, arrays.base);
+        std::vector<int32_t> order(arrays.n_models());
+        std::iota(order.rbegin(), order.rend(), 0);
+        const LatticePlan plan(lattices, order);
+        for (int32_t r = 0; r < plan.n_steps(); ++r) {
+            const std::vector<int32_t> kept = plan.in_use(r + 1);
+            CHECK_EQUAL(plan.steps[r].n_kept, static_cast<int32_t>(kept.size()));
+            std::vector<bool> taken(plan.n_slots, false);
+            for (int32_t c : kept) {
+                CHECK(!taken[plan.slot[c]] && plan.last_use(c) > r);
+                taken[plan.slot[c]] = true;
+            }
+        }
+    }
+}
+
+// Kilobytes that this process has had at the most.
+int64_t most_kilobytes() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;
+}
+
+TEST(a_plan_does_not_grow_with_steps_times_calibrators) {
+    Arrays<float> many;  // all calibrators are kept from the first 20,000 steps to the last ones
+    many.n_features = 1;
+    constexpr int32_t kCalibrators = 20'000;
+    for (int32_t c = 0; c < kCalibrators; ++c)
+        many.add_calibrator(CalibratorKind::kPiecewiseLinear, 0, {0, 1}, {0, 1});
+    for (int32_t t = 0; t < 2 * kCalibrators; ++t)
+        many.add_model(Interpolation::kLinear, {t % kCalibrators}, {0}, {1, 0}, 1);
+    const int64_t before = most_kilobytes();
+    const Lattices<float> lattices(many.flat(), 1, 0);
+    std::vector<int32_t> order(many.n_models());
+    std::iota(order.begin(), order.end(), 0);
+    const LatticePlan plan(lattices, order);
+    CHECK_EQUAL(plan.n_slots, kCalibrators);
+    CHECK(most_kilobytes() - before < 400'000);  // a list per step would take 1.6 GB
+}
+
+#if defined(__SSE2__)
+TEST(the_mode_of_the_calling_thread_does_not_matter) {
+    Arrays<float> made;  // the slope is denormal, 2^-130, and so is the second lattice
+    made.n_features = 1;
+    made.add_calibrator(CalibratorKind::kPiecewiseLinear, 0, {0, 0x1p120f}, {0, 0x1p-10f});
+    made.add_model(Interpolation::kLinear, {0}, {0}, {1, 0}, 1);
+    made.add_model(Interpolation::kHypercube, {0}, {2}, {0x1p-140f, 0x3p-140f}, 1);
+    const std::vector<float> rows = {0x1p119f};
+    const auto scores = [&](unsigned mode) {
+        const unsigned usual = _mm_getcsr();
+        _mm_setcsr(usual | mode);
+        const Lattices<float> lattices(made.flat(), 1, 0);
+        const auto [least, most] = lattices.bounds(1);
+        std::vector<double> found{least, most, lattices.total(), 0};
+        LatticeEngine<float>(lattices).score(rows.data(), 1, nullptr, &found[3], 1);
+        _mm_setcsr(usual);
+        return found;
+    };
+    const std::vector<double> expected = scores(0);
+    CHECK(expected[3] > 0x1p-12);
+    for (unsigned mode : {0x8040u, 0x6000u, 0x2000u, 0x4000u})  // no denormals; other roundings
+        CHECK_ALL_EQUAL(scores(mode), expected, "mode " + std::to_string(mode));
+}
+#endif
 
 TEST(seconds_are_measured_for_lattices_and_calibrators) {
     const Arrays<float> arrays = random_lattices<float>(5);

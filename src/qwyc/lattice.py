@@ -25,6 +25,7 @@ from qwyc.model.lattices.members import (
     Lattice,
     Linear,
     PiecewiseLinear,
+    check_columns,
     numbers,
 )
 from qwyc.rows.schema import Category
@@ -78,7 +79,8 @@ def ensemble(
     check_choice("dtype", dtype, ("float32", "float64"))
     if np.shape(classes) != (2,):
         raise OptionError(f"classes must be two labels, negative and positive; got {classes!r}")
-    build = Build(calibrators, features, np.asarray(classes), dtype, categories)
+    columns = check_columns(features)
+    build = Build(calibrators, columns, np.asarray(classes), dtype, categories)
     if all(isinstance(member, PLAIN) for member in members):
         divisor = len(members) if average else 1
         return build(members, factors / divisor, base, average, threshold or 0.0)
@@ -95,7 +97,7 @@ def ensemble(
             weights=[1.0, *scale[list(read)].tolist()],
             base=base,
             threshold=threshold,
-            features=features,
+            features=columns,
         )
     return join(
         list(read.values()),
@@ -103,7 +105,7 @@ def ensemble(
         average=average,
         base=base,
         threshold=threshold,
-        features=features,
+        features=columns,
     )
 
 

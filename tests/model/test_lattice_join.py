@@ -78,6 +78,17 @@ def test_columns_are_united_by_name():
     np.testing.assert_array_equal(same.score_full(np.array([[10.0, 0]])), [4])
 
 
+def test_columns_that_have_no_order_get_none():
+    rows = pd.DataFrame({"a": [0.0, 1.0], "b": [1.0, 0.0]})
+    single = ensemble([Lattice(["b", "a"], [[0, 1], [2, 3]])])
+    for made in (ensemble([single]), ensemble([single, single], average=True)):
+        np.testing.assert_array_equal(made.score_full(rows), single.score_full(rows))
+        with pytest.raises(qwyc.InputError, match="finds its columns by name"):
+            made.score_full(rows.to_numpy())
+    ordered = ensemble([single, single], features=["a", "b"], average=True)
+    np.testing.assert_array_equal(ordered.score_full(rows.to_numpy()), single.score_full(rows))
+
+
 def test_columns_without_names_are_united_by_position():
     a, b = (ensemble([Lattice([j], [0, 1])], features=2) for j in (0, 1))
     both = ensemble([a, b])
@@ -143,6 +154,10 @@ def test_an_average_of_single_lattices_is_a_mean_of_votes():
     assert not ensemble([random_lattices(0)] * 3, average=True).base_models.average
 
 
+def test_the_number_of_columns_may_be_of_numpy():
+    assert ensemble([A], features=np.int64(5)).schema.n_features == 5
+
+
 A = random_lattices(0, dtype="float32")
 
 
@@ -172,6 +187,10 @@ A = random_lattices(0, dtype="float32")
             "must have the same number of columns; they have 4 and 5",
         ),
         (lambda: ensemble([A, A], features=6), "must have 6 columns; they have 5"),
+        (lambda: ensemble([A], features=0), "features must be at least 1"),
+        (lambda: ensemble([named("x")], features="x"), "number of columns or their names"),
+        (lambda: ensemble([named("x")], features=["x", 3]), "number of columns or their names"),
+        (lambda: ensemble([named("x")], features=["x", "x"]), "different names; got 'x' more than"),
         (lambda: ensemble([named("x")], features=["y"]), "features does not name 'x'"),
         (lambda: ensemble([named("x")], features=3), "features is 3; the members have 1"),
         (lambda: ensemble([A, A], weights=[1]), "weights must be one per member, 2; got 1"),

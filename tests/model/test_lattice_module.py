@@ -10,6 +10,7 @@ import pytest
 import qwyc
 from oracle import lattices
 from qwyc.lattice import Categorical, Lattice, Linear, PiecewiseLinear, ensemble
+from qwyc.model.lattices import join
 
 LINE = PiecewiseLinear([0, 10], [0, 1])
 SQUARE = Lattice([0, 1], [[0.0, 1.0], [2.0, 4.0]])
@@ -178,6 +179,26 @@ def test_classes_and_threshold():
     assert ensemble([SQUARE]).threshold == 0
 
 
+def test_many_names_and_large_calibrators_take_no_time_for_each_use(monkeypatch):
+    read = []
+    monkeypatch.setattr(join, "_content", lambda part, dtype: read.append(part) or part.feature)
+    made = ensemble([SQUARE] * 50, calibrators=[LINE, TABLE])
+    assert len(read) == made.base_models.arrays.n_calibrators == 2
+
+    class Name(str):
+        compared = 0
+
+        def __eq__(self, other):
+            Name.compared += 1
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    names = [Name(f"f{i}") for i in range(500)]
+    ensemble([Lattice([f"f{i}"], TWO) for i in range(500)], features=names)
+    assert Name.compared < 20 * 500
+
+
 def test_what_was_passed_may_change_later():
     vertices = np.zeros(4)
     lattice = Lattice([0, 1], vertices)
@@ -245,6 +266,8 @@ TABLE = Categorical([0, 1])
         (lambda: Lattice([-1], TWO), "columns are counted from 0; got -1"),
         (lambda: Lattice([True], TWO), "columns or names; got True"),
         (lambda: Lattice([0.5], TWO), "columns or names; got 0.5"),
+        (lambda: Lattice([math.inf], TWO), "columns or names; got"),
+        (lambda: Lattice([0], [0, 10**400]), "vertices must be finite in float64"),
         (lambda: Lattice(None, TWO), "columns or names; got None"),
         (lambda: Lattice(range(21), np.zeros(2)), "at most 20 features; got 21"),
         (lambda: Lattice([0, 1, 2], np.zeros(2), [2**9] * 3), "at most 67,108,864 vertices"),
@@ -268,6 +291,7 @@ TABLE = Categorical([0, 1])
         (lambda: ensemble([SQUARE], features="ab"), "number of columns or their names"),
         (lambda: ensemble([SQUARE], features=["a", "a"]), "features must be different names"),
         (lambda: ensemble([SQUARE], features=[]), "at least one name"),
+        (lambda: ensemble([SQUARE], features=2.5), "number of columns or their names"),
         (
             lambda: ensemble([Lattice(["z"], TWO)], features=["a"]),
             "member 0 takes the feature 'z', which is not one of the columns 'a'",

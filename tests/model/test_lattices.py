@@ -16,6 +16,8 @@ from forests import classifier_of
 from lattices import lattice_rows, random_lattices
 from oracle import lattices
 from qwyc import _native
+from qwyc.lattice import Lattice
+from qwyc.lattice import ensemble as make_ensemble
 from qwyc.model.base_models import BaseModels, Runner
 from qwyc.model.lattices.models import Interpolation, LatticeModels
 
@@ -164,11 +166,24 @@ def test_long_work_is_done_in_parts(monkeypatch):
     ensemble = random_lattices(3)
     rows = lattice_rows(3, ensemble, n=500)
     whole, done = ensemble.scores(rows), []
+    policy = qwyc.fit_policy(whole, alpha=0.1)
+    decided = ensemble.runner(policy).decide(rows)
     monkeypatch.setattr("qwyc.model.native.BLOCK", 12 * 64)
     parts = ensemble.scores(rows, report=done.append)
     np.testing.assert_array_equal(parts.values, whole.values)
     np.testing.assert_array_equal(parts.full, whole.full)
     assert done == [*range(12 * 64, 12 * 500, 12 * 64), 12 * 500]
+    np.testing.assert_array_equal(ensemble.score_full(rows), whole.full)
+    for n in (0, 1, 64, 65, 500):
+        for again, before in zip(ensemble.runner(policy).decide(rows[:n]), decided, strict=True):
+            np.testing.assert_array_equal(again, before[:n])
+
+
+def test_parts_are_smaller_where_lattices_are_larger():
+    small = random_lattices(0, n_models=3, most_inputs=2, most_size=2).base_models
+    assert small.rows_at_once == 2**24 // 3
+    large = [Lattice(list(range(13)), np.zeros(2**13)) for _ in range(500)]
+    assert make_ensemble(large).base_models.rows_at_once == 2**24 // (500 * 2**13 // 256)
 
 
 def test_no_rows_at_all():

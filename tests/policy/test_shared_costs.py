@@ -1,6 +1,7 @@
 """Costs of base models that share parts: what they are along an order, and how orders use them."""
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -38,6 +39,20 @@ def test_the_first_to_need_a_part_pays_for_it():
     assert costs.along([2, 1, 0]).tolist() == [1, 12, 103]
     assert costs.along([1, 0, 2]).tolist() == [1, 112, 3]
     assert repr(costs) == "Costs(3 base models, 2 shared parts)"
+
+
+def test_a_large_table_is_copied_once():
+    needs = np.zeros((1000, 4000), dtype=bool)
+    needs[:, 0] = True
+    tracemalloc.start()
+    costs = qwyc.Costs(np.ones(1000), np.ones(4000), needs)
+    along = costs.along(np.arange(1000))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert along.tolist() == [2.0, *[1.0] * 999]
+    assert peak < 1.5 * needs.nbytes
+    assert costs.needs is not needs
+    assert not costs.needs.flags.writeable
 
 
 def test_costs_without_parts_do_not_depend_on_the_order():

@@ -18,16 +18,28 @@ from qwyc.target.target import Decided
 BLOCK = 1 << 24  # evaluations between two reports of progress
 
 
+def rows_at_once(evaluations: float) -> int:
+    """Rows of one call of the native core, after which Python can be interrupted; `evaluations` is what a
+    row counts as."""
+    return max(1, int(BLOCK / evaluations))
+
+
+def parts_of(rows: Any, most: int) -> list[Any]:
+    """Rows in parts of at most so many; one part where there are none."""
+    return [rows[i : i + most] for i in range(0, max(len(rows), 1), most)]
+
+
 def scores_in_parts(
     native: _native.Forest | _native.Lattices,
     n_models: int,
+    block: int,
     rows: Any,
     threads: int | None,
     report: Report,
 ) -> tuple[npt.NDArray[Any], Floats]:
-    """Every base model on every row, (N, T), and the full scores, (N,). Long work is done in parts, so
-    that it can be interrupted and reports how far it is."""
-    n, block, cores = len(rows), max(1, BLOCK // n_models), thread_count(threads)
+    """Every base model on every row, (N, T), and the full scores, (N,). Long work is done in parts of
+    `block` rows, so that it can be interrupted and reports how far it is."""
+    n, cores = len(rows), thread_count(threads)
     values, full = native.score_matrix(rows[:block], cores)  # (T, block), (block,)
     if n > block:
         first, values = values, np.empty((n_models, n), dtype=values.dtype)
@@ -41,16 +53,23 @@ def scores_in_parts(
 
 
 class NativeRunner:
-    """Base models laid out for one policy."""
+    """Base models laid out for one policy. Where `rows_at_once` is given, a call of the native core
+    takes at most so many rows, so that long work can be interrupted."""
 
-    def __init__(self, quitter: _native.Quitter) -> None:
+    def __init__(self, quitter: _native.Quitter, rows_at_once: int | None = None) -> None:
         self.quitter = quitter
+        self.rows_at_once = rows_at_once
 
     def decide(
         self, rows: Any, *, threads: int | None = None
     ) -> tuple[Decided, npt.NDArray[np.int32], Floats]:
         """The index of each row's class, the base models that it took and its score, each (N,)."""
-        return self.quitter.decide(rows, thread_count(threads))
+        cores = thread_count(threads)
+        if self.rows_at_once is None or len(rows) <= self.rows_at_once:
+            return self.quitter.decide(rows, cores)
+        parts = [self.quitter.decide(part, cores) for part in parts_of(rows, self.rows_at_once)]
+        positive, steps, score = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        return positive, steps, score
 
     def one_row(
         self, labels: Sequence[Any], fallback: Callable[[Any], Any], schema: Schema | None

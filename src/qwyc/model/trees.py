@@ -16,7 +16,7 @@ from qwyc.errors import ModelError, OptionError, RowsError
 from qwyc.model.base_models import Bounds, Floats
 from qwyc.model.ensemble import Ensemble, Source
 from qwyc.model.link import LOGISTIC, Link
-from qwyc.model.native import NativeRunner, scores_in_parts
+from qwyc.model.native import NativeRunner, rows_at_once, scores_in_parts
 from qwyc.policy.policy import Policy
 from qwyc.policy.rule import StoppingRule
 from qwyc.rows.schema import Schema
@@ -144,7 +144,8 @@ class TreeModels:
     ) -> tuple[npt.NDArray[np.float32], Floats]:
         """Every tree on every row, (N, T), and the full scores, (N,). Long work is done in parts, so
         that it can be interrupted and reports how far it is."""
-        return scores_in_parts(self.native, self.n_models, rows, threads, report)
+        block = rows_at_once(self.n_models)
+        return scores_in_parts(self.native, self.n_models, block, rows, threads, report)
 
     def score_full(self, rows: Any, *, threads: int | None = None) -> Floats:
         """The full score of every row, (N,), bit for bit the source library's own."""

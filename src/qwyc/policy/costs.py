@@ -59,9 +59,11 @@ class Costs:
                 f"needs must have a row for each of {len(own)} base models and a column for each of "
                 f"{len(parts)} parts; got shape {needs.shape}"
             )
-        if needs.dtype.kind not in "biuf" or not np.isin(needs, (0, 1)).all():
-            raise OptionError("needs must be booleans: whether a base model needs a part")
-        for name, array in (("own", own), ("parts", parts), ("needs", needs.astype(bool))):
+        if needs.dtype != bool:  # a large table is not looked through without need
+            if needs.dtype.kind not in "iuf" or not np.isin(needs, (0, 1)).all():
+                raise OptionError("needs must be booleans: whether a base model needs a part")
+            needs = needs.astype(bool)
+        for name, array in (("own", own), ("parts", parts), ("needs", needs)):
             array.flags.writeable = False
             object.__setattr__(self, name, array)
 
@@ -104,17 +106,24 @@ class Costs:
     @cached_property
     def needed_parts(self) -> npt.NDArray[np.int32]:
         """The parts that base model 0 needs, then those of base model 1, and so on; ascending in each."""
-        return np.nonzero(self.needs)[1].astype(np.int32)
+        return self._entries[1].astype(np.int32)
 
     @cached_property
     def need_begin(self) -> npt.NDArray[np.int64]:
         """Base model t needs needed_parts[need_begin[t]:need_begin[t + 1]], (T + 1,)."""
-        return np.concatenate([[0], np.cumsum(self.needs.sum(axis=1))]).astype(np.int64)
+        counts = np.bincount(self._needing_models, minlength=self.n_models)
+        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
-    @cached_property
+    @property
     def _needing_models(self) -> npt.NDArray[np.intp]:
         """The base model that each entry of `needed_parts` belongs to."""
-        return np.nonzero(self.needs)[0]
+        return self._entries[0]
+
+    @cached_property
+    def _entries(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """The base model and the part of each need, sorted."""
+        models, parts = np.nonzero(self.needs)
+        return models, parts
 
     def _with(self, paid: Floats) -> Floats:
         """Own costs and what is paid for each entry of `needed_parts`, which is added in that order: the

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ class Build:
     """What an ensemble of `Lattice` and `Linear` is built with."""
 
     calibrators: Calibrators | None
-    features: int | Sequence[str] | None
+    features: int | tuple[str, ...] | None  # as `check_columns` gives them
     classes: npt.NDArray[Any]
     dtype: str
     categories: Mapping[Feature, Sequence[Category]] | None
@@ -99,7 +100,9 @@ class Columns:
     by_name: bool  # the order is that of first use, which no array follows
 
     @classmethod
-    def of(cls, members: Sequence[Lattice | Linear], given: Any) -> Columns:
+    def of(
+        cls, members: Sequence[Lattice | Linear], given: int | tuple[str, ...] | None
+    ) -> Columns:
         used = list(dict.fromkeys(f for member in members for f in member.features))
         if given is None:
             kinds = {isinstance(feature, str) for feature in used}
@@ -110,22 +113,13 @@ class Columns:
             if kinds == {True}:
                 return cls(len(used), tuple(str(name) for name in used), by_name=True)
             return cls(max(int(column) for column in used) + 1, None, by_name=False)
-        if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
-            if given < 1:
-                raise OptionError(f"features must be at least 1; got {given}")
-            return cls(int(given), None, by_name=False)
-        if isinstance(given, str) or not all(isinstance(name, str) for name in given):
-            raise OptionError(
-                f"features must be the number of columns or their names; got {given!r}"
-            )
-        repeated = [name for name in given if list(given).count(name) > 1]
-        if repeated or not len(given):
-            raise OptionError(
-                f"features must be different names; got {quoted_names(repeated) or 'none'} twice"
-                if repeated
-                else "features must have at least one name; got none"
-            )
-        return cls(len(given), tuple(given), by_name=False)
+        if isinstance(given, int):
+            return cls(given, None, by_name=False)
+        return cls(len(given), given, by_name=False)
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: j for j, name in enumerate(self.names or ())}
 
     def index(self, feature: Any, where: str) -> int:
         """The column of a feature."""
@@ -135,12 +129,12 @@ class Columns:
                     f"{where} takes the feature {feature!r}, but columns have no names; pass features, "
                     "the names in order"
                 )
-            if feature not in self.names:
+            if feature not in self._places:
                 raise OptionError(
                     f"{where} takes the feature {feature!r}, which is not one of the columns "
                     f"{quoted_names(self.names)}"
                 )
-            return self.names.index(feature)
+            return self._places[feature]
         if self.by_name:
             raise OptionError(f"{where} takes column {feature}, but columns are known by name")
         if not 0 <= feature < self.n:

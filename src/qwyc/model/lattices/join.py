@@ -57,14 +57,12 @@ def pack(
     base model needs are left out."""
     kept: list[CalibratorPart] = []
     number: dict[Any, int] = {}  # of a calibrator that is kept, by its content
-    inputs = []
-    for model in models:
-        for c in model.inputs:
-            key = _content(calibrators[c], dtype)
-            if key not in number:
-                number[key] = len(kept)
-                kept.append(calibrators[c])
-            inputs.append(number[key])
+    place: dict[int, int] = {}  # the same by its place in `calibrators`: contents may be large
+    for c in dict.fromkeys(c for model in models for c in model.inputs):
+        place[c] = number.setdefault(_content(calibrators[c], dtype), len(kept))
+        if place[c] == len(kept):
+            kept.append(calibrators[c])
+    inputs = [place[c] for model in models for c in model.inputs]
     missing = [part.missing or (0.0, 0.0) for part in kept]
     return LatticeArrays(
         calibrator_kind=np.array([part.kind for part in kept], np.uint8),
@@ -150,8 +148,8 @@ def join(
     """One ensemble of lattices: base + the sum, or the mean, of these ensembles, each times its weight.
 
     Columns are united by name, or by position where there are no names. Where the names of the members
-    differ and `features` gives no order, rows must be tables with names. The threshold is by default the
-    sum (mean) of the members' own."""
+    differ or have no order, and `features` gives none, rows must be tables with names. The
+    threshold is by default the sum (mean) of the members' own."""
     if not ensembles:
         raise OptionError("there must be at least one member")
     for m, ensemble in enumerate(ensembles):
@@ -290,13 +288,15 @@ def _joined_names(
         return given, sizes[0], False
     united = list(dict.fromkeys(name for names in named for name in names))
     if given is not None:
-        absent = [name for name in united if name not in given]
+        known = set(given)
+        absent = [name for name in united if name not in known]
         if absent:
             raise ModelError(f"features does not name {quoted_names(absent)}, which members take")
         return given, len(given), False
     if isinstance(features, int) and features != len(united):
         raise ModelError(f"features is {features}; the members have {len(united)} different names")
-    return united, len(united), any(names != named[0] for names in named)
+    differ = any(names != named[0] for names in named)
+    return united, len(united), differ or any(schema.by_name for schema in schemas)
 
 
 def _joined_categories(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.errors import OptionError
+from qwyc.rows.column_names import quoted_names
 from qwyc.runtime.arguments import check_choice, check_number
 
 Feature = int | str  # a column or a name
@@ -153,6 +155,8 @@ def numbers(name: str, values: Any, *, flat: bool = True) -> Array:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise OptionError(f"{name} must be numbers; got {values!r}") from None
+    except OverflowError:  # an integer
+        raise OptionError(f"{name} must be finite in float64; an integer is too large") from None
     if flat and array.ndim != 1:
         raise OptionError(f"{name} must be a list of numbers; got shape {array.shape}")
     if not np.isfinite(array).all():
@@ -180,7 +184,7 @@ def _features(what: str, features: Any) -> tuple[Feature, ...]:
         listed = [
             f if isinstance(f, (str, bool)) else int(f) if f == int(f) else f for f in features
         ]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise OptionError(
             f"features of {what} must be columns or names; got {features!r}"
         ) from None
@@ -192,6 +196,33 @@ def _features(what: str, features: Any) -> tuple[Feature, ...]:
         if isinstance(feature, int) and feature < 0:
             raise OptionError(f"columns are counted from 0; got {feature}")
     return tuple(listed)
+
+
+def check_columns(features: Any) -> int | tuple[str, ...] | None:
+    """The columns that a user gives an ensemble: their number, or their names in order."""
+    if features is None:
+        return None
+    if isinstance(features, (int, np.integer)) and not isinstance(features, bool):
+        if features < 1:
+            raise OptionError(f"features must be at least 1; got {features}")
+        return int(features)
+    if (
+        isinstance(features, str)
+        or not hasattr(features, "__iter__")
+        or not all(isinstance(name, str) for name in features)
+    ):
+        raise OptionError(
+            f"features must be the number of columns or their names; got {features!r}"
+        )
+    names = tuple(features)
+    if not names:
+        raise OptionError("features must have at least one name; got none")
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise OptionError(
+            f"features must be different names; got {quoted_names(repeated)} more than once"
+        )
+    return names
 
 
 def _sizes(given: Any, vertices: Array, d: int) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from qwyc.errors import ModelError, OptionError, RowsError
 from qwyc.model.base_models import Bounds, Floats
 from qwyc.model.ensemble import Ensemble, Source
 from qwyc.model.link import LOGISTIC, Link
-from qwyc.model.native import NativeRunner, scores_in_parts
+from qwyc.model.native import NativeRunner, parts_of, rows_at_once, scores_in_parts
 from qwyc.policy.costs import Costs
 from qwyc.policy.policy import Policy
 from qwyc.policy.rule import StoppingRule
@@ -28,6 +28,7 @@ from qwyc.runtime.threads import thread_count
 
 MEASURED_ROWS = 4096
 MEASURED_REPEATS = 5
+USUAL = 256  # operations of an evaluation; one that takes more counts as several
 MARGIN = 2.0**-50  # relative to the largest sum; sums are exact, so any positive margin would do
 
 
@@ -148,11 +149,24 @@ class LatticeModels:
     ) -> tuple[npt.NDArray[Any], Floats]:
         """Every base model on every row, (N, T), and the full scores, (N,). Long work is done in parts, so
         that it can be interrupted and reports how far it is."""
-        return scores_in_parts(self.native, self.n_models, rows, threads, report)
+        return scores_in_parts(self.native, self.n_models, self.rows_at_once, rows, threads, report)
 
     def score_full(self, rows: Any, *, threads: int | None = None) -> Floats:
         """The full score of every row, (N,): the exact sum of the scores and the base."""
-        return self.native.score_full(rows, thread_count(threads))
+        cores = thread_count(threads)
+        parts = parts_of(rows, self.rows_at_once)
+        return np.concatenate([self.native.score_full(part, cores) for part in parts])
+
+    @property
+    def rows_at_once(self) -> int:
+        """Rows of one call of the native core, after which Python can be interrupted."""
+        return rows_at_once(self._evaluations)
+
+    @cached_property
+    def _evaluations(self) -> float:
+        """The evaluations that a row counts as."""
+        own, _ = self.native.operations()
+        return float(np.maximum(own / USUAL, 1.0).sum())
 
     def runner(self, policy: StoppingRule) -> NativeRunner:
         """The lattices laid out for one policy, of the kind that the engine runs."""
@@ -162,7 +176,10 @@ class LatticeModels:
                 "apply it to their scores instead"
             )
         return NativeRunner(
-            _native.Quitter(self.native, policy.order, policy.lower, policy.upper, policy.threshold)
+            _native.Quitter(
+                self.native, policy.order, policy.lower, policy.upper, policy.threshold
+            ),
+            self.rows_at_once,
         )
 
     def costs(self, rows: Any, how: str, *, threads: int | None = None) -> Costs:
