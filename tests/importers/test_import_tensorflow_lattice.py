@@ -155,6 +155,15 @@ def test_a_loss_in_a_list(wrap):
     assert qwyc.read_model(model).source.kind.endswith("output >= 0")
 
 
+@pytest.mark.parametrize("loss", ["bce", "BCE", "binary_crossentropy", "BinaryCrossentropy"])
+def test_every_name_of_the_cross_entropy(loss):
+    model = load("lattice-plain").model
+    model.loss = loss
+    ensemble = qwyc.read_model(model)
+    assert ensemble.threshold == 0.5
+    assert ensemble.link.kind == "identity"
+
+
 # ---- output calibration ------------------------------------------------------------------------
 
 

@@ -49,7 +49,7 @@ def _from_loss(loss: Any) -> tuple[float, Link] | None:
     # A name, a function, or an object of a class such as BinaryCrossentropy.
     name = loss if isinstance(loss, str) else getattr(loss, "__name__", type(loss).__name__)
     name = name.replace("_", "").lower()
-    if name == "binarycrossentropy":
+    if name in ("binarycrossentropy", "bce"):  # Keras takes "bce" and "BCE" for the same loss
         if getattr(loss, "from_logits", False):
             return 0.0, Link()
         return 0.5, Link("identity")
