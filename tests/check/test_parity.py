@@ -147,7 +147,7 @@ def compare_with_ties(ours, theirs, tolerance, threshold=0.5, ties=True):
     """Prove parity with a model that has these scores and decides by them."""
     ensemble = replace(qwyc.read_model([lambda rows: rows[:, 0]]), threshold=threshold)
     ours, theirs = np.asarray(ours, float), np.asarray(theirs, float)
-    answer = importers.Predictions((theirs >= threshold).astype(int), theirs, tolerance, ties)
+    answer = importers.Predictions((theirs >= threshold).astype(int), theirs, tolerance, ties=ties)
     source = importers.OpenModel(replace(ensemble, classes=np.array([0, 1])), lambda sample: answer)
     sample = source.ensemble.sample(np.zeros((len(ours), 1)))
     scores = qwyc.ScoreMatrix(np.empty((len(ours), 0)), 0.0, threshold, ours)
@@ -173,6 +173,20 @@ def test_rows_past_the_tolerance_are_refused():
         compare_with_ties([far], [0.5], 1e-5)
     with pytest.raises(qwyc.ParityError, match="0 of them in their decision"):
         compare_with_ties([0.7], [0.7 + 2e-5], 1e-5)
+
+
+def test_what_a_library_adds_up_may_be_larger_than_its_score():
+    ours, theirs = np.array([3.0, 700.0]), np.array([3.0 + 1e-3, 700.0 + 1e-3])
+    answer = importers.Predictions(np.array([1, 1]), theirs, 1e-5, absolute=2e-3)
+    source = importers.OpenModel(
+        replace(qwyc.read_model([len]), classes=np.array([0, 1])), lambda sample: answer
+    )
+    sample = source.ensemble.sample(np.zeros((2, 1)))
+    scores = qwyc.ScoreMatrix(np.empty((2, 0)), 0.0, 0.0, ours)
+    assert parity.prove_parity(source, sample, scores)
+    further = replace(scores, full=ours - np.array([0.0, 0.1]))  # 0.1 is more than 1e-5 of 700
+    with pytest.raises(qwyc.ParityError, match="1 of 2 rows differ"):
+        parity.prove_parity(source, sample, further)
 
 
 def test_unless_a_library_says_so_every_decision_counts():

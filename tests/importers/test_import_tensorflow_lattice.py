@@ -3,6 +3,8 @@ TensorFlow is not needed; test_import_tensorflow_lattice_live.py has the library
 
 import subprocess
 import sys
+import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
@@ -11,6 +13,8 @@ import pytest
 import qwyc
 from lattice_recordings import FOLDER, RECORDED, load, small_tensorflow
 from qwyc import _native
+from qwyc.importers import tensorflow_lattice
+from qwyc.importers.tensorflow_lattice.decision import decision_of
 from qwyc.model.lattices.models import Interpolation
 
 NEAR = 1e-6  # relative to max(1, |score|)
@@ -130,7 +134,8 @@ def test_the_loss_decides(name, threshold, link):
     ensemble = qwyc.read_model(recorded.model)
     assert recorded.facts["threshold"] == threshold
     assert ensemble.classes.tolist() == [0, 1]
-    assert ensemble.source.kind == f"CalibratedLattice, output >= {threshold:g}"
+    assert ensemble.source.kind == "CalibratedLattice"
+    assert decision_of(recorded.model, None).output == threshold
     assert ensemble.source.library == "tensorflow-lattice"
     calibrated = ensemble.link.kind == "piecewise"
     assert (ensemble.link.means if calibrated else ensemble.link.kind) == link
@@ -145,6 +150,12 @@ def test_without_a_loss_that_tells_the_bounds_decide(loss, bounds, threshold):
     model.loss = loss
     model.model_config.output_min, model.model_config.output_max = bounds
     assert qwyc.read_model(model).threshold == threshold
+    told = bounds == (0.0, 1.0)
+    with nullcontext() if told else pytest.warns(qwyc.QwycWarning, match="tell where it decides"):
+        qwyc.optimize(model, alpha=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        qwyc.optimize(model, alpha=0, threshold=0.25)  # whoever says it knows it
 
 
 @pytest.mark.parametrize("wrap", [lambda loss: [loss], lambda loss: {"output": loss}])
@@ -152,7 +163,7 @@ def test_a_loss_in_a_list(wrap):
     model = load("loss-hinge").model
     model.loss = wrap("squared_hinge")
     assert qwyc.read_model(model).link.kind in ("none", "piecewise")
-    assert qwyc.read_model(model).source.kind.endswith("output >= 0")
+    assert "tell where it decides" not in tensorflow_lattice.doubt(model)
 
 
 @pytest.mark.parametrize("loss", ["bce", "BCE", "binary_crossentropy", "BinaryCrossentropy"])
@@ -162,6 +173,32 @@ def test_every_name_of_the_cross_entropy(loss):
     ensemble = qwyc.read_model(model)
     assert ensemble.threshold == 0.5
     assert ensemble.link.kind == "identity"
+
+
+def test_what_is_near_a_model_and_none_is_named(tmp_path):
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    model = load("lattice-plain").model
+    with pytest.raises(qwyc.ModelError, match="cannot predict with a Keras model"):
+        qwyc.read_model(make_pipeline(StandardScaler(), model))
+    with pytest.raises(qwyc.ModelError, match="put ensembles of lattices together"):
+        qwyc.read_model([qwyc.read_model(model), qwyc.read_model(model)])
+    for name in ("m.keras", "m.h5"):
+        (tmp_path / name).write_bytes(b"PK")
+        with pytest.raises(qwyc.ModelError, match="load it with Keras and pass the live model"):
+            qwyc.read_model(tmp_path / name)
+    (tmp_path / "saved").mkdir()
+    (tmp_path / "saved" / "saved_model.pb").write_bytes(b"")
+    with pytest.raises(qwyc.ModelError, match="is a SavedModel"):
+        qwyc.read_model(tmp_path / "saved")
+
+
+def test_a_mean_knows_its_library_and_its_own_missing_values():
+    model = load("ensemble-simplex-shared-mean").model
+    mean = qwyc.lattice.ensemble([model, model], average=True)
+    assert mean.source.kind == "mean of 2 models"
+    assert mean.schema.own_missing == qwyc.read_model(model).schema.own_missing != ()
 
 
 # ---- output calibration ------------------------------------------------------------------------
@@ -179,6 +216,9 @@ def test_thresholds_are_those_of_the_output():
     ]
     output = float(np.median(varied))
     fast = qwyc.optimize(ensemble, recorded.rows, alpha=0, threshold=output)
+    assert f"(output {output:.4g})" in str(fast)
+    greatest = qwyc.optimize(ensemble, alpha=0, threshold=link.outputs[-1] + 1e-8)
+    assert link.output(greatest.policy.threshold) == link.outputs[-1]
     clear = np.abs(recorded.output - output) > 1e-6
     expected = recorded.output >= output
     np.testing.assert_array_equal(fast.predict(recorded.rows)[clear], expected[clear])
@@ -198,6 +238,8 @@ def test_a_model_whose_output_never_turns_is_read():
     last.kernel = last.kernel * np.float32(0.1)
     ensemble = qwyc.read_model(model)
     assert ensemble.threshold > 1e100
+    with pytest.warns(qwyc.QwycWarning, match=r"never crosses .*every row is negative"):
+        qwyc.optimize(model, alpha=0)
     last.kernel[0] = 0.7
     assert qwyc.read_model(model).threshold < -1e100
 

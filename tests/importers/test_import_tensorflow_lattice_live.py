@@ -213,7 +213,7 @@ def test_a_trained_model_from_end_to_end(trained, tmp_path):
     own = model.predict([X[:, i : i + 1] for i in range(6)], verbose=0)[:, 0] >= 0
     assert 0.2 < own.mean() < 0.8
     fast = qwyc.optimize(model, X[:4000], alpha=0.02, evaluation="quit")
-    assert fast.ensemble.source.kind == "CalibratedLatticeEnsemble, output >= 0"
+    assert fast.ensemble.source.kind == "CalibratedLatticeEnsemble"
     fast.save(tmp_path / "model.qwyc")
     again = qwyc.load(tmp_path / "model.qwyc")
     predicted = again.predict(X[4000:])

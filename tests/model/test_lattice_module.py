@@ -63,7 +63,7 @@ def test_weights_base_and_average():
 def test_linear_terms():
     made = ensemble([Linear([0, 1], [2, -1], 0.5)], calibrators=[LINE, LINE])
     np.testing.assert_array_equal(scores(made, [[5, 10], [-7, 99]]), [0.5, -0.5])
-    assert made.base_models.description == "1 calibrated features"
+    assert made.base_models.description == "1 calibrated feature"
 
 
 def test_own_calibrators_come_first_and_shared_ones_are_computed_once():

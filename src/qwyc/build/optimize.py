@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from qwyc import distributed, importers
 from qwyc.build.speed import Measure, measure
 from qwyc.check.parity import prove_parity
 from qwyc.classifier import Classifier
-from qwyc.errors import InputError, OptionError, RowsError
+from qwyc.errors import InputError, OptionError, QwycWarning, RowsError
 from qwyc.model.ensemble import Ensemble, Sample
 from qwyc.policy.costs import KINDS, Costs
 from qwyc.policy.fit.orders import fixed_order
@@ -114,6 +115,8 @@ def optimize(
     source = importers.open_model(model)
     ensemble = source.ensemble
     beta = _threshold(threshold, ensemble)
+    if threshold is None and source.doubt:
+        warnings.warn(f"{source.doubt}; pass threshold=", QwycWarning, stacklevel=2)
     sample = None if X is None else _draw(X, ensemble, groups, max_rows, seed)
     run = _Run(ensemble, sample, budget, confidence, quit, beta, seed, threads, progress)
     scores = None if sample is None else run.score(source)

@@ -85,12 +85,12 @@ def _refuse_differences(
     other_class = ours != theirs
     ties = np.zeros(len(full), dtype=bool)
     if answer.scores is not None and answer.ties:
-        ties = other_class & _ties(full, answer.scores, threshold, answer.tolerance)
+        ties = other_class & _ties(full, answer.scores, threshold, answer)
         other_class = other_class & ~ties
     differs = other_class
     if answer.scores is not None:
         gap = np.abs(full - answer.scores)
-        near = gap <= answer.tolerance * np.maximum(1.0, np.abs(answer.scores))
+        near = gap <= _reach(answer, answer.scores)
         differs = differs | ~(near | (full == answer.scores))
     rows = np.flatnonzero(differs)
     if not len(rows):
@@ -113,10 +113,15 @@ def _refuse_differences(
     )
 
 
-def _ties(full: Floats, theirs: Floats, threshold: float, tolerance: float) -> Mask:
+def _reach(answer: importers.Predictions, scores: Any) -> Any:
+    """How far the library's rounding may put scores from ours."""
+    return np.maximum(answer.absolute, answer.tolerance * np.maximum(1.0, np.abs(scores)))
+
+
+def _ties(full: Floats, theirs: Floats, threshold: float, answer: importers.Predictions) -> Mask:
     """Rows whose own and live scores are both so close to the threshold that the library's rounding
     decides them, (N,)."""
-    reach = tolerance * max(1.0, abs(threshold))
+    reach = _reach(answer, threshold)
     tied: Mask = (np.abs(full - threshold) <= reach) & (np.abs(theirs - threshold) <= reach)
     return tied
 

@@ -108,6 +108,9 @@ class OpenModel:
 
     ensemble: Ensemble
     predict_live: PredictLive | None = None  # None: no live model, as for a file or plain callables
+    doubt: str = (
+        ""  # why the model may decide otherwise than was meant, where it has no labels itself
+    )
 
 
 def read_model(model: Any) -> Ensemble:
@@ -126,6 +129,11 @@ def open_model(model: Any) -> OpenModel:
 
 def _open_live(model: Any) -> OpenModel:
     if is_pipeline(model):
+        if tensorflow_lattice.is_live(last_step(model)):
+            raise ModelError(
+                "scikit-learn's pipelines cannot predict with a Keras model as their last step; pass the "
+                "model itself, and rows as the steps before it give them"
+            )
         inner = _open_live(last_step(model))
         ensemble = with_transform(model, inner.ensemble)
         return OpenModel(
@@ -139,7 +147,9 @@ def _open_live(model: Any) -> OpenModel:
         )
     importer = _live_importer_of(model)
     return OpenModel(
-        importer.read_live(model), partial(_predict, partial(importer.live_predictions, model))
+        importer.read_live(model),
+        partial(_predict, partial(importer.live_predictions, model)),
+        tensorflow_lattice.doubt(model) if tensorflow_lattice.is_live(model) else "",
     )
 
 
@@ -206,6 +216,8 @@ def _importer_of(path: Path) -> FileImporter:
         raise ModelError(
             f"{path} is a YDF model, whose files only YDF reads; pass ydf.load_model({str(folder)!r})"
         )
+    if (path / "saved_model.pb").exists():
+        raise ModelError(f"{path} is a SavedModel; load it with Keras and pass the live model")
     try:
         with path.open("rb") as file:
             head = file.read(512)
@@ -214,6 +226,11 @@ def _importer_of(path: Path) -> FileImporter:
     for importer in FILES:
         if importer.looks_like(head):
             return importer
+    if path.suffix in (".keras", ".h5", ".hdf5"):
+        raise ModelError(
+            f"{path} is a Keras model; load it with Keras and pass the live model, if it is one of "
+            "TensorFlow Lattice"
+        )
     if b'"qwyc"' in head:
         raise ModelError(
             f"{path} is a qwyc classifier; the model in it is qwyc.load(path).ensemble"

@@ -20,14 +20,13 @@ class Predictions:
     labels: npt.NDArray[Any]  # (N,)
     scores: npt.NDArray[np.float64] | None = None  # (N,); None: the labels alone are compared
     tolerance: float = 0.0  # relative; above 0 where the library's own sums are not reproducible
+    absolute: float = 0.0  # the same, in units of the score
     ties: bool = False  # whether a row so close to the threshold may be decided either way
 
     @classmethod
-    def of(
-        cls, labels: Any, scores: Any, tolerance: float = 0.0, *, ties: bool = False
-    ) -> Predictions:
+    def of(cls, labels: Any, scores: Any, tolerance: float = 0.0) -> Predictions:
         """From what a library gives."""
-        return cls(np.asarray(labels), np.asarray(scores, dtype=np.float64), tolerance, ties)
+        return cls(np.asarray(labels), np.asarray(scores, dtype=np.float64), tolerance)
 
 
 def made_by(model: object, library: str) -> bool:

@@ -14,6 +14,8 @@ from qwyc import _native
 from qwyc.errors import OptionError
 from qwyc.target.boundary import smallest_positive
 
+ROUNDING = 1e-6  # relative; of the greatest output
+
 
 @dataclass(frozen=True)
 class Link:
@@ -75,13 +77,17 @@ class Link:
             return probability
         return self._turns(
             lambda score: self.probability(score) >= probability,
-            f"no score has a probability that turns at {probability!r}; pass threshold as a score",
+            f"no score has a probability that turns at {probability!r}; pass threshold as "
+            + ("a number" if self.kind == "piecewise" else "a score"),
         )
 
     def score_of_output(self, output: float) -> float:
         """The smallest score at which the model's own output is this or more."""
         if self.kind != "piecewise":
             return output
+        greatest = self.outputs[-1]
+        if greatest < output <= greatest + ROUNDING * max(1.0, abs(greatest)):
+            output = greatest  # the model itself adds its outputs up in float32
         return self._turns(
             lambda score: self.output(score) >= output,
             f"threshold={output!r} is compared with the model's own output, which lies between "

@@ -41,6 +41,8 @@ def _work(certified: Certified) -> str:
 def _threshold(certified: Certified) -> str:
     """The threshold, and as a probability where that says more."""
     threshold, link = certified.policy.threshold, certified.ensemble.link
+    if link.kind == "piecewise":
+        return f"{threshold:.4g} (output {link.output(threshold):.4g})"
     if link.kind != "logistic":
         return f"{threshold:g}"
     return f"{threshold:.4g} (probability {link.probability(threshold):.4g})"

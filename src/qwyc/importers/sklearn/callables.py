@@ -28,6 +28,11 @@ def take_apart(model: Any) -> Ensemble | None:
             raise ModelError(
                 "the list of base models is empty; pass a callable for each base model"
             )
+        if any(isinstance(item, Ensemble) for item in model):
+            raise ModelError(
+                "the list holds ensembles; pass one, or put ensembles of lattices together with "
+                "qwyc.lattice.ensemble"
+            )
         return callable_ensemble(model)  # says which of them cannot be called
     if not made_by(model, "sklearn"):
         return None

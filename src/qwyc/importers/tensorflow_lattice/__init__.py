@@ -6,7 +6,7 @@ calibrated features. TensorFlow is not imported here: whoever has a live model h
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from importlib import metadata
 from typing import Any
@@ -55,11 +55,14 @@ def read_live(model: Any) -> Ensemble:
         return _Member(model).ensemble
     members = _members(model)
     source = _source(f"sum of {len(members)} models")
-    joined = join([member.ensemble for member in members], source=source)
-    schema = joined.schema
-    assert schema is not None
-    own_missing = _own_missing(members, schema.names or ())
-    return replace(joined, schema=replace(schema, own_missing=own_missing))
+    return join([member.ensemble for member in members], source=source)
+
+
+def doubt(model: Any) -> str:
+    """Why the decision that was taken may not be the one that was meant; empty where nothing speaks against
+    it. Keras models have no labels of their own."""
+    members = _members(model) if is_list(model) else [_Member(model)]
+    return next((member.decision.doubt for member in members if member.decision.doubt), "")
 
 
 def live_predictions(model: Any, sample: Sample) -> Predictions:
@@ -79,10 +82,20 @@ def live_predictions(model: Any, sample: Sample) -> Predictions:
         )
         output, score = output + own[0], score + own[1]
         threshold += member.decision.output
-    labels = CLASSES[(output >= threshold).astype(np.intp)]
+    positive = output >= threshold
+    if sample.ensemble.link.kind == "piecewise":
+        # On a level part of an output calibration, rounding decides rows whose scores are far apart.
+        near = np.abs(output - threshold) <= TOLERANCE * max(1.0, abs(threshold))
+        positive = np.where(near, score >= sample.ensemble.threshold, positive)
     # Rounding errors are relative to what is added up, which may cancel out in a score.
     assert isinstance(models, LatticeModels)
-    return Predictions.of(labels, score, max(TOLERANCE, ROUNDING * models.native.total), ties=True)
+    return Predictions(
+        labels=CLASSES[positive.astype(np.intp)],
+        scores=score,
+        tolerance=TOLERANCE,
+        absolute=ROUNDING * models.native.total,
+        ties=True,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,13 +128,13 @@ class _Member:
                 names=structure.features,
                 dtype=structure.dtype.name,
                 accepts_missing=False,  # NaN becomes NaN: what is missing is a number of the model's own
-                own_missing=_own_missing([self], structure.features),
+                own_missing=_own_missing(structure),
             ),
             base=structure.base,
             mean=structure.mean,
             threshold=decision.score,
             classes=CLASSES,
-            source=_source(f"{type(self.model).__name__}, output >= {decision.output:g}"),
+            source=_source(type(self.model).__name__),
             link=decision.link,
         )
 
@@ -150,19 +163,13 @@ def _members(models: Sequence[Any]) -> list[_Member]:
     return members
 
 
-def _own_missing(members: Sequence[_Member], names: Sequence[str]) -> tuple[tuple[int, float], ...]:
-    """Columns, and the number that means missing there to all members that have one."""
-    found: dict[str, set[float]] = {}
-    for member in members:
-        for part in member.structure.calibrators:
-            if part.missing is not None:
-                name = member.structure.features[part.feature]
-                found.setdefault(name, set()).add(part.missing[0])
-    return tuple(
-        (j, next(iter(found[name])))
-        for j, name in enumerate(names)
-        if len(found.get(name, ())) == 1
-    )
+def _own_missing(structure: Structure) -> tuple[tuple[int, float], ...]:
+    """Columns, and the number that means missing there to all calibrators of the column that have one."""
+    found: dict[int, set[float]] = {}
+    for part in structure.calibrators:
+        if part.missing is not None:
+            found.setdefault(part.feature, set()).add(part.missing[0])
+    return tuple((j, min(found[j])) for j in sorted(found) if len(found[j]) == 1)
 
 
 def _source(kind: str) -> Source:

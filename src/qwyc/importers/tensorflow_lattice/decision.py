@@ -22,6 +22,7 @@ class Decision:
 
     output: float  # positive where the output is at least this
     link: Link
+    told: bool = True  # whether the loss or the bounds say where the output turns
 
     @property
     def score(self) -> float:
@@ -31,13 +32,27 @@ class Decision:
         except OptionError:
             return -FAR if self.link.outputs[0] >= self.output else FAR
 
+    @property
+    def doubt(self) -> str:
+        """Why this may not be the decision that was meant; empty where nothing speaks against it."""
+        if abs(self.score) == FAR:
+            every = "positive" if self.score < 0 else "negative"
+            return f"the model's output never crosses {self.output:g}, so every row is {every}"
+        if not self.told:
+            return (
+                "neither the loss that the model was compiled with nor its bounds tell where it decides, "
+                f"so rows are positive where its output is at least {self.output:g}"
+            )
+        return ""
+
 
 def decision_of(model: Any, output_calibration: Any) -> Decision:
     """The decision of a model, and the layer that calibrates its output or None."""
-    output, link = _from_loss(getattr(model, "loss", None)) or _from_bounds(model)
-    if output_calibration is None:
-        return Decision(output, link)
-    return Decision(output, replace(_calibration(output_calibration), means=link.kind))
+    found = _from_loss(getattr(model, "loss", None)) or _from_bounds(model)
+    output, link = found or (0.0, Link("none"))
+    if output_calibration is not None:
+        link = replace(_calibration(output_calibration), means=link.kind)
+    return Decision(output, link, told=found is not None)
 
 
 def _from_loss(loss: Any) -> tuple[float, Link] | None:
@@ -58,10 +73,11 @@ def _from_loss(loss: Any) -> tuple[float, Link] | None:
     return None
 
 
-def _from_bounds(model: Any) -> tuple[float, Link]:
+def _from_bounds(model: Any) -> tuple[float, Link] | None:
+    """By the bounds of its output; None where they do not tell."""
     config = getattr(model, "model_config", None)
     bounds = getattr(config, "output_min", None), getattr(config, "output_max", None)
-    return (0.5, Link("identity")) if bounds == (0.0, 1.0) else (0.0, Link("none"))
+    return (0.5, Link("identity")) if bounds == (0.0, 1.0) else None
 
 
 def _calibration(layer: Any) -> Link:

@@ -177,7 +177,7 @@ def join(
         mean=average and len(models) == len(ensembles),
         threshold=threshold,
         classes=ensembles[0].classes,
-        source=source,
+        source=source or _joined_source(ensembles, average),
         link=_joined_link(ensembles, average and weights is None and base == 0),
     )
 
@@ -216,6 +216,18 @@ def _check_member(m: int, ensemble: Ensemble, first: Ensemble) -> None:
         )
     if not np.isnan(schema.missing) or schema.integers != first.schema.integers:
         raise ModelError(f"member {m} converts rows in a way of its own; it cannot be put together")
+
+
+def _joined_source(ensembles: Sequence[Ensemble], average: bool) -> Source | None:
+    """The library that all members come from."""
+    first = ensembles[0].source
+    same = first is not None and all(
+        e.source is not None and e.source.library == first.library for e in ensembles
+    )
+    if first is None or not same:
+        return None
+    what = "mean" if average else "sum"
+    return Source(first.library, first.version, f"{what} of {len(ensembles)} models")
 
 
 def _joined_link(ensembles: Sequence[Ensemble], plain_mean: bool) -> Link:
@@ -262,8 +274,20 @@ def _joined_schema(
         integers=schemas[0].integers,
         must_have=tuple(sorted(refused)) if accepts_missing else (),
         by_name=by_name,
+        own_missing=_joined_missing(schemas, columns),
     )
     return joined, columns
+
+
+def _joined_missing(
+    schemas: Sequence[Schema], columns: Sequence[Sequence[int]]
+) -> tuple[tuple[int, float], ...]:
+    """The number that means missing in a column, where the members that have one agree."""
+    found: dict[int, set[float]] = {}
+    for schema, own in zip(schemas, columns, strict=True):
+        for j, value in schema.own_missing:
+            found.setdefault(own[j], set()).add(value)
+    return tuple((j, min(found[j])) for j in sorted(found) if len(found[j]) == 1)
 
 
 def _joined_names(

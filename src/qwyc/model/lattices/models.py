@@ -123,8 +123,10 @@ class LatticeModels:
         """Such as "500 lattices"."""
         linear = int(np.count_nonzero(self.arrays.interpolation == Interpolation.LINEAR))
         if linear == self.n_models:
-            return f"{self.n_models} calibrated features"
-        return f"{self.n_models} {'lattices and linear terms' if linear else 'lattices'}"
+            return f"{self.n_models} calibrated feature{'s' * (self.n_models != 1)}"
+        if linear:
+            return f"{self.n_models} lattices and linear terms"
+        return f"{self.n_models} lattice{'s' * (self.n_models != 1)}"
 
     @property
     def base(self) -> float:
