@@ -271,6 +271,7 @@ TABLE = Categorical([0, 1])
         (lambda: Lattice(None, TWO), "columns or names; got None"),
         (lambda: Lattice(range(21), np.zeros(2)), "at most 20 features; got 21"),
         (lambda: Lattice([0, 1, 2], np.zeros(2), [2**9] * 3), "at most 67,108,864 vertices"),
+        (lambda: Lattice([0], TWO, [2**24 + 1]), "sizes must be at most 16,777,216"),
         (lambda: Lattice([0], TWO, calibrators=[]), "needs as many calibrators of its own; got 0"),
         (lambda: Lattice([0], TWO, calibrators={0: LINE}), "must be a list, one per feature"),
         (lambda: Lattice([0], TWO, calibrators=[7]), "must be a PiecewiseLinear or a Categorical"),
@@ -341,6 +342,10 @@ def test_every_mistake_is_one_clear_message(build, message):
 
 
 def test_values_that_cannot_be_computed_are_refused():
+    far = PiecewiseLinear(TWO, TWO, missing_output=0, missing_value=1e300)
+    with pytest.raises(qwyc.ModelError, match="not sound: calibrator 0 has an infinite missing"):
+        ensemble([Lattice([0], TWO)], calibrators=[far])  # not a float32
+    assert ensemble([Lattice([0], TWO)], calibrators=[far], dtype="float64")
     with pytest.raises(qwyc.ModelError, match="not sound"):
         ensemble([Lattice([0], [0, 1e39])])  # not a float32
     with pytest.raises(qwyc.ModelError, match="not sound"):

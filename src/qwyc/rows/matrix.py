@@ -1,4 +1,4 @@
-"""Rows in any form -> the matrix that the trees take.
+"""Rows in any form -> the matrix that the base models take.
 
 NumPy arrays and nested sequences are read by position (`arrays`), data frames of pandas, Polars and Arrow
 by name if the model knows its names (`frames`). X is never modified, and not copied if it already fits.
@@ -21,7 +21,7 @@ Array = npt.NDArray[Any]
 
 
 def to_matrix(X: Any, schema: Schema) -> Array:
-    """Rows as the trees take them: (N, n_features), C order, float32 or float64.
+    """Rows as the base models take them: (N, n_features), C order, float32 or float64.
 
     The dtype is `schema.dtype`, except for arrays of the other dtype that need no change: the native code
     converts them while it reads them."""

@@ -20,6 +20,7 @@ Array = npt.NDArray[np.float64]
 
 MOST_INPUTS = 20  # of one lattice
 MOST_VERTICES = 2**26  # of one lattice
+MOST_SIZE = 2**24  # along one feature: float32 holds all places up to here
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,6 +245,8 @@ def _sizes(given: Any, vertices: Array, d: int) -> tuple[int, ...]:
         raise OptionError(f"a lattice needs a size for each feature; got {len(sizes)} for {d}")
     if min(sizes) < 2:
         raise OptionError(f"sizes must be 2 or more; got {list(sizes)}")
+    if max(sizes) > MOST_SIZE:
+        raise OptionError(f"sizes must be at most {MOST_SIZE:,}; got {list(sizes)}")
     expected = math.prod(sizes)
     if expected > MOST_VERTICES:
         raise OptionError(
