@@ -13,7 +13,6 @@ import pytest
 import qwyc
 from lattice_recordings import FOLDER, RECORDED, load, small_tensorflow
 from qwyc import _native
-from qwyc.importers import tensorflow_lattice
 from qwyc.importers.tensorflow_lattice.decision import decision_of
 from qwyc.model.lattices.models import Interpolation
 
@@ -153,6 +152,8 @@ def test_without_a_loss_that_tells_the_bounds_decide(loss, bounds, threshold):
     told = bounds == (0.0, 1.0)
     with nullcontext() if told else pytest.warns(qwyc.QwycWarning, match="tell where it decides"):
         qwyc.optimize(model, alpha=0)
+    assert bool(qwyc.lattice.ensemble([model, model]).doubt) != told
+    assert qwyc.lattice.ensemble([model, model], threshold=0.5).doubt == ""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         qwyc.optimize(model, alpha=0, threshold=0.25)  # whoever says it knows it
@@ -163,7 +164,7 @@ def test_a_loss_in_a_list(wrap):
     model = load("loss-hinge").model
     model.loss = wrap("squared_hinge")
     assert qwyc.read_model(model).link.kind in ("none", "piecewise")
-    assert "tell where it decides" not in tensorflow_lattice.doubt(model)
+    assert "tell where it decides" not in qwyc.read_model(model).doubt
 
 
 @pytest.mark.parametrize("loss", ["bce", "BCE", "binary_crossentropy", "BinaryCrossentropy"])

@@ -115,8 +115,8 @@ def optimize(
     source = importers.open_model(model)
     ensemble = source.ensemble
     beta = _threshold(threshold, ensemble)
-    if threshold is None and source.doubt:
-        warnings.warn(f"{source.doubt}; pass threshold=", QwycWarning, stacklevel=2)
+    if threshold is None and ensemble.doubt:
+        warnings.warn(f"{ensemble.doubt}; pass threshold=", QwycWarning, stacklevel=2)
     sample = None if X is None else _draw(X, ensemble, groups, max_rows, seed)
     run = _Run(ensemble, sample, budget, confidence, quit, beta, seed, threads, progress)
     scores = None if sample is None else run.score(source)

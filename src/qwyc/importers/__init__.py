@@ -108,9 +108,6 @@ class OpenModel:
 
     ensemble: Ensemble
     predict_live: PredictLive | None = None  # None: no live model, as for a file or plain callables
-    doubt: str = (
-        ""  # why the model may decide otherwise than was meant, where it has no labels itself
-    )
 
 
 def read_model(model: Any) -> Ensemble:
@@ -147,9 +144,7 @@ def _open_live(model: Any) -> OpenModel:
         )
     importer = _live_importer_of(model)
     return OpenModel(
-        importer.read_live(model),
-        partial(_predict, partial(importer.live_predictions, model)),
-        tensorflow_lattice.doubt(model) if tensorflow_lattice.is_live(model) else "",
+        importer.read_live(model), partial(_predict, partial(importer.live_predictions, model))
     )
 
 

@@ -49,6 +49,7 @@ class Ensemble:
     source: Source | None = None
     link: Link = LOGISTIC
     transform: Callable[[Any], Any] | None = None  # a pipeline's own steps, from its rows to ours
+    doubt: str = ""  # why the threshold may not be the one that was meant; files do not keep it
 
     def __post_init__(self) -> None:
         if np.shape(self.classes) != (2,):

@@ -6,7 +6,7 @@ calibrated features. TensorFlow is not imported here: whoever has a live model h
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import metadata
 from typing import Any
@@ -56,13 +56,6 @@ def read_live(model: Any) -> Ensemble:
     members = _members(model)
     source = _source(f"sum of {len(members)} models")
     return join([member.ensemble for member in members], source=source)
-
-
-def doubt(model: Any) -> str:
-    """Why the decision that was taken may not be the one that was meant; empty where nothing speaks against
-    it. Keras models have no labels of their own."""
-    members = _members(model) if is_list(model) else [_Member(model)]
-    return next((member.decision.doubt for member in members if member.decision.doubt), "")
 
 
 def live_predictions(model: Any, sample: Sample) -> Predictions:
@@ -121,7 +114,7 @@ class _Member:
     @cached_property
     def ensemble(self) -> Ensemble:
         structure, decision = self.structure, self.decision
-        return lattice_ensemble(
+        ensemble = lattice_ensemble(
             pack(structure.calibrators, structure.models, structure.dtype.name),
             Schema(
                 n_features=len(structure.features),
@@ -137,6 +130,7 @@ class _Member:
             source=_source(type(self.model).__name__),
             link=decision.link,
         )
+        return replace(ensemble, doubt=decision.doubt)
 
 
 def _members(models: Sequence[Any]) -> list[_Member]:

@@ -168,9 +168,11 @@ def join(
             for part in parts
         ]
     start = [float(w) * _lattices(e).start for w, e in zip(scale, ensembles, strict=True)]
+    doubt = ""
     if threshold is None:
+        doubt = next((ensemble.doubt for ensemble in ensembles if ensemble.doubt), "")
         threshold = float(sum(w * e.threshold for w, e in zip(scale, ensembles, strict=True)))
-    return lattice_ensemble(
+    joined = lattice_ensemble(
         pack(calibrators, models, schema.dtype),
         schema,
         base=base + sum(start),
@@ -180,6 +182,7 @@ def join(
         source=source or _joined_source(ensembles, average),
         link=_joined_link(ensembles, average and weights is None and base == 0),
     )
+    return replace(joined, doubt=doubt)
 
 
 def _lattices(ensemble: Ensemble) -> LatticeModels:
