@@ -1,6 +1,6 @@
-"""Experiments with qwyc: the paper's two on public data, and those behind the figures in docs/.
+"""Experiments with qwyc: the paper's, and those behind the figures in docs/.
 
-    reproduce     the paper's Experiments 1 and 2 (`qwyc reproduce`; docs/reproduction.md)
+    paper         the paper's experiments (`qwyc reproduce`; docs/reproduction.md)
     validity      how often a certificate is wrong (docs/certification.md)
     frontier      base models per row against every published method (docs/certification.md)
     proof         alpha = 0 on random inputs (docs/certification.md)
@@ -11,5 +11,5 @@
     shared_parts  how the default order counts shared parts (docs/decisions/0008-method.md)
     optimism      Algorithm 1's alpha on new rows (docs/decisions/0008-method.md)
 
-All but `reproduce` are run with `python -m qwyc_experiments.NAME`.
+All but `paper` are run with `python -m qwyc_experiments.NAME`.
 """

@@ -13,7 +13,7 @@ import qwyc
 from commands import command_line, one_line, run
 from qwyc.cli import demo
 from qwyc.runtime import output as outputs
-from qwyc_experiments import reproduce
+from qwyc_experiments.paper import reproduce
 from trained import named_model
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 
 import qwyc
 from qwyc.runtime import output as outputs
-from qwyc_experiments import claims, curves, data, reproduce
+from qwyc_experiments.paper import claims, curves, data, reproduce
 
 FILES = {"points.csv", "accuracy.png", "differences.png", "histograms.png", "report.md"}
 

@@ -54,7 +54,7 @@ def test_the_wheel_holds_what_it_should(packages):
         "qwyc/py.typed",
         "qwyc/_native.pyi",
         "qwyc/data/README.md",
-        "qwyc_experiments/reproduce.py",
+        "qwyc_experiments/paper/reproduce.py",
     ):
         assert wanted in names
     assert any(n.startswith("qwyc/_native.") and n.endswith(".so") for n in names)

@@ -38,9 +38,9 @@ def reproduce(
     Nomao is read from the folder that QWYC_DATA names, or fetched from OpenML.
     """
     try:
-        from qwyc_experiments import reproduce as experiments
+        from qwyc_experiments.paper import reproduce as experiments
     except ModuleNotFoundError as error:
-        if error.name != "qwyc_experiments":
+        if (error.name or "").partition(".")[0] != "qwyc_experiments":
             raise
         raise MissingDependencyError(
             "qwyc reproduce needs the package qwyc_experiments, which is part of the wheel of qwyc and was "

@@ -25,7 +25,7 @@ from . import figures, report
 from .claims import LEVELS, claims, number
 from .curves import QWYC, Measured, Results
 from .data import Data, load, need
-from .internals import replacing
+from ..internals import replacing
 from .methods import Bench, fan, fixed_orders, joint, measured, smaller
 from .models import Choice, choose, strongest_features, train
 from .setting import Setting, setting_for

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from qwyc import InputError, MissingDependencyError
 from qwyc.datasets import load_adult
 
-BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"  # next to a checkout
+BESIDE = Path(__file__).resolve().parents[4] / "shared" / "data"  # next to a checkout
 NOMAO = ("nomao_train.parquet", "nomao_test.parquet")
 HOW_TO_GET = (
     "Put nomao_train.parquet and nomao_test.parquet (118 feature columns and `label`, 0 or 1) into a "
