@@ -349,6 +349,4 @@ def _grouped(points: Sequence[Point]) -> dict[Key, list[Point]]:
 
 
 def _means(groups: Sequence[Sequence[Point]], part: str, what: str) -> npt.NDArray[np.float64]:
-    return np.array(
-        [np.mean([getattr(getattr(p, part), what) for p in group]) for group in groups]
-    )
+    return np.array([np.mean([getattr(getattr(p, part), what) for p in group]) for group in groups])

@@ -1,0 +1,53 @@
+"""What `qwyc.optimize` promises, and what new rows then see."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+
+import qwyc
+
+from .bench import Bench
+from .curves import Promised
+
+
+def promised(bench: Bench, done: Callable[[], None]) -> list[Promised]:
+    """Over random splits of the test rows: fit and certify on one half, measure on the other. The model
+    has seen neither half, so the certificate's assumption holds; training rows would break it."""
+    data, setting = bench.data, bench.setting
+    full = bench.testing.positive
+    found: dict[float, list[tuple[float, float]]] = {alpha: [] for alpha in setting.promised}
+    for split in range(setting.splits):
+        rows = np.random.default_rng(split).permutation(len(data.X_test))
+        fit, new = np.split(rows, [len(rows) // 2])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a path that is certified at a few alphas only
+            first = qwyc.optimize(
+                bench.ensemble,
+                data.X_test[fit],
+                alpha=max(setting.promised),
+                quit=bench.experiment.quit,
+                seed=split,
+                evaluation="quit",
+                progress=False,
+            )
+        testing = bench.testing.take(np.sort(new))
+        for alpha in setting.promised:
+            policy = first.at(alpha=alpha).policy
+            seen = policy.apply(testing)
+            differ = float(np.mean(seen.label.astype(bool) != full[np.sort(new)]))
+            found[alpha].append((float(seen.steps.mean()), differ))
+        done()
+    return [
+        Promised(
+            alpha,
+            float(np.mean([models for models, _ in each])),
+            float(np.mean([differ for _, differ in each])),
+            max(differ for _, differ in each),
+            sum(differ > alpha for _, differ in each),
+            setting.splits,
+        )
+        for alpha, each in found.items()
+    ]
