@@ -79,8 +79,10 @@ bench-engines: $(VENV)/.all java
 bench-lattices: $(VENV)/.all
 	$(BIN)/python -W ignore -m benchmarks.lattices --page docs/benchmarks-lattices.md
 
+# The paper's six experiments and their rivals: docs/reproduction.md and its pictures. A run that was
+# stopped goes on where it was (build/experiments).
 experiments: $(VENV)/.dev
-	$(BIN)/python -m qwyc_experiments.optimism
+	$(BIN)/python -m qwyc_experiments.paper
 
 clean:
 	rm -rf $(VENV) build dist

@@ -76,9 +76,9 @@ def differences(outcome: Outcome) -> bytes:
             _draw(axes, curve, "differ")
         _differences_axis(axes, results.n_models)
         axes.set_xlabel("mean base models per test row (log scale)")
-        _legend(axes)
     left.set_ylabel("test rows decided unlike the full ensemble, %")
     figure.suptitle(_heading(outcome), fontweight="bold")
+    _shared_legend(figure, (left, right), columns=5)
     return _png(figure)
 
 
@@ -200,7 +200,7 @@ def optimism(outcomes: Mapping[str, Outcome]) -> bytes:
         grid,
         len(outcomes),
         "test rows that differ, %",
-        "alpha asked for; for Fan and the path: fitted rows that differ, %",
+        "alpha asked for, or fitted rows that differ, %",
     )
     _shared_legend(figure, grid[: len(outcomes)])
     return _png(figure)
@@ -278,10 +278,11 @@ def _figure(width: float, height: float) -> Figure:
 def _grid(
     count: int, columns: int = 3, size: tuple[float, float] = (4.6, 3.8)
 ) -> tuple[Figure, Sequence[Axes]]:
-    """Panels in rows of three; those that are not needed are hidden."""
+    """Panels in rows; those that are not needed are hidden."""
     columns = min(columns, count)
     rows = -(-count // columns)
-    figure = _figure(size[0] * columns, size[1] * rows + 0.7)
+    width = 7.0 if columns == 1 else size[0]
+    figure = _figure(width * columns, size[1] * rows + 0.9)
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes in grid[count:]:
         axes.set_visible(False)
@@ -297,17 +298,19 @@ def _labels(grid: Sequence[Any], count: int, y: str, x: str, columns: int = 3) -
             axes.set_xlabel(x)
 
 
-def _legend(axes: Axes) -> None:
-    axes.legend(frameon=False, fontsize=8, loc="upper right")
-
-
-def _shared_legend(figure: Figure, grid: Iterable[Axes]) -> None:
+def _shared_legend(figure: Figure, grid: Iterable[Axes], columns: int = 0) -> None:
+    """One legend below all panels."""
     found: dict[str, Any] = {}
     for axes in grid:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
     figure.legend(
-        found.values(), found.keys(), loc="outside lower center", ncols=4, frameon=False, fontsize=9
+        found.values(),
+        found.keys(),
+        loc="outside lower center",
+        ncols=columns or int(figure.get_figwidth() // 2.7),
+        frameon=False,
+        fontsize=9,
     )
 
 

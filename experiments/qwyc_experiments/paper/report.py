@@ -66,7 +66,10 @@ def page(
     lines += _beyond(outcomes, beyond)
     lines += _fan(paper or others)
     lines += _not_tested()
-    return "\n".join(lines).rstrip() + "\n"
+    text = "\n".join(lines).rstrip() + "\n"
+    for name in ("QWYC", "Fan"):  # a bare asterisk would begin emphasis
+        text = text.replace(f"{name}*", f"{name}\\*")
+    return text
 
 
 def _title(outcomes: Mapping[str, Outcome]) -> str:
