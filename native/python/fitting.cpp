@@ -127,19 +127,8 @@ void bind_matrix_functions(nb::module_& m) {
            Vector<double> upper, double bin_width, double threshold, int threads) {
             const auto n = static_cast<int64_t>(values.shape(1));
             require(static_cast<int64_t>(full.shape(0)) == n, "full must have one entry per row");
-            check_order(static_cast<int64_t>(values.shape(0)), order);
-            require(
-                bin_begin.shape(0) == order.shape(0) + 1 && bin_width > 0,
-                "bin_begin must have one entry more than there are steps, bin_width be positive");
-            require(bin.shape(0) == lower.shape(0) && bin.shape(0) == upper.shape(0) &&
-                        bin_begin.data()[order.shape(0)] == static_cast<int64_t>(bin.shape(0)),
-                    "bins, lower and upper must have equal lengths");
-            for (size_t r = 0; r < order.shape(0); ++r)
-                require(bin_begin.data()[0] == 0 && bin_begin.data()[r] <= bin_begin.data()[r + 1],
-                        "bin_begin must start at 0 and never fall");
-            const FanView policy{span(order),
-                                 {span(bin_begin), span(bin), span(lower), span(upper), bin_width},
-                                 {threshold}};
+            const auto policy = fan_view(static_cast<int64_t>(values.shape(0)), order, bin_begin,
+                                         bin, lower, upper, bin_width, threshold);
             return collect_decisions(n, [&](const DecisionsOut& out) {
                 apply_fan(policy, values.data(), base, full.data(), n, out, threads);
             });
