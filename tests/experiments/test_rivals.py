@@ -10,10 +10,11 @@ from scipy.stats import betabinom, hypergeom
 
 import qwyc
 from qwyc_experiments.paper import data, forests, margins, votes
+from qwyc_experiments.paper.experiments import EXPERIMENTS
 from qwyc_experiments.paper.setting import setting_for
 from qwyc_experiments.paper.votes import Limits, Problem, Weights, majority
 
-REDUCED = setting_for(4, reduced=True)
+REDUCED = setting_for(EXPERIMENTS["adult-lightgbm"], quick=True)
 PENALTIES = (2.0, 10.0, 50.0, 300.0, 3000.0)
 
 
@@ -256,7 +257,7 @@ def adult():
 
 @pytest.fixture(scope="module")
 def forest(adult):
-    return forests.train_voting_forest(adult, 40, forests.ForestChoice(1, 0.0))
+    return forests.train(adult, 40, forests.ForestChoice(1, 0.0))
 
 
 @pytest.fixture(scope="module")
@@ -278,9 +279,9 @@ def test_forest_is_a_majority_of_its_trees(adult, forest, scores):
     assert (found.T, found.unit) == (41, float(np.float32(1 / 41)))
 
 
-def test_smaller_forest_is_the_one_that_training_gives(adult, forest):
-    trained = forests.train_voting_forest(adult, 11, forests.ForestChoice(1, 0.0))
-    cut = forests.smaller_forest(forest, 11)
+def test_first_trees_is_the_one_that_training_gives(adult, forest):
+    trained = forests.train(adult, 11, forests.ForestChoice(1, 0.0))
+    cut = forests.first_trees(forest, 11)
     np.testing.assert_array_equal(
         cut.predict_proba(adult.X_test), trained.predict_proba(adult.X_test)
     )
@@ -289,7 +290,7 @@ def test_smaller_forest_is_the_one_that_training_gives(adult, forest):
 
 def test_choice_has_the_fewest_validation_errors(adult):
     steps = []
-    chosen = forests.choose_forest(adult, 11, lambda: steps.append(1))
+    chosen = forests.choose(adult, 11, lambda: steps.append(1))
     assert len(steps) == len(forests.LEAF_ROWS)
     for leaf in forests.LEAF_ROWS:
         rest = ~adult.validation
@@ -360,7 +361,7 @@ def test_what_is_no_vote_is_refused(scores):
 
 @pytest.fixture(scope="module")
 def booster(adult):
-    return margins.train_lightgbm(adult, 60, REDUCED, margins.LightGBMChoice(0.1, 15, 0.0))
+    return margins.train(adult, 60, REDUCED, margins.LightGBMChoice(0.1, 15, 0.0))
 
 
 @pytest.mark.parametrize("freq", [1, 3, 10, 59, 60, 200])
@@ -396,15 +397,15 @@ def test_margins_go_from_cautious_to_bold(adult, booster):
 
 
 def test_lightgbm_is_chosen_on_validation_rows(adult):
-    few = replace(REDUCED, trees=20, sizes=(5,), learning_rates=(0.1, 0.3))
+    few = replace(REDUCED, models=20, sizes=(5,), learning_rates=(0.1, 0.3))
     steps = []
-    chosen = margins.choose_lightgbm(adult, few, lambda: steps.append(1))
+    chosen = margins.choose(adult, few, lambda: steps.append(1))
     assert len(steps) == len(few.learning_rates) * len(margins.LEAVES)
-    assert set(chosen) == {*few.sizes, few.trees}
-    best = chosen[few.trees]
+    assert set(chosen) == {*few.sizes, few.models}
+    best = chosen[few.models]
     assert best.loss <= min(choice.loss for choice in chosen.values())
     rest = ~adult.validation
-    model = margins._classifier(few.trees, best)
+    model = margins._classifier(few.models, best)
     model.fit(adult.X[rest], adult.y[rest], categorical_feature=margins._categories(adult))
     held_out = model.predict_proba(adult.X[adult.validation])
     loss = -np.mean(np.log(held_out[np.arange(len(held_out)), adult.y[adult.validation]]))

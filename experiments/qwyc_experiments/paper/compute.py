@@ -165,7 +165,10 @@ def _margin_rivals(bench: Bench, _: methods.Done) -> list[Point]:
 def _vote_rivals(bench: Bench, _: methods.Done) -> list[Point]:
     """Rules for votes."""
     best = votes.optimal_vote_policies(bench.fitting, bench.setting.penalties)
-    bayes = votes.bayes_vote_policies(bench.fitting, bench.setting.confidences)
+    ballots = votes.Votes.of(bench.fitting)
+    bayes = votes.bayes_vote_policies(
+        ballots.T, bench.setting.confidences, unit=ballots.unit, threshold=ballots.threshold
+    )
     return [bench.point(p, "best-votes", "natural", knob) for knob, p in best] + [
         bench.point(p, "bayes-votes", "natural", knob) for knob, p in bayes
     ]

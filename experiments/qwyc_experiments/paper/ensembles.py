@@ -33,8 +33,8 @@ def boosted(library: Any) -> Callable[[Experiment, Setting, Data, Stage], Bench]
     """Gradient boosted trees of a library: `models` (XGBoost) or `margins` (LightGBM)."""
 
     def make(experiment: Experiment, setting: Setting, data: Data, stage: Stage) -> Bench:
-        grid = len(setting.learning_rates) * len(setting.min_child_weights)
-        choices = library.choose(data, setting, stage("Choosing settings", grid))
+        grid = stage("Choosing settings", library.steps(setting))
+        choices = library.choose(data, setting, grid)
         done = stage("Training", 1 + len(setting.sizes))
 
         def train(size: int) -> Any:
@@ -58,10 +58,16 @@ def boosted(library: Any) -> Callable[[Experiment, Setting, Data, Stage], Bench]
 
 def voting(experiment: Experiment, setting: Setting, data: Data, stage: Stage) -> Bench:
     """A random forest whose trees vote."""
+    done = stage("Choosing settings", len(forests.LEAF_ROWS))
+    choice = forests.choose(data, setting.models, done)
     stage("Training", 0)
-    forest = forests.train(data, setting.models)
+    forest = forests.train(data, setting.models, choice)
     smaller = {size: _predicts(forests.first_trees(forest, size)) for size in setting.sizes}
-    facts = {"model": forests.describe(setting), "version": forests.version()}
+    facts = {
+        "model": forests.describe(setting.models),
+        "settings": str(choice),
+        "version": forests.version(),
+    }
     return Bench(experiment, setting, data, qwyc.read_model(forest), smaller, facts)
 
 

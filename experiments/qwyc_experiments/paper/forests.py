@@ -25,13 +25,16 @@ class ForestChoice:
     min_samples_leaf: int
     error: float
 
+    def __str__(self) -> str:
+        return f"min_samples_leaf {self.min_samples_leaf}"
+
 
 def odd(trees: int) -> int:
     """The same number of trees, or one more."""
     return trees | 1
 
 
-def choose_forest(data: Data, trees: int, done: Callable[[], None] = lambda: None) -> ForestChoice:
+def choose(data: Data, trees: int, done: Callable[[], None] = lambda: None) -> ForestChoice:
     """The settings with the fewest errors on the validation rows, trained on the others."""
     rest, found = ~data.validation, []
     for leaf in LEAF_ROWS:
@@ -42,12 +45,22 @@ def choose_forest(data: Data, trees: int, done: Callable[[], None] = lambda: Non
     return min(found, key=lambda choice: choice.error)
 
 
-def train_voting_forest(data: Data, trees: int, choice: ForestChoice) -> Any:
+def train(data: Data, trees: int, choice: ForestChoice) -> Any:
     """A forest of votes on all training rows; with one more tree where `trees` is even."""
     return _voting(data.X, data.y, odd(trees), choice.min_samples_leaf)
 
 
-def smaller_forest(forest: Any, trees: int) -> Any:
+def describe(trees: int) -> str:
+    """The full ensemble in words."""
+    return f"random forest of scikit-learn, {odd(trees)} trees that vote"
+
+
+def version() -> str:
+    """Of the library."""
+    return f"scikit-learn {need('sklearn', 'scikit-learn').__version__}"
+
+
+def first_trees(forest: Any, trees: int) -> Any:
     """The forest that training with fewer trees gives: the first trees of the same seed."""
     smaller = copy(forest)
     smaller.estimators_ = forest.estimators_[: odd(trees)]

@@ -29,8 +29,16 @@ class LightGBMChoice:
     num_leaves: int
     loss: float
 
+    def __str__(self) -> str:
+        return f"learning rate {self.learning_rate:g}, num_leaves {self.num_leaves}"
 
-def choose_lightgbm(
+
+def steps(setting: Setting) -> int:
+    """How many settings `choose` tries."""
+    return len(setting.learning_rates) * len(LEAVES)
+
+
+def choose(
     data: Data, setting: Setting, done: Callable[[], None] = lambda: None
 ) -> dict[int, LightGBMChoice]:
     """For every size, the full ensemble's included, the settings with the least validation loss.
@@ -40,9 +48,9 @@ def choose_lightgbm(
     rest, truth = ~data.validation, data.y[data.validation]
     for rate in setting.learning_rates:
         for leaves in LEAVES:
-            model = _classifier(setting.trees, LightGBMChoice(rate, leaves, 0.0))
+            model = _classifier(setting.models, LightGBMChoice(rate, leaves, 0.0))
             model.fit(data.X[rest], data.y[rest], categorical_feature=_categories(data))
-            for size in (*setting.sizes, setting.trees):
+            for size in (*setting.sizes, setting.models):
                 share = model.predict_proba(data.X[data.validation], num_iteration=size)  # (N, 2)
                 likelihood = share[np.arange(len(truth)), truth]
                 loss = -float(np.mean(np.log(np.maximum(likelihood, 1e-15))))
@@ -52,10 +60,20 @@ def choose_lightgbm(
     return best
 
 
-def train_lightgbm(data: Data, trees: int, setting: Setting, choice: LightGBMChoice) -> Any:
+def train(data: Data, trees: int, setting: Setting, choice: LightGBMChoice) -> Any:
     """An ensemble of so many trees on all training rows."""
     model = _classifier(trees, choice)
     return model.fit(data.X, data.y, categorical_feature=_categories(data))
+
+
+def describe(setting: Setting) -> str:
+    """The full ensemble in words."""
+    return f"LightGBM, {setting.models} trees"
+
+
+def version() -> str:
+    """Of the library."""
+    return f"LightGBM {need('lightgbm', 'lightgbm').__version__}"
 
 
 def early_stop_policies(

@@ -33,6 +33,11 @@ def strongest_features(data: Data, count: int, depth: int = 9) -> list[int]:
     return sorted(np.argsort(-total, kind="stable")[:count].tolist())
 
 
+def steps(setting: Setting) -> int:
+    """How many settings `choose` tries."""
+    return len(setting.learning_rates) * len(setting.min_child_weights)
+
+
 def choose(data: Data, setting: Setting, done: Callable[[], None]) -> dict[int, Choice]:
     """For every size, the full ensemble's included, the settings with the least validation loss.
 

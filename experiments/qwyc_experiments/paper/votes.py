@@ -76,7 +76,7 @@ class Votes:
         if scores.base != 0.0 or not np.isin(values, (0.0, unit)).all():
             raise qwyc.InputError(
                 "expected votes: scores of 0 or one other positive number, and a base of 0. "
-                "Train with forests.train_voting_forest."
+                "Train with forests.train."
             )
         counts = np.count_nonzero(values, axis=1)
         if not np.array_equal(scores.positive, counts >= majority(T)):
