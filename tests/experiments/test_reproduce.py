@@ -1,4 +1,4 @@
-"""The paper's experiments: the small version end to end, and the verdicts on made-up results."""
+"""The paper's experiments: the small version end to end."""
 
 import csv
 import io
@@ -11,7 +11,7 @@ from rich.console import Console
 
 import qwyc
 from qwyc.runtime import output as outputs
-from qwyc_experiments.paper import claims, curves, data, reproduce
+from qwyc_experiments.paper import data, reproduce
 
 FILES = {"points.csv", "accuracy.png", "differences.png", "histograms.png", "report.md"}
 
@@ -81,129 +81,6 @@ def test_report_judges_every_claim_and_shows_both_kinds_of_rows(adult_run):
     assert "nan" not in text
 
 
-# --- verdicts ---------------------------------------------------------------------------------
-
-RNG = np.random.default_rng(0)
-N, T = 20_000, 500
-TRUTH = RNG.integers(0, 2, N)
-
-
-def decisions(accuracy):
-    """Labels that are right on the first rows and wrong on the rest."""
-    return np.where(np.arange(N) < accuracy * N, TRUTH, 1 - TRUTH)
-
-
-def point(method, order, knob, models, differ, accuracy=0.87, steps=None):
-    measured = curves.Measured(models, differ, accuracy)
-    if steps is None:
-        steps = np.full(N, round(models), dtype=np.int32)
-    return curves.Point(
-        method, order, knob, None, None, measured, measured, steps, decisions(accuracy)
-    )
-
-
-def results(
-    qwyc_models=40.0,
-    fixed_models=90.0,
-    fan_models=60.0,
-    *,
-    qwyc_accuracy=0.87,
-    small_accuracy=0.86,
-    fan_accuracy=0.86,
-    qwyc_least=0.001,
-    qwyc_steps=None,
-    name="adult",
-):
-    """Every method has `.._models` base models at 0.5% differences, twice as many at a quarter."""
-    points = []
-    shares = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.04)
-
-    def curve(method, order, models, accuracy, least=0.0, steps=None):
-        for share in shares:
-            needed = models * (0.005 / share) ** 0.5
-            knob = share if method != "fan" else 1 / share
-            points.append(point(method, order, knob, needed, max(share, least), accuracy, steps))
-
-    curve("qwyc", "joint", qwyc_models, qwyc_accuracy, qwyc_least, qwyc_steps)
-    for order in curves.ORDERS:
-        curve("algorithm-2", order, fixed_models, 0.86)
-        curve("fan", order, fan_models, fan_accuracy)
-    for size in (5, 10, 20, 40, 80, 160):
-        points.append(point("smaller", "natural", size, size, 0.1 / size**0.5, small_accuracy))
-    full = curves.Measured(T, 0.0, 0.87)
-    return curves.Results(name, T, N, N, full, full, tuple(points))
-
-
-def verdict(function, **options):
-    claim = function(results(**options))
-    assert claim.paper
-    assert claim.evidence
-    return claim.verdict
-
-
-@pytest.mark.parametrize("function", [claims.fewer_than_fixed_orders, claims.fewer_than_fan])
-def test_fewer_base_models(function):
-    assert verdict(function) == claims.HOLDS
-    assert verdict(function, qwyc_models=200.0) == claims.FAILS
-    assert verdict(function, qwyc_least=0.004) == claims.IN_PART  # 0.25% is out of its reach
-    assert "not reached" in function(results(qwyc_least=0.004)).evidence
-
-
-def test_factor_to_fan_star_and_speed_up():
-    claim = claims.factor_to_fan_star(results())
-    assert (claim.verdict, "1.50 times" in claim.evidence) == (claims.HOLDS, True)
-    assert verdict(claims.factor_to_fan_star, fan_models=44.0) == claims.FAILS
-    assert verdict(claims.factor_to_fan_star, qwyc_least=0.03) == claims.OPEN
-    claim = claims.speed_up(results())
-    assert (claim.verdict, "12.5" in claim.evidence) == (claims.HOLDS, True)
-    assert verdict(claims.speed_up, qwyc_models=300.0) == claims.FAILS
-    assert "nearest" in claims.speed_up(results(qwyc_least=0.006)).evidence
-
-
-def test_accuracy_is_judged_beyond_two_standard_errors():
-    same_range = {"qwyc_models": 60.0, "fixed_models": 60.0, "fan_models": 60.0}
-    assert verdict(claims.accuracy_of_fixed_orders, **same_range) == claims.HOLDS
-    worse = {**same_range, "qwyc_accuracy": 0.85}
-    assert verdict(claims.accuracy_of_fixed_orders, **worse) == claims.FAILS
-    assert verdict(claims.accuracy_of_fixed_orders, qwyc_models=5.0) == claims.OPEN
-    assert verdict(claims.pruned_against_trained) == claims.HOLDS
-    assert verdict(claims.pruned_against_trained, small_accuracy=0.88) == claims.FAILS
-    assert verdict(claims.pruned_against_trained, small_accuracy=0.87) == claims.OPEN
-    few = claims.pruned_against_trained(results(qwyc_models=4.0)).evidence
-    assert "8.9 are compared with 40" in few
-
-
-def test_fan_star_against_smaller_ensembles():
-    assert verdict(claims.fan_star_against_smaller, small_accuracy=0.85) == claims.FAILS
-    assert verdict(claims.fan_star_against_smaller, small_accuracy=0.87) == claims.IN_PART
-    assert "Experiment 1 only" in claims.fan_star_against_smaller(results(name="nomao")).paper
-
-
-def test_fan_against_algorithm_2():
-    assert verdict(claims.fan_against_algorithm_2) == claims.HOLDS
-    assert verdict(claims.fan_against_algorithm_2, fan_models=100.0) == claims.FAILS
-
-
-def test_histogram():
-    falling = np.minimum(RNG.geometric(0.02, N), T).astype(np.int32)
-    even = RNG.integers(1, T + 1, N).astype(np.int32)
-    assert verdict(claims.histogram_falls_off, qwyc_steps=falling) != claims.FAILS
-    assert claims.shape(point("qwyc", "joint", 0.1, 50, 0.1, steps=falling), T)[0] > 0.9
-    assert claims.shape(point("qwyc", "joint", 0.1, 50, 0.1, steps=even), T)[0] < 0.3
-    assert verdict(claims.histogram_falls_off, qwyc_steps=even) == claims.FAILS
-
-
-def test_curves_interpolate_in_log_base_models():
-    curve = curves.Curve(
-        [point("qwyc", "joint", 0.0, 100, 0.002), point("qwyc", "joint", 0.1, 25, 0.006)]
-    )
-    assert curve.models_at(0.004) == pytest.approx(50)
-    assert curve.models_at(0.001) is None
-    assert curve.models_at(0.02) == pytest.approx(25)
-    assert curve.at_models("differ", 50) == pytest.approx(0.004)
-    assert curve.at_models("differ", 101) is None
-
-
 # --- what can go wrong ------------------------------------------------------------------------
 
 
@@ -231,7 +108,7 @@ def test_openml_is_split_in_80_and_20(monkeypatch, tmp_path):
     import sklearn.datasets
     from sklearn.utils import Bunch
 
-    values = RNG.normal(size=(100, 3))
+    values = np.random.default_rng(0).normal(size=(100, 3))
     target = np.array(["1", "2"])[(values[:, 0] > 0).astype(int)]
     bunch = Bunch(data=values, target=target, feature_names=["V1", "V2", "V3"])
     monkeypatch.delenv("QWYC_DATA", raising=False)
