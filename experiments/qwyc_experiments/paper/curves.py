@@ -206,6 +206,7 @@ class Curve:
             _means(self.points, "fitted", "differ"),
         )
         self._replicates: list[Line] = []
+        self._at: dict[float, npt.NDArray[np.float64]] = {}  # level -> replicates_at
         if replicates is not None:
             mean = np.stack([replicates[:, group].mean(axis=1) for group in groups], axis=1)
             self._replicates = [
@@ -259,8 +260,11 @@ class Curve:
 
     def replicates_at(self, level: float) -> npt.NDArray[np.float64]:
         """(B,) `models_at` in each bootstrap sample; infinite where it does not get there."""
-        found = (line.within(level) for line in self._replicates)
-        return np.array([np.inf if pair is None else pair[0] for pair in found])
+        if level not in self._at:
+            found = (line.within(level) for line in self._replicates)
+            models = [np.inf if pair is None else pair[0] for pair in found]
+            self._at[level] = np.array(models, dtype=np.float64)
+        return self._at[level]
 
     def at_models(self, what: str, models: float) -> float | None:
         """Test accuracy ("accuracy") or differences ("differ") at a mean number of base models."""
