@@ -6,6 +6,7 @@ import itertools
 import time
 from collections.abc import Callable
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from . import margins, methods, votes
 from .bench import Bench
 from .curves import ORDERS, QWYC, Outcome, Point, Promised, Results, Timed
+from .data import Data
 from .ensembles import prepare
 from .experiments import Experiment
 from .promise import promised
@@ -28,16 +30,16 @@ class Run:
     """An experiment under way. Stages that are in the store are not computed again."""
 
     def __init__(
-        self, experiment: Experiment, setting: Setting, store: Store, report: Report
+        self, experiment: Experiment, setting: Setting, data: Data, state: Path, report: Report
     ) -> None:
-        self.experiment, self.setting = experiment, setting
-        self.store, self.report = store, report
+        self.experiment, self.setting, self.data = experiment, setting, data
+        self.store, self.report = Store(state, experiment, setting, data), report
         self.seconds: dict[str, float] = {}
 
     @cached_property
     def bench(self) -> Bench:
         """The ensemble and its scores; made when the first stage needs it."""
-        return prepare(self.experiment, self.setting, self.progress)
+        return prepare(self.experiment, self.setting, self.data, self.progress)
 
     def progress(self, what: str, total: int) -> Callable[[], None]:
         """A task of so many steps, each of which takes about as long as the others."""

@@ -12,7 +12,7 @@ import qwyc
 
 from . import forests, lattices, margins, models
 from .bench import Bench
-from .data import Data, load
+from .data import Data
 from .experiments import Experiment
 from .setting import Setting
 
@@ -20,9 +20,8 @@ Done = Callable[[], None]
 Stage = Callable[[str, int], Done]  # name, number of steps
 
 
-def prepare(experiment: Experiment, setting: Setting, stage: Stage) -> Bench:
-    """Load the data, train the full ensemble and the smaller ones, or take those that are stored."""
-    data = load(experiment.data, setting.rows)
+def prepare(experiment: Experiment, setting: Setting, data: Data, stage: Stage) -> Bench:
+    """Train the full ensemble and the smaller ones, or take those that are stored."""
     if experiment.features is not None:
         stage("Choosing features", 0)
         data = data.features(models.strongest_features(data, experiment.features))

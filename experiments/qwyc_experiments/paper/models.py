@@ -24,13 +24,17 @@ class Choice:
         return f"learning rate {self.learning_rate:g}, min_child_weight {self.min_child_weight:g}"
 
 
-def strongest_features(data: Data, count: int, depth: int = 9) -> list[int]:
-    """Columns by total gain of a model on the training rows without the validation rows."""
+def strongest_features(
+    data: Data, count: int, *, depth: int = 9, ranked: bool = False
+) -> list[int]:
+    """Columns with the largest total gain of a model on the training rows without the validation rows, in
+    their own order; or `ranked`, the strongest first."""
     fitted = _classifier(data, 100, depth, Choice(0.1, 1.0, 0.0))
     fitted.fit(data.X[~data.validation], data.y[~data.validation])
     gain = fitted.get_booster().get_score(importance_type="total_gain")  # by "f0", "f1", ...
     total = np.array([gain.get(f"f{k}", 0.0) for k in range(data.X.shape[1])])  # (D,)
-    return sorted(np.argsort(-total, kind="stable")[:count].tolist())
+    strongest: list[int] = np.argsort(-total, kind="stable")[:count].tolist()
+    return strongest if ranked else sorted(strongest)
 
 
 def steps(setting: Setting) -> int:

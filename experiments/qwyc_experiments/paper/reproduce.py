@@ -22,10 +22,9 @@ from ..internals import replacing
 from . import claims, figures, report
 from .compute import Report, Run
 from .curves import KNOBS, LEVELS, OURS, QWYC, Measured, Outcome
-from .data import need
+from .data import load, need
 from .experiments import EXPERIMENTS, GROUPS
 from .setting import Setting, setting_for
-from .store import Store
 from .tables import number
 
 
@@ -87,8 +86,8 @@ def compute(
         started = time.perf_counter()
         experiment = EXPERIMENTS[each]
         setting = settings[each] = setting_for(experiment, quick=quick)
-        store = Store(state, experiment, setting)
-        outcomes[each] = Run(experiment, setting, store, progress).outcome()
+        data = load(experiment.data, setting.rows)
+        outcomes[each] = Run(experiment, setting, data, state, progress).outcome()
         full = outcomes[each].results.full
         console.print(
             f"{experiment.title}: {outcomes[each].facts['model']}, test accuracy {full.accuracy:.2%}; "

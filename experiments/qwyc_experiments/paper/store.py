@@ -5,45 +5,45 @@ from __future__ import annotations
 import hashlib
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
+
+import numpy as np
 
 import qwyc
 
 from ..internals import replacing
+from .data import Data
+from .experiments import Experiment
+from .setting import Setting
 
 T = TypeVar("T")
 
-# A stage is computed anew when one of these changes; claims, figures and pages are always made anew.
-COMPUTING = (
-    "bench",
-    "curves",
-    "data",
-    "ensembles",
-    "experiments",
-    "forests",
-    "lattices",
-    "margins",
-    "methods",
-    "models",
-    "promise",
-    "setting",
-    "timing",
-    "votes",
-)
+# A stage is computed anew when the code of one of these changes; claims, figures and pages are always
+# made anew.
+COMPUTING = ("bench", "compute", "curves", "methods", "promise", "setting", "timing")
+OF_FAMILY = {
+    "xgboost": ("models",),
+    "lightgbm": ("margins",),
+    "forest": ("forests", "votes"),
+    "joint": ("lattices",),
+    "independent": ("lattices",),
+}
 
 
 class Store:
     """Results by stage, in a folder. A result counts only while what it was computed from is the same:
-    the experiment, its setting, this package's code and the version of qwyc."""
+    the experiment, its setting, its data, the code of this package and the version of qwyc."""
 
-    def __init__(self, folder: Path, *facts: Any) -> None:
+    def __init__(self, folder: Path, experiment: Experiment, setting: Setting, data: Data) -> None:
         self.folder = folder
-        here = Path(__file__).parent
-        code = [(here / f"{name}.py").read_bytes() for name in COMPUTING]
-        digest = hashlib.sha256(repr((qwyc.__version__, facts)).encode())
-        for part in code:
-            digest.update(part)
+        facts = (qwyc.__version__, replace(experiment, title=""), setting)
+        digest = hashlib.sha256(repr(facts).encode())
+        for name in (*COMPUTING, *OF_FAMILY[experiment.family]):
+            digest.update((Path(__file__).parent / f"{name}.py").read_bytes())
+        for array in (data.X, data.y, data.X_test, data.y_test):
+            digest.update(np.ascontiguousarray(array).data)
         self.key = digest.hexdigest()[:16]
 
     def get(self, stage: str, compute: Callable[[], T]) -> T:
