@@ -178,6 +178,15 @@ def fit_thresholds(values: Annotated[NDArray[numpy.float64], dict(shape=(None, N
     Order (T,), lower (T,) and upper (T,) fitted on scores (T, N); an empty order is chosen by Algorithm 1. Base model t needs parts need[need_begin[t]:need_begin[t + 1]], which the first to need them pays for. `progress` is called with the number of steps done.
     """
 
+@overload
+def fan_order(values: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], base: float, full: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], parts: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], need_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], need: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], threshold: float, gamma: float, bin_width: float, quit_negative: bool, quit_positive: bool, threads: int, progress: Callable[[int], None]) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
+
+@overload
+def fan_order(values: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], base: float, full: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], costs: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], parts: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], need_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], need: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], threshold: float, gamma: float, bin_width: float, quit_negative: bool, quit_positive: bool, threads: int, progress: Callable[[int], None]) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+    """
+    Order (T,) by Algorithm 1 with Fan's rule, on scores (T, N); costs as in fit_thresholds. `progress` is called with the number of steps done.
+    """
+
 class StoppingFit:
     """Thresholds by optimal stopping; not thread-safe."""
 
