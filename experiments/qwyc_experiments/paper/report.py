@@ -144,7 +144,8 @@ def _claims(outcomes: Mapping[str, Outcome], claims: Sequence[Claim]) -> list[st
         cells = []
         for name in outcomes:
             found = claim.verdicts.get(name)
-            cells.append("" if found is None else _cell(found))
+            cell = "" if found is None else _cell(found)
+            cells.append(cell if name in claim.said_of or not cell else f"({cell})")
         across = [
             f"{key}: {_cell(found)}"
             for key, found in claim.verdicts.items()
@@ -214,4 +215,9 @@ def _fan(outcomes: Mapping[str, Outcome]) -> list[str]:
 
 
 def _not_tested() -> list[str]:
-    return [*words("remarks"), *(f"- {remark}" for remark in NOT_TESTED), "", *words("end")]
+    return [
+        *words("remarks"),
+        *(f"- {claim} {reason}" for claim, reason in NOT_TESTED),
+        "",
+        *words("end"),
+    ]
