@@ -224,7 +224,7 @@ class Problem:
             both = least(lambda log: keeps(first, log, log), most)
             return both, both
         found = most, most
-        for _ in range(4):  # each penalty has little effect on the other kind of disagreement
+        for _ in range(2):  # each penalty has little effect on the other kind of disagreement
             found = least(partial(keeps, first, false_negative=found[1]), most), found[1]
             found = found[0], least(partial(keeps, second, found[0]), most)
         return found
@@ -269,7 +269,11 @@ def as_limits(stops: npt.NDArray[np.bool_], possible: npt.NDArray[np.bool_]) -> 
 def optimal_vote_policies(
     fit: qwyc.ScoreMatrix, penalties: Sequence[float], *, notion: Notion = "mean"
 ) -> list[tuple[float, qwyc.Policy]]:
-    """Kalman & Moscovich's rule for penalties of a disagreement, in votes; from cautious to bold."""
+    """Kalman & Moscovich's rule for penalties of a disagreement, in votes; from cautious to bold.
+
+    "mixed" has the same penalty for both kinds of disagreement here. For "worst", one vote tells the two
+    hardest K apart as well as any other, so all rules but the extreme ones have penalties close to
+    2 (T - 1); `optimal_vote_policy` finds them by alpha."""
     votes = Votes.of(fit)
     problem = Problem.of(votes.distribution, notion)
     policies = []
