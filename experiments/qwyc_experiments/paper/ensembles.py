@@ -81,9 +81,26 @@ def of_lattices(experiment: Experiment, setting: Setting, data: Data, stage: Sta
     for size in setting.sizes:
         smaller[size] = _decides(lattices.smaller(name, training, size, data, setting.quick))
         done()
-    return Bench(
-        experiment, setting, data, full, smaller, lattices.describe(name, training, setting.quick)
-    )
+    return Bench(experiment, setting, data, full, smaller, _of_index(experiment, setting, full))
+
+
+def _of_index(experiment: Experiment, setting: Setting, full: qwyc.Ensemble) -> dict[str, str]:
+    """How lattices were trained, in words."""
+    how = "trained jointly" if experiment.family == "joint" else "each trained by itself"
+    model = f"{full.n_models} lattices, {how}"
+    if setting.quick:
+        return {"model": model, "settings": "fitted by regression", "version": "no TensorFlow"}
+    entry = lattices.describe(experiment.data, experiment.family)
+    losses = ", ".join(f"{rate}: {loss:.4f}" for rate, loss in entry["validation_losses"].items())
+    versions = entry["versions"]
+    return {
+        "model": f"{model}, each on {entry['shape']['inputs']} features",
+        "settings": f"Adam with learning rate {entry['chosen_rate']:g} (validation losses {losses}), "
+        f"{entry['settings']['epochs']} epochs, batches of {entry['settings']['batch']}; trained in "
+        f"{entry['seconds']:.0f} s",
+        "version": f"TensorFlow Lattice {versions['tensorflow-lattice']} on TensorFlow "
+        f"{versions['tensorflow']}",
+    }
 
 
 FAMILIES = {
