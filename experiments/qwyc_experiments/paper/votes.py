@@ -271,9 +271,9 @@ def optimal_vote_policies(
 ) -> list[tuple[float, qwyc.Policy]]:
     """Kalman & Moscovich's rule for penalties of a disagreement, in votes; from cautious to bold.
 
-    "mixed" has the same penalty for both kinds of disagreement here. For "worst", one vote tells the two
-    hardest K apart as well as any other, so all rules but the extreme ones have penalties close to
-    2 (T - 1); `optimal_vote_policy` finds them by alpha."""
+    "mixed" has the same penalty for both kinds of disagreement here. For "worst", the least number of
+    votes falls almost linearly with alpha, so all but the extreme rules have penalties close to 2 (T - 1);
+    `optimal_vote_policy` finds them by alpha."""
     votes = Votes.of(fit)
     problem = Problem.of(votes.distribution, notion)
     policies = []
