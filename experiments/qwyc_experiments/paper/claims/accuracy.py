@@ -196,8 +196,8 @@ def fan_star_against_smaller(outcome: Outcome) -> Verdict | None:
     )
     return Verdict(
         settle(worse[0] + worse[1]),
-        f"less accurate at {less}, differs more at {more} of {len(sizes)} sizes",
-        f"Of {len(sizes)} sizes, Fan* is less accurate at {less} and more accurate at "
+        f"sizes: {len(sizes)}; less accurate at {less}, differs more at {more}",
+        f"Sizes compared: {len(sizes)}. Fan* is less accurate at {less} and more accurate at "
         f"{worse[0].count(AGAINST)}; it differs more at {more} and less at {worse[1].count(AGAINST)}, each "
         f"beyond two paired standard errors. Fan* less smaller ensemble by size, accuracy and differences, "
         f"in points: {listed}.",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..curves import LEVEL, LEVELS, ORDERS, QWYC, Curve, Outcome, Results, ratio, title
+from ..curves import LEVEL, ORDERS, QWYC, Curve, Outcome, Results, title
 from ..experiments import EXPERIMENTS
 from .verdicts import (
     AGAINST,
@@ -101,33 +101,30 @@ def fan_against_algorithm_2(outcome: Outcome) -> Verdict | None:
     base models along half of the orders or more, and in part where it does along some."""
     curves = outcome.results.curves
     both = [o for o in ORDERS if all((rule, o) in curves for rule in RULES)]
-    found = {
-        level: {
-            order: times
-            for order in both
-            if (times := ratio(curves["algorithm-2", order], curves["fan", order], level))
-        }
-        for level in LEVELS
+    every = {
+        order: compare(curves["fan", order], {ORDERS[order]: curves["algorithm-2", order]})
+        for order in both
     }
-    reached = [level for level, by_order in found.items() if by_order]
+    reached = {one.level for found in every.values() for one in found}
     if not both:
         return None
     if not reached:
         return Verdict(OPEN, "not reached", "No order gets within 2% test differences.")
     at = decisive_level(reached)
-    marks = [mark_of(times) for times in found[at].values()]
+    there = {order: one for order, found in every.items() for one in found if one.level == at}
+    marks = [one.mark for one in there.values()]
     better = marks.count(FOR)
     if 2 * better >= len(marks):
         verdict = HOLDS
     else:
         verdict = IN_PART if better else FAILS if AGAINST in marks else OPEN
     sentences = []
-    for order, times in found[at].items():
+    for order, one in there.items():
         fan, plain = (curves[rule, order].models_at(at) for rule in ("fan", "algorithm-2"))
-        finite = 0 < times.value < np.inf
+        finite = 0 < one.times.value < np.inf
         sentences.append(
             f"{ORDERS[order]}, {number(plain)} against {number(fan)}"
-            + (f", factor {show(times)}" if finite else "")
+            + (f", factor {show(one.times)}" if finite else "")
         )
     return Verdict(
         verdict,

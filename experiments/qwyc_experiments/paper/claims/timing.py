@@ -129,7 +129,7 @@ def factor_to_fan_star(outcome: Outcome) -> Verdict | None:
         return None
     times, sentence = pair
     return Verdict(
-        factor_verdict(times),
+        factor_verdict(times, mark_of(times)),
         show(times),
         f"{sentence} {FACTOR} or more counts as about 1.5 or better.",
     )

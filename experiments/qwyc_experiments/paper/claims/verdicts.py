@@ -6,10 +6,10 @@ rows. It is paired: all methods see the same samples. The mark is undecided wher
 Accuracy is compared at equal base models, and the mark is undecided within two paired standard errors.
 Times are compared by the ratio of means over runs, with a bootstrap interval over the runs.
 
-Levels. Methods are compared at 0.25, 0.5, 1 and 2% test differences. Where a method does not reach a level
-its base models there are infinite, so a level that only a rival reaches counts against it. The decisive
-level is 0.5%, the paper's, or the nearest one that the method reaches in 97.5% of the bootstrap samples; if
-it reaches none, the nearest that a rival reaches.
+Levels. Methods are compared at 0.25, 0.5, 1 and 2% test differences. A level that one of two methods does
+not reach counts for the other one, if that reaches it for sure: in 97.5% of the bootstrap samples. In a
+sample where a method does not reach a level its base models are infinite. The decisive level is 0.5%, the
+paper's, or the nearest one that the method reaches for sure; if there is none, the nearest that is reached.
 
 Verdicts. "holds": no mark is against the claim, and all decisive marks are for it. In a comparison with
 several rivals the decisive marks are those against each of them at the decisive level. "holds in part":
@@ -150,11 +150,7 @@ class Comparison:
     level: float
     rival: str
     times: Interval  # base models of the rival over those of the method
-
-    @property
-    def mark(self) -> int:
-        """For the method where the rival needs more."""
-        return mark_of(self.times)
+    mark: int  # for the method where the rival needs more
 
 
 def named(curves: Iterable[Curve]) -> dict[str, Curve]:
@@ -165,11 +161,19 @@ def named(curves: Iterable[Curve]) -> dict[str, Curve]:
 def compare(ours: Curve, rivals: Mapping[str, Curve]) -> list[Comparison]:
     """At every level that the method or the rival reaches."""
     return [
-        Comparison(level, name, times)
+        Comparison(level, name, times, _mark(ours, rival, level, times))
         for level in LEVELS
         for name, rival in rivals.items()
         if (times := ratio(rival, ours, level)) is not None
     ]
+
+
+def _mark(ours: Curve, rival: Curve, level: float, times: Interval) -> int:
+    if times.value == 0 and reach(rival, level) >= SURE:
+        return AGAINST
+    if np.isinf(times.value) and reach(ours, level) >= SURE:
+        return FOR
+    return mark_of(times)
 
 
 def needs_fewer(
