@@ -51,32 +51,18 @@ struct FanTable {
 template <class Score>
 Decided decide_plainly(const FanTable& fan, const std::vector<Score>& values, double base,
                        const std::vector<double>& full) {
-    const auto n = static_cast<int64_t>(full.size());
-    const auto n_models = static_cast<int32_t>(fan.order.size());
-    std::vector<std::map<double, int64_t>> known(n_models);  // the entry of each bin, by step
-    for (int32_t r = 0; r < n_models; ++r)
+    std::vector<std::map<double, int64_t>> known(fan.order.size());  // each bin's entry, by step
+    for (size_t r = 0; r < fan.order.size(); ++r)
         for (int64_t b = fan.begin[r]; b < fan.begin[r + 1]; ++b)
             known[r][static_cast<double>(fan.bin[b])] = b;
-    Decided decided(n);
-    for (int64_t i = 0; i < n; ++i) {
-        decided.positive[i] = full[i] >= fan.threshold;
-        decided.steps[i] = n_models;
-        decided.score[i] = full[i];
-        double sum = base;
-        for (int32_t r = 0; r + 1 < n_models; ++r) {
-            sum += values[fan.order[r] * n + i];
-            const double at = std::floor(sum / fan.width);
-            if (!std::isfinite(at) || !known[r].contains(at)) break;
-            const int64_t b = known[r][at];
-            if (sum < fan.lower[b] || sum > fan.upper[b]) {
-                decided.positive[i] = sum > fan.upper[b];
-                decided.steps[i] = r + 1;
-                decided.score[i] = sum;
-                break;
-            }
-        }
-    }
-    return decided;
+    const auto rule = [&](int32_t r, double sum) {
+        const double at = std::floor(sum / fan.width);
+        if (!std::isfinite(at) || !known[r].contains(at)) return Outcome::kInFull;
+        const int64_t b = known[r][at];
+        if (sum > fan.upper[b]) return Outcome::kPositive;
+        return sum < fan.lower[b] ? Outcome::kNegative : Outcome::kContinue;
+    };
+    return decide_by(rule, fan.order, fan.threshold, values, base, full);
 }
 
 }  // namespace qwyc::tests

@@ -48,28 +48,24 @@ def assert_every_isa_is_right(ensemble, rows, *, quit="both", gamma=0.7, bin_wid
     return known.steps
 
 
+def options_of(seed):
+    return {
+        "quit": QUITS[seed % 3],
+        "gamma": [0.0, 0.5, 2.0, np.inf][seed % 4],
+        "bin_width": [None, 0.05, 1.0, 1e-7, 1e6][seed % 5],
+    }
+
+
 @pytest.mark.parametrize("seed", range(24))
 def test_random_forests_of_every_kind(seed):
     ensemble = random_ensemble(seed, n_trees=17, depth=7)
-    assert_every_isa_is_right(
-        ensemble,
-        random_rows(seed, ensemble, n=700),
-        quit=QUITS[seed % 3],
-        gamma=[0.0, 0.5, 2.0, np.inf][seed % 4],
-        bin_width=[None, 0.05, 1.0, 1e-7, 1e6][seed % 5],
-    )
+    assert_every_isa_is_right(ensemble, random_rows(seed, ensemble, n=700), **options_of(seed))
 
 
 @pytest.mark.parametrize("seed", range(24))
 def test_random_lattices(seed):
     ensemble = random_lattices(seed, n_models=15, mean=bool(seed % 2))
-    assert_every_isa_is_right(
-        ensemble,
-        lattice_rows(seed, ensemble, n=700),
-        quit=QUITS[seed % 3],
-        gamma=[0.0, 0.5, 2.0, np.inf][seed % 4],
-        bin_width=[None, 0.05, 1.0, 1e-7, 1e6][seed % 5],
-    )
+    assert_every_isa_is_right(ensemble, lattice_rows(seed, ensemble, n=700), **options_of(seed))
 
 
 @pytest.mark.parametrize("n", [1, 2, 6, 7, 8, 9, 63, 64, 65, 127, 511, 512, 513, 1025])
