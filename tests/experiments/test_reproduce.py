@@ -113,6 +113,7 @@ def test_times_and_promises_are_there(all_runs):
         assert all(len(timed.microseconds) == chosen.runs for timed in outcome.timed)
         assert all((timed.microseconds > 0).all() for timed in outcome.timed)
         for promised in outcome.promised:
+            assert promised.broken <= promised.above <= promised.splits
             assert promised.splits <= chosen.splits
             assert 0 <= promised.differ <= promised.worst
             assert 1 <= promised.models <= outcome.results.n_models

@@ -150,7 +150,7 @@ def timings(full=100.0, qwyc=30.0, star=50.0, **others):
 
 
 def promised(alpha=0.005, broken=0, splits=20, differ=0.003):
-    return curves.Promised(alpha, 50.0, differ, 2 * differ, broken, splits)
+    return curves.Promised(alpha, 50.0, differ, 2 * differ, broken, broken, splits)
 
 
 def widths(models, fitted=(1.0, 1.0, 1.0)):

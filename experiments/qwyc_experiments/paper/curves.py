@@ -326,7 +326,8 @@ class Promised:
     models: float  # mean over splits
     differ: float
     worst: float  # largest share of differences over splits
-    broken: int  # splits with more than alpha
+    above: int  # splits in which more than alpha of the measured rows differ
+    broken: int  # those in which that is not chance: an exact test at 5% rejects a rate of alpha
     splits: int
 
 

@@ -110,7 +110,7 @@ def optimism(outcomes: Mapping[str, Outcome], alphas: Sequence[float]) -> list[s
             cells.append(
                 ""
                 if found is None
-                else f"{found.differ:.2%} ({found.broken} of {found.splits} above)"
+                else f"{found.differ:.2%} ({found.above} and {found.broken} of {found.splits})"
             )
         lines.append([short(name), "**qwyc.optimize, certified**", *cells])
     return table(["experiment", "method", *(f"{alpha:.2%}" for alpha in alphas)], lines, left=2)

@@ -126,7 +126,7 @@ def exceeds_alpha(outcome: Outcome) -> Verdict | None:
 
 def keeps_alpha(outcome: Outcome) -> Verdict | None:
     """Of random splits. A certificate may be wrong in 5% of all cases: it holds where no more than 5% of
-    the splits exceed alpha at any alpha, in part where that is so at some alphas."""
+    the splits exceed alpha beyond chance at any alpha, in part where that is so at some alphas."""
     if not outcome.promised:
         return None
     kept = [p.broken <= (1 - CONFIDENCE) * p.splits for p in outcome.promised]
@@ -134,13 +134,14 @@ def keeps_alpha(outcome: Outcome) -> Verdict | None:
         sum(getattr(p, part) for p in outcome.promised) for part in ("broken", "splits")
     )
     listed = "; ".join(
-        f"alpha {p.alpha:.2%}: mean {p.differ:.2%}, largest {p.worst:.2%}, {p.broken} of {p.splits} splits "
-        f"over alpha, {digits(p.models)} base models"
+        f"alpha {p.alpha:.2%}: mean {p.differ:.2%}, largest {p.worst:.2%}, {p.above} of {p.splits} splits "
+        f"above alpha, {p.broken} beyond chance, {digits(p.models)} base models"
         for p in sorted(outcome.promised, key=lambda p: p.alpha)
     )
     return Verdict(
         HOLDS if all(kept) else IN_PART if any(kept) else FAILS,
-        f"{broken} of {splits} splits over alpha",
+        f"{broken} of {splits} splits above alpha beyond chance",
         "Differences on rows that had no part in fit or certificate, over random splits of the rows that "
-        f"the model has not seen. {capital(listed)}. The certificate is for {CONFIDENCE:.0%} confidence.",
+        f"the model has not seen. {capital(listed)}. The certificate is for {CONFIDENCE:.0%} confidence, and "
+        "it is about the rate at which rows differ; the share of a split's rows scatters around it.",
     )
