@@ -142,6 +142,6 @@ def keeps_alpha(outcome: Outcome) -> Verdict | None:
         HOLDS if all(kept) else IN_PART if any(kept) else FAILS,
         f"{broken} of {splits} splits above alpha beyond chance",
         "Differences on rows that had no part in fit or certificate, over random splits of the rows that "
-        f"the model has not seen. {capital(listed)}. The certificate is for {CONFIDENCE:.0%} "
-        "confidence. It is about the rate at which rows differ, and the share of a split's rows scatters around it.",
+        f"the model has not seen. {capital(listed)}. The certificate is for {CONFIDENCE:.0%} confidence. "
+        "It is about the rate at which rows differ; the share of a split's rows scatters around it.",
     )
