@@ -60,7 +60,7 @@ def setting_for(experiment: Experiment, *, quick: bool) -> Setting:
         )
     alphas = (0.0, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.04)
     gammas = (0.5, 0.75, 1.0, 1.25, 1.375, 1.5, 1.625, 1.75, 2.0, 2.25, 2.5, 3.0, 4.0, 6.0)
-    searched = (1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0)
+    searched = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0)
     if few:  # each fit takes little, and few base models make coarse curves
         alphas = (*alphas[:3], 0.0015, 0.002, 0.0025, 0.003, 0.004, 0.005, 0.0075, *alphas[5:])
         gammas = searched = (*gammas[:6], *(1.6, 1.7, 1.8, 1.9), *gammas[8:], 8.0)
@@ -72,7 +72,7 @@ def setting_for(experiment: Experiment, *, quick: bool) -> Setting:
         depth=experiment.depth,
         rows=None,
         alphas=alphas,
-        members=28,
+        members=40,
         gammas=gammas,
         search_gammas=searched,
         bin_widths=(0.001, 0.003, 0.01, 0.03, 0.1),
