@@ -21,13 +21,17 @@ class Choice:
     loss: float
 
 
-def strongest_features(data: Data, setting: Setting, count: int) -> list[int]:
-    """Columns by total gain of a model on the training rows without the validation rows."""
+def strongest_features(
+    data: Data, setting: Setting, count: int, *, ranked: bool = False
+) -> list[int]:
+    """Columns with the largest total gain of a model on the training rows without the validation rows, in
+    their own order; or `ranked`, the strongest first."""
     fitted = _classifier(data, min(setting.trees, 100), setting, Choice(0.1, 1.0, 0.0))
     fitted.fit(data.X[~data.validation], data.y[~data.validation])
     gain = fitted.get_booster().get_score(importance_type="total_gain")  # by "f0", "f1", ...
     total = np.array([gain.get(f"f{k}", 0.0) for k in range(data.X.shape[1])])  # (D,)
-    return sorted(np.argsort(-total, kind="stable")[:count].tolist())
+    strongest: list[int] = np.argsort(-total, kind="stable")[:count].tolist()
+    return strongest if ranked else sorted(strongest)
 
 
 def choose(data: Data, setting: Setting, done: Callable[[], None]) -> dict[int, Choice]:
