@@ -9,15 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 import qwyc
-from qwyc.lattice import Lattice, PiecewiseLinear
 
 from .data import Data
 
 JOINT, INDEPENDENT = "joint", "independent"
 TRAININGS = (JOINT, INDEPENDENT)
-EVERY_VALUE = (
-    60  # a column of at most so many values has a keypoint at each: then it is a free table
-)
+EVERY_VALUE = 60  # a column of at most so many values has a keypoint at each: any table of outputs
 
 
 @dataclass(frozen=True)
@@ -76,8 +73,10 @@ class Calibration:
     outputs: npt.NDArray[np.float32]  # (K,) in [0, 1]
     missing: float | None
 
-    def calibrator(self) -> PiecewiseLinear:
-        return PiecewiseLinear(self.keypoints, self.outputs, missing_output=self.missing)
+    def calibrator(self) -> qwyc.lattice.PiecewiseLinear:
+        return qwyc.lattice.PiecewiseLinear(
+            self.keypoints, self.outputs, missing_output=self.missing
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +91,9 @@ class Numbers:
 def assemble(numbers: Numbers, data: Data, negative: float | None) -> qwyc.Ensemble:
     """The mean of the lattices, with the threshold of the experiment."""
     members = [
-        Lattice(subset.tolist(), vertices, calibrators=[each.calibrator() for each in own])
+        qwyc.lattice.Lattice(
+            subset.tolist(), vertices, calibrators=[each.calibrator() for each in own]
+        )
         for subset, vertices, own in zip(
             numbers.subsets, numbers.vertices, numbers.calibrations, strict=True
         )
