@@ -4,6 +4,11 @@ The other modules of this package use the public API and this file only; import-
 (pyproject.toml). Each group says why the public API is not enough.
 """
 
+# The first base models of an ensemble of lattices are an ensemble as well. The public API does not take one
+# apart.
+from qwyc.model.lattices.join import pack, unpack
+from qwyc.model.lattices.models import lattice_ensemble
+
 # Studies fit with other constants than the defaults. `qwyc.fit_path` has no parameters for them.
 from qwyc.policy.fit.orders import RIDGE, correlation
 from qwyc.policy.fit.problem import Problem
@@ -27,7 +32,10 @@ __all__ = [
     "Problem",
     "correlation",
     "fit_path",
+    "lattice_ensemble",
     "memory_needed",
     "memory_to_fit_path",
+    "pack",
     "replacing",
+    "unpack",
 ]

@@ -1,19 +1,22 @@
-"""The two public data sets of the paper, as number matrices."""
+"""The two public data sets of the paper, and stand-ins for the other two, as number matrices."""
 
 from __future__ import annotations
 
 import os
 import warnings
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from qwyc import InputError, MissingDependencyError
+from qwyc import InputError
 from qwyc.datasets import load_adult
+
+from . import standins
+from .files import as_matrix, need, read_columns, text_values
+from .standins import STAND_INS
 
 BESIDE = Path(__file__).resolve().parents[4] / "shared" / "data"  # next to a checkout
 NOMAO = ("nomao_train.parquet", "nomao_test.parquet")
@@ -21,6 +24,13 @@ HOW_TO_GET = (
     "Put nomao_train.parquet and nomao_test.parquet (118 feature columns and `label`, 0 or 1) into a "
     "folder and name it in the environment variable QWYC_DATA, or run where openml.org can be reached."
 )
+
+SOURCES = {
+    "adult": "UCI Adult",
+    "nomao": "UCI Nomao",
+    "rw1": "UCI Census-Income (KDD)",
+    "rw2": "UCI Covertype, class 2 against the rest",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +44,7 @@ class Data:
     types: tuple[str, ...]  # (D,) "c" for codes, "q" for numbers, as XGBoost writes it
     names: tuple[str, ...]  # (D,)
     validation: npt.NDArray[np.bool_]  # (N,) a fifth of the training rows, to choose settings on
+    source: str = ""  # where the rows come from, in words
 
     def features(self, kept: list[int]) -> Data:
         """The same rows with some of the columns."""
@@ -46,9 +57,27 @@ class Data:
         )
 
 
-def load(name: str, rows: int | None) -> Data:
-    """ "adult" or "nomao"; with `rows`, a random part of that size of the training and test rows."""
-    X, y, X_test, y_test, types, names = adult() if name == "adult" else nomao()
+def load(name: str, rows: int | None, *, every: bool = False) -> Data:
+    """ "adult", "nomao", "rw1" or "rw2"; with `rows`, a random part of that size of the training and test
+    rows. `every` keeps all features of "rw1" and "rw2" instead of the strongest.
+
+    With `rows`, "rw1" and "rw2" are made-up rows where the files are not there; `source` says so."""
+    source = SOURCES[name]
+    if name in STAND_INS:
+        folder, where = _data_folder()
+        missing = [file for file in STAND_INS[name].files if not (folder / file).is_file()]
+        if missing and rows is None:
+            raise InputError(
+                f"{where}there is no {' and no '.join(missing)}. {standins.how_to_get(name)}"
+            )
+        if missing:
+            found = standins.made_up(name, rows)
+            source = f"made-up rows in place of {source}"
+        else:
+            found = standins.read(name, folder, every=every)
+    else:
+        found = adult() if name == "adult" else nomao()
+    X, y, X_test, y_test, types, names = found
     rng = np.random.default_rng(0)
     if rows is not None:
         some = rng.permutation(len(X))[:rows]
@@ -56,7 +85,16 @@ def load(name: str, rows: int | None) -> Data:
         X, y, X_test, y_test = X[some], y[some], X_test[some_test], y_test[some_test]
     validation = np.zeros(len(X), dtype=bool)
     validation[rng.permutation(len(X))[: len(X) // 5]] = True
-    return Data(X, y, X_test, y_test, tuple(types), tuple(names), validation)
+    if name in STAND_INS:
+        X, X_test = standins.order_by_positives(X, y, X_test, types, ~validation)
+        types = ["q"] * len(types)
+    return Data(X, y, X_test, y_test, tuple(types), tuple(names), validation, source)
+
+
+def _data_folder() -> tuple[Path, str]:
+    """The folder in QWYC_DATA, else the one beside the checkout; and how an error names it."""
+    named = os.environ.get("QWYC_DATA")
+    return (Path(named), f"QWYC_DATA names {named}, where ") if named else (BESIDE, "")
 
 
 def adult() -> tuple[Any, ...]:
@@ -88,48 +126,16 @@ def nomao() -> tuple[Any, ...]:
 
 
 def _nomao_files(folder: Path) -> tuple[Any, ...]:
-    parquet = need("pyarrow.parquet", "pyarrow")
-    train, test = (_columns(parquet, folder / name) for name in NOMAO)
+    train, test = (read_columns(folder / name) for name in NOMAO)
     if set(train) != set(test) or "label" not in train:
         raise InputError(
             f"the Nomao files in {folder} must have the same columns, `label` among them"
         )
     names = [name for name in train if name != "label"]
-    known = {
-        name: sorted({v for v in train[name] if v is not None})
-        for name in names
-        if train[name].dtype == object
-    }
-
-    def codes(columns: dict[str, npt.NDArray[Any]]) -> npt.NDArray[np.float32]:  # (N, D)
-        encoded = []
-        for name in names:
-            column = columns[name]
-            if name in known:
-                position = {value: float(code) for code, value in enumerate(known[name])}
-                column = np.array([position.get(v, np.nan) for v in column])
-            encoded.append(column.astype(np.float32))
-        return np.stack(encoded, axis=1)
-
+    known = text_values(train)
     types = ["c" if name in known else "q" for name in names]
     y, y_test = (columns["label"].astype(np.int64) for columns in (train, test))
-    return codes(train), y, codes(test), y_test, types, names
-
-
-def _columns(parquet: Any, path: Path) -> dict[str, npt.NDArray[Any]]:
-    """Columns by name: numbers with NaN where missing, text as objects with None."""
-    try:
-        table = parquet.read_table(path)
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {path}: {error}") from None
-    return {
-        name: column.to_numpy() if "string" not in str(column.type) else _objects(column)
-        for name, column in zip(table.column_names, table.columns, strict=True)
-    }
-
-
-def _objects(column: Any) -> npt.NDArray[np.object_]:
-    return np.array(column.to_pylist(), dtype=object)
+    return as_matrix(train, names, known), y, as_matrix(test, names, known), y_test, types, names
 
 
 def _nomao_openml() -> tuple[Any, ...]:
@@ -148,13 +154,3 @@ def _nomao_openml() -> tuple[Any, ...]:
     train, test = shuffled[n_test:], shuffled[:n_test]
     names = [str(name) for name in bunch.feature_names]
     return X[train], y[train], X[test], y[test], ["q"] * X.shape[1], names
-
-
-def need(module: str, package: str) -> Any:
-    """A library that only some experiments use."""
-    try:
-        return import_module(module)
-    except ImportError:
-        raise MissingDependencyError(
-            f"the experiments need {package}; install it with: pip install {package}"
-        ) from None
