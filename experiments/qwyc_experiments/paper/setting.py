@@ -63,7 +63,8 @@ def setting_for(experiment: Experiment, *, quick: bool) -> Setting:
     searched = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0)
     if few:  # each fit takes little, and few base models make coarse curves
         alphas = (*alphas[:3], 0.0015, 0.002, 0.0025, 0.003, 0.004, 0.005, 0.0075, *alphas[5:])
-        gammas = searched = (*gammas[:6], *(1.6, 1.7, 1.8, 1.9), *gammas[8:], 8.0)
+        gammas = (0.0, 0.1, 0.25, *gammas[:6], *(1.6, 1.7, 1.8, 1.9), *gammas[8:], 8.0)
+        searched = gammas[1:]
     return Setting(
         quick=False,
         models={"rw1": 5, "rw2": 500}.get(

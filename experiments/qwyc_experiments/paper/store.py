@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 # A stage is computed anew when the code of one of these changes; claims, figures and pages are always
 # made anew.
-COMPUTING = ("bench", "compute", "curves", "methods", "promise", "setting", "timing")
+COMPUTING = ("bench", "compute", "curves", "methods", "promise", "timing")
 OF_FAMILY = {
     "xgboost": ("models",),
     "lightgbm": ("margins",),
