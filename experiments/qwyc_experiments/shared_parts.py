@@ -27,7 +27,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import qwyc
 
-from . import data
+from .paper import data
 from .internals import Problem, correlation
 from .levels import at_level
 from .variants import points_of
