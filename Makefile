@@ -35,8 +35,8 @@ ctest: $(VENV)/.dev
 # The C++ tests, and Python's tests of the engine, under sanitizers; needs g++ and its libraries. The
 # editable install is not touched. Python itself is not instrumented, so leaks are not looked for; and
 # lightgbm, which test_engine.py needs, has threads that ThreadSanitizer cannot follow.
-SANITIZED := $(foreach name,model/test_engine model/test_forest model/test_lattices model/test_one_row policy/test_fit policy/test_stopping,tests/$(name).py)
-THREADED := $(foreach name,model/test_forest model/test_lattices model/test_one_row policy/test_stopping,tests/$(name).py)
+SANITIZED := $(foreach name,model/test_engine model/test_fan_engine model/test_forest model/test_lattices model/test_one_row policy/test_fan_order policy/test_fit policy/test_stopping,tests/$(name).py)
+THREADED := $(foreach name,model/test_fan_engine model/test_forest model/test_lattices model/test_one_row policy/test_fan_order policy/test_stopping,tests/$(name).py)
 LIBRARY = $$($(CXX) -print-file-name=lib$(1).so)
 WITH_PYTHON := -DQWYC_PYTHON=ON -DPython_EXECUTABLE="$(abspath $(BIN))/python"
 sanitize: $(VENV)/.dev
@@ -79,8 +79,10 @@ bench-engines: $(VENV)/.all java
 bench-lattices: $(VENV)/.all
 	$(BIN)/python -W ignore -m benchmarks.lattices --page docs/benchmarks-lattices.md
 
+# The paper's six experiments and their rivals: docs/reproduction.md and its pictures. A run that was
+# stopped goes on where it was (build/experiments).
 experiments: $(VENV)/.dev
-	$(BIN)/python -m qwyc_experiments.optimism
+	$(BIN)/python -m qwyc_experiments.paper
 
 clean:
 	rm -rf $(VENV) build dist

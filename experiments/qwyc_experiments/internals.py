@@ -15,6 +15,9 @@ from qwyc.policy.fit.problem import Problem
 from qwyc.policy.fit.stopping import DEFAULT as DEFAULT_SETTINGS
 from qwyc.policy.fit.stopping import fit_path
 
+# The paper's experiments count rows that Fan's rule evaluates in full because their bin is unknown.
+from qwyc.policy.rule import GO_ON, IN_FULL
+
 # `scaling` prints the memory that qwyc predicts next to the memory that a run takes.
 from qwyc.runtime.memory import memory_needed, memory_to_fit_path
 
@@ -23,6 +26,8 @@ from qwyc.runtime.output import replacing
 
 __all__ = [
     "DEFAULT_SETTINGS",
+    "GO_ON",
+    "IN_FULL",
     "RIDGE",
     "Problem",
     "correlation",

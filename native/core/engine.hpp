@@ -53,14 +53,15 @@ class FullEngine {
     std::vector<int32_t> columns_;  // all, by feature
 };
 
-// Decisions under one policy.
-template <class Real>
+// Decisions under one policy, a ThresholdPolicy or a FanPolicy.
+template <class Real, class Policy = ThresholdPolicy>
 class QuitEngine {
   public:
-    // `full` completes rows that never quit; it must outlive this.
-    QuitEngine(const FullEngine<Real>& full, const PolicyView& policy);
+    using Value = Real;
 
-    // policy_ refers to this object's own vectors.
+    // `full` completes rows that never quit; it must outlive this.
+    QuitEngine(const FullEngine<Real>& full, const typename Policy::View& policy);
+
     QuitEngine(const QuitEngine&) = delete;
     QuitEngine& operator=(const QuitEngine&) = delete;
 
@@ -75,7 +76,8 @@ class QuitEngine {
     };
     OneRow start_one() const;
 
-    // Evaluates a row up to step `most`. Returns true, and fills `out`, where the row quits.
+    // Evaluates a row up to step `most`. Returns true, and fills `out`, where the row quits. A row
+    // that must be evaluated in full goes to the step from which on no row quits.
     template <class In>
     bool walk_some(OneRow& state, const In* row, int32_t most, const DecisionsOut& out) const;
 
@@ -97,11 +99,9 @@ class QuitEngine {
     std::vector<Segment> segments(std::span<const double> survival) const;
 
     const FullEngine<Real>& full_;
-    std::vector<int32_t> order_;
-    std::vector<double> lower_, upper_;
-    PolicyView policy_;  // of the three above
+    Policy policy_;
     Plan<Real> plan_;
-    int32_t quit_end_ = 0;                   // no row quits at this step or later
+    int32_t quit_end_;                       // no row quits at this step or later
     std::vector<Segment> default_segments_;  // for a typical survival curve
 };
 

@@ -1,12 +1,8 @@
 #include <algorithm>
-#include <bit>
 #include <limits>
-#include <optional>
 
-#include "core/engine.hpp"
-#include "core/full_worker.hpp"
 #include "core/parallel.hpp"
-#include "core/worker.hpp"
+#include "core/quit_worker.hpp"
 
 namespace qwyc {
 
@@ -24,25 +20,23 @@ constexpr double kEncodeCost = 1.0, kMoveColumnCost = 0.06, kMoveCost = 1.0;
 
 }  // namespace
 
-template <class Real>
-QuitEngine<Real>::QuitEngine(const FullEngine<Real>& full, const PolicyView& policy)
+template <class Real, class Policy>
+QuitEngine<Real, Policy>::QuitEngine(const FullEngine<Real>& full,
+                                     const typename Policy::View& policy)
     : full_(full),
-      order_(policy.order.begin(), policy.order.end()),
-      lower_(policy.rule.lower.begin(), policy.rule.lower.end()),
-      upper_(policy.rule.upper.begin(), policy.rule.upper.end()),
-      policy_{order_, {lower_, upper_}, policy.target},
-      plan_(full.forest(), order_) {
-    for (int32_t r = 0; r + 1 < plan_.n_steps(); ++r)
-        if (policy_.rule.can_quit(r)) quit_end_ = r + 1;
-    std::vector<double> usual(order_.size());
+      policy_(policy),
+      plan_(full.forest(), policy_.order()),
+      quit_end_(quit_end(policy_)) {
+    std::vector<double> usual(plan_.n_steps());
     for (size_t r = 0; r < usual.size(); ++r) usual[r] = 1.0 / (1.0 + static_cast<double>(r) / 6);
     default_segments_ = segments(usual);
 }
 
 // The cheapest division of the steps into segments, given the share of rows that reach each step. A
 // long segment evaluates rows that have quit; a short one moves rows more often.
-template <class Real>
-auto QuitEngine<Real>::segments(std::span<const double> survival) const -> std::vector<Segment> {
+template <class Real, class Policy>
+auto QuitEngine<Real, Policy>::segments(std::span<const double> survival) const
+    -> std::vector<Segment> {
     const int32_t last = quit_end_;
     std::vector<double> tree_cost(last + 1, 0.0), encode_cost(last + 1, 0.0);  // prefix sums
     std::vector<double> live(last + 1, 0.0);  // columns in use both before and from a step on
@@ -88,137 +82,24 @@ auto QuitEngine<Real>::segments(std::span<const double> survival) const -> std::
     return found;
 }
 
-// A block of rows, segment by segment.
-template <class Real>
+template <class Real, class Policy>
 template <class In>
-class QuitEngine<Real>::Worker {
-  public:
-    Worker(const QuitEngine& engine, const Kernels& kernels, const In* rows, int32_t block,
-           const DecisionsOut& out)
-        : engine_(&engine),
-          kernels_(&kernels),
-          rows_(rows),
-          // Not a power of two, with which all columns would map to the same cache sets.
-          stride_(words_of(block) * 64 + 64),
-          out_(out),
-          codes_(engine.plan_.columns.size() * stride_),
-          sums_(stride_),
-          row_(stride_),
-          alive_(words_of(block)),
-          score_(block) {}
-
-    void run(const std::vector<Segment>& segments, int64_t begin, int32_t n) {
-        const Plan<Real>& plan = engine_->plan_;
-        const Forest<Real>& forest = *plan.forest;
-        const int64_t width = forest.n_features();
-        const In* rows = rows_ + begin * width;
-        const DecisionsOut out{out_.positive + begin, out_.steps + begin, out_.score + begin};
-        std::fill(sums_.begin(), sums_.end(), forest.rules().base / forest.rules().divisor);
-        for (int32_t i = 0; i < n; ++i) row_[i] = i;
-        int32_t left = n;
-        for (const Segment& segment : segments) {
-            if (left <= kMaxScalarRows) {
-                for (int32_t i = 0; i < left; ++i)
-                    walk_on(segment.begin, row_[i], sums_[i], rows + row_[i] * width, out);
-                return;
-            }
-            const int32_t words = words_of(left);
-            std::fill_n(alive_.begin(), words, ~uint64_t{0});
-            if (left % 64 != 0) alive_[words - 1] = (uint64_t{1} << left % 64) - 1;
-            kernels_->template reading<In, Real>().encode(
-                plan, segment.encode, rows, width, segment.begin == 0 ? nullptr : row_.data(), left,
-                codes_.data(), stride_);
-            for (int32_t w = 0; w < words; w += kChunk / 64)
-                run_chunk(segment, w, words, rows, out);
-            left = kernels_->compact(alive_.data(), words, codes_.data(), stride_, segment.keep,
-                                     sums_.data(), row_.data());
-        }
-        complete(left, rows, out);
-    }
-
-  private:
-    void run_chunk(const Segment& segment, int32_t w, int32_t words, const In* rows,
-                   const DecisionsOut& out) {
-        const Plan<Real>& plan = engine_->plan_;
-        const Chunk chunk{{codes_.data() + w * 64, stride_, std::min(kChunk / 64, words - w)},
-                          sums_.data() + w * 64,
-                          alive_.data() + w,
-                          row_.data() + w * 64};
-        for (int32_t step = segment.begin; step < segment.end;) {
-            if (plan.small[step].n_leaves == 0) {
-                walk_step(step, chunk, rows);
-                kernels_->advance(values_, engine_->policy_, step, chunk, out);
-                ++step;
-                continue;
-            }
-            int32_t end = step + 1;
-            while (end < segment.end && plan.small[end].n_leaves > 0) ++end;
-            kernels_->quit(plan, engine_->policy_, step, end, chunk, out);
-            step = end;
-        }
-    }
-
-    // The values of a deep tree for the rows of a chunk that are alive.
-    void walk_step(int32_t step, const Chunk& chunk, const In* rows) {
-        const Forest<Real>& forest = *engine_->plan_.forest;
-        int32_t n = 0;
-        for (int32_t w = 0; w < chunk.words; ++w)
-            for (uint64_t bits = chunk.alive[w]; bits != 0; bits &= bits - 1) {
-                at_[n] = 64 * w + std::countr_zero(bits);
-                walked_[n] = chunk.row[at_[n]];
-                ++n;
-            }
-        kernels_->template reading<In, Real>().walk(forest, forest.root(engine_->order_[step]),
-                                                    rows, forest.n_features(), walked_, n, leaf_);
-        for (int32_t i = 0; i < n; ++i) values_[at_[i]] = forest.step_value(leaf_[i]);
-    }
-
-    void walk_on(int32_t step, int32_t row, double sum, const In* x, const DecisionsOut& out) {
-        const DecisionsOut here{out.positive + row, out.steps + row, out.score + row};
-        engine_->walk_on({step, sum}, x, here);
-    }
-
-    // Rows that never quit: their full scores decide.
-    void complete(int32_t left, const In* rows, const DecisionsOut& out) {
-        if (left == 0) return;
-        if (!full_) full_.emplace(engine_->full_, *kernels_);
-        full_->run_some(rows, std::span<const int32_t>(row_.data(), left), score_.data());
-        for (int32_t i = 0; i < left; ++i) {
-            out.score[row_[i]] = score_[i];
-            out.positive[row_[i]] = engine_->policy_.target.decide(score_[i]);
-            out.steps[row_[i]] = engine_->plan_.n_steps();
-        }
-    }
-
-    const QuitEngine* engine_;
-    const Kernels* kernels_;
-    const In* rows_;
-    int64_t stride_;
-    DecisionsOut out_;
-    std::vector<uint8_t> codes_;   // (columns, stride)
-    std::vector<double> sums_;     // (stride,)
-    std::vector<int32_t> row_;     // (stride,) from the block's first row
-    std::vector<uint64_t> alive_;  // bit per row
-    std::vector<double> score_;    // (block,) full scores of the rows that never quit
-    std::optional<typename FullEngine<Real>::template Worker<In>> full_;  // once a row needs it
-    alignas(64) float values_[kChunk] = {};
-    int32_t at_[kChunk] = {}, walked_[kChunk] = {}, leaf_[kChunk] = {};  // of a deep tree's step
-};
-
-template <class Real>
-template <class In>
-bool QuitEngine<Real>::walk_some(OneRow& state, const In* row, int32_t most,
-                                 const DecisionsOut& out) const {
+bool QuitEngine<Real, Policy>::walk_some(OneRow& state, const In* row, int32_t most,
+                                         const DecisionsOut& out) const {
     const Forest<Real>& forest = *plan_.forest;
     const int32_t stop = std::min(quit_end_, most);
     int32_t leaf[kWalksAtOnce];
     while (state.step < stop) {
         const int32_t begin = state.step, end = std::min(begin + kWalksAtOnce, stop);
-        walk_trees(forest, order_.data(), begin, end, row, leaf);
+        walk_trees(forest, plan_.order.data(), begin, end, row, leaf);
         for (; state.step < end; ++state.step) {
             const int32_t r = state.step;
             state.sum += forest.step_value(leaf[r - begin]);
-            const Outcome outcome = policy_.rule(r, state.sum);
+            const Outcome outcome = policy_.rule()(r, state.sum);
+            if (outcome == Outcome::kInFull) {
+                state.step = quit_end_;
+                return false;
+            }
             if (outcome != Outcome::kContinue) {
                 *out.positive = TwoClasses::decision_of(outcome);
                 *out.steps = r + 1;
@@ -230,29 +111,29 @@ bool QuitEngine<Real>::walk_some(OneRow& state, const In* row, int32_t most,
     return false;
 }
 
-template <class Real>
+template <class Real, class Policy>
 template <class In>
-void QuitEngine<Real>::walk_on(OneRow state, const In* row, const DecisionsOut& out) const {
+void QuitEngine<Real, Policy>::walk_on(OneRow state, const In* row, const DecisionsOut& out) const {
     if (walk_some(state, row, quit_end_, out)) return;
     *out.score = full_.score_one(row);
-    *out.positive = policy_.target.decide(*out.score);
+    *out.positive = policy_.target().decide(*out.score);
     *out.steps = plan_.n_steps();
 }
 
-template <class Real>
-auto QuitEngine<Real>::start_one() const -> OneRow {
+template <class Real, class Policy>
+auto QuitEngine<Real, Policy>::start_one() const -> OneRow {
     const Rules& rules = plan_.forest->rules();
     return {0, rules.base / rules.divisor};
 }
 
-template <class Real>
+template <class Real, class Policy>
 template <class In>
-void QuitEngine<Real>::decide(const In* rows, int64_t n, const DecisionsOut& out, int threads,
-                              std::string_view isa) const {
+void QuitEngine<Real, Policy>::decide(const In* rows, int64_t n, const DecisionsOut& out,
+                                      int threads, std::string_view isa) const {
     const Kernels& chosen = kernels(isa);
     if (quit_end_ == 0) {  // never quits: full scores decide
         full_.score(rows, n, nullptr, out.score, threads, isa);
-        for (int64_t i = 0; i < n; ++i) out.positive[i] = policy_.target.decide(out.score[i]);
+        for (int64_t i = 0; i < n; ++i) out.positive[i] = policy_.target().decide(out.score[i]);
         std::fill_n(out.steps, n, plan_.n_steps());
         return;
     }
@@ -293,9 +174,13 @@ void QuitEngine<Real>::decide(const In* rows, int64_t n, const DecisionsOut& out
                                            std::string_view) const;                             \
     template bool QuitEngine<Real>::walk_some(OneRow&, const In*, int32_t, const DecisionsOut&) \
         const;                                                                                  \
-    template void QuitEngine<Real>::walk_on(OneRow, const In*, const DecisionsOut&) const;
+    template void QuitEngine<Real>::walk_on(OneRow, const In*, const DecisionsOut&) const;      \
+    template void QuitEngine<Real, FanPolicy>::decide(const In*, int64_t, const DecisionsOut&,  \
+                                                      int, std::string_view) const;
 template class QuitEngine<float>;
 template class QuitEngine<double>;
+template class QuitEngine<float, FanPolicy>;
+template class QuitEngine<double, FanPolicy>;
 QWYC_INSTANTIATE(float, float)
 QWYC_INSTANTIATE(float, double)
 QWYC_INSTANTIATE(double, float)

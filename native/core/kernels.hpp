@@ -74,6 +74,10 @@ struct Kernels {
     void (*advance)(const float* values, const PolicyView& policy, int32_t step, const Chunk& chunk,
                     const DecisionsOut& out);
 
+    // Adds known values to the running sums of the words in which a row is alive, and gives the
+    // bins of these sums: floor(sum / width), whole words.
+    void (*add_and_bin)(const float* values, double width, const Chunk& chunk, double* bins);
+
     // out[i] = table[number[i]] for whole words.
     void (*look_up)(const float* table, int32_t n_leaves, const uint8_t* number, int32_t words,
                     float* out);

@@ -25,46 +25,42 @@ std::vector<int32_t> natural_order(int64_t n) {
 
 }  // namespace
 
-template <class Real>
-LatticeEngine<Real>::LatticeEngine(const Lattices<Real>& lattices)
+template <class Real, class Policy>
+LatticeEngine<Real, Policy>::LatticeEngine(const Lattices<Real>& lattices)
+    requires std::same_as<Policy, ThresholdPolicy>
     : lattices_(lattices),
-      order_(natural_order(lattices.n_models())),
-      lower_(order_.size(), -kInf),
-      upper_(order_.size(), kInf),
-      policy_{order_, {lower_, upper_}, {0.0}},
-      plan_(lattices, order_) {}
+      policy_(natural_order(lattices.n_models())),
+      plan_(lattices, policy_.order()),
+      quit_end_(0) {}
 
-template <class Real>
-LatticeEngine<Real>::LatticeEngine(const Lattices<Real>& lattices, const PolicyView& policy)
+template <class Real, class Policy>
+LatticeEngine<Real, Policy>::LatticeEngine(const Lattices<Real>& lattices,
+                                           const typename Policy::View& policy)
     : lattices_(lattices),
-      order_(policy.order.begin(), policy.order.end()),
-      lower_(policy.rule.lower.begin(), policy.rule.lower.end()),
-      upper_(policy.rule.upper.begin(), policy.rule.upper.end()),
-      policy_{order_, {lower_, upper_}, policy.target},
-      plan_(lattices, order_) {
-    for (int32_t r = 0; r + 1 < plan_.n_steps(); ++r)
-        if (policy_.rule.can_quit(r)) quit_end_ = r + 1;
+      policy_(policy),
+      plan_(lattices, policy_.order()),
+      quit_end_(quit_end(policy_)) {
     double all = 0;
     for (const LatticeStep& step : plan_.steps) all += step.cost;
     short_ = all < kShortNanoseconds;
     // A register of rows costs the same however few of its rows are left. One row fills registers
     // with its own vertices if the lattice has many.
-    few_rows_ = all > kLargeNanoseconds * static_cast<double>(order_.size()) ? 8 : 2;
+    few_rows_ = all > kLargeNanoseconds * static_cast<double>(plan_.n_steps()) ? 8 : 2;
 }
 
 // Rows of a block: as many as fit the cache, and a share for each thread.
-template <class Real>
-int64_t LatticeEngine<Real>::rows_at_once(int64_t n, int threads) const {
+template <class Real, class Policy>
+int64_t LatticeEngine<Real, Policy>::rows_at_once(int64_t n, int threads) const {
     const int64_t each = static_cast<int64_t>(sizeof(Real)) * std::max(plan_.n_slots, 1);
     const int64_t share = n / std::max(threads, 1) + 1;
     const int64_t rows = std::min(std::clamp(kSlotBytes / each, kLeastRows, kMostRows), share);
     return (rows + kLatticePad - 1) / kLatticePad * kLatticePad;
 }
 
-template <class Real>
+template <class Real, class Policy>
 template <class In>
-void LatticeEngine<Real>::score(const In* rows, int64_t n, Real* values, double* full, int threads,
-                                std::string_view isa) const {
+void LatticeEngine<Real, Policy>::score(const In* rows, int64_t n, Real* values, double* full,
+                                        int threads, std::string_view isa) const {
     const int64_t block = rows_at_once(n, threads);
     Worker<In> worker(*this, lattice_kernels<Real>(isa), rows, static_cast<int32_t>(block));
     parallel_for(n, block, threads, [=](int64_t begin, int64_t end) mutable {
@@ -73,15 +69,15 @@ void LatticeEngine<Real>::score(const In* rows, int64_t n, Real* values, double*
     });
 }
 
-template <class Real>
+template <class Real, class Policy>
 template <class In>
-void LatticeEngine<Real>::decide(const In* rows, int64_t n, const DecisionsOut& out, int threads,
-                                 std::string_view isa) const {
+void LatticeEngine<Real, Policy>::decide(const In* rows, int64_t n, const DecisionsOut& out,
+                                         int threads, std::string_view isa) const {
     const LatticeKernels<Real>& kernels = lattice_kernels<Real>(isa);
     if (n <= few_rows_) {
         const PlainFloats plain;
         for (int64_t i = 0; i < n; ++i)
-            walk_on(0, lattices_.base(), rows + i * lattices_.n_features(),
+            walk_on({0, lattices_.base()}, rows + i * lattices_.n_features(),
                     {out.positive + i, out.steps + i, out.score + i}, kernels);
         return;
     }
@@ -93,72 +89,78 @@ void LatticeEngine<Real>::decide(const In* rows, int64_t n, const DecisionsOut& 
     });
 }
 
-template <class Real>
+template <class Real, class Policy>
 template <class In>
-void LatticeEngine<Real>::walk_on(int32_t step, double sum, const In* row, const DecisionsOut& out,
-                                  const LatticeKernels<Real>& kernels) const {
+void LatticeEngine<Real, Policy>::walk_on(const OneRow& state, const In* row,
+                                          const DecisionsOut& out,
+                                          const LatticeKernels<Real>& kernels) const {
     if (plan_.n_slots <= kStackSlots && lattices_.scratch() + kLatticePad <= kStackScratch) {
         Real slots[kStackSlots], scratch[kStackScratch];  // not initialised
-        walk(step, sum, row, out, kernels, slots, scratch);
+        walk(state, row, out, kernels, slots, scratch);
     } else {
         std::vector<Real> slots(plan_.n_slots), scratch(lattices_.scratch() + kLatticePad);
-        walk(step, sum, row, out, kernels, slots.data(), scratch.data());
+        walk(state, row, out, kernels, slots.data(), scratch.data());
     }
 }
 
-template <class Real>
+template <class Real, class Policy>
 template <class In>
-void LatticeEngine<Real>::walk(int32_t begin, double sum, const In* row, const DecisionsOut& out,
-                               const LatticeKernels<Real>& kernels, Real* slots,
-                               Real* scratch) const {
-    for (int32_t c : begin == 0 ? std::vector<int32_t>() : plan_.in_use(begin))
+void LatticeEngine<Real, Policy>::walk(OneRow state, const In* row, const DecisionsOut& out,
+                                       const LatticeKernels<Real>& kernels, Real* slots,
+                                       Real* scratch) const {
+    for (int32_t c : state.step == 0 ? std::vector<int32_t>() : plan_.in_use(state.step))
         slots[plan_.slot[c]] = calibrate_one(kernels, c, row);
     Real inputs[kMaxInputs];
-    for (int32_t r = begin; r < plan_.n_steps(); ++r) {
+    double sum = state.sum;
+    int32_t tested_end = state.in_full ? 0 : quit_end_;
+    for (int32_t r = state.step; r < plan_.n_steps(); ++r) {
         const LatticeStep& step = plan_.steps[r];
-        const Lattice<Real>& lattice = lattices_.lattices()[order_[r]];
+        const Lattice<Real>& lattice = lattices_.lattices()[plan_.order[r]];
         for (int32_t c : step.calibrate) slots[plan_.slot[c]] = calibrate_one(kernels, c, row);
         for (int32_t i = 0; i < lattice.n_inputs; ++i) inputs[i] = slots[step.inputs[i]];
         sum += lattices_.step(lattice, kernels.interpolate_one(lattice, inputs, scratch));
-        if (r >= quit_end_) continue;
-        const Outcome outcome = policy_.rule(r, sum);
-        if (outcome == Outcome::kContinue) continue;
+        if (r >= tested_end) continue;
+        const Outcome outcome = policy_.rule()(r, sum);
+        if (outcome == Outcome::kInFull) tested_end = 0;
+        if (outcome == Outcome::kInFull || outcome == Outcome::kContinue) continue;
         *out.positive = TwoClasses::decision_of(outcome);
         *out.steps = r + 1;
         *out.score = sum;
         return;
     }
-    *out.positive = policy_.target.decide(sum);
+    *out.positive = policy_.target().decide(sum);
     *out.steps = plan_.n_steps();
     *out.score = sum;
 }
 
-template <class Real>
+template <class Real, class Policy>
 template <class In>
-void LatticeEngine<Real>::decide_one(const In* row, const DecisionsOut& out) const {
-    walk_on(0, lattices_.base(), row, out, lattice_kernels<Real>());
+void LatticeEngine<Real, Policy>::decide_one(const In* row, const DecisionsOut& out) const {
+    walk_on({0, lattices_.base()}, row, out, lattice_kernels<Real>());
 }
 
-template <class Real>
+template <class Real, class Policy>
 template <class In>
-void LatticeEngine<Real>::measure(const In* rows, int64_t n, int repeats, double* models,
-                                  double* calibrators) const {
+void LatticeEngine<Real, Policy>::measure(const In* rows, int64_t n, int repeats, double* models,
+                                          double* calibrators) const {
     const auto block = static_cast<int32_t>(std::min<int64_t>(n, kLeastRows));
     Worker<In>(*this, lattice_kernels<Real>(), rows, block)
         .measure(block, repeats, models, calibrators);
 }
 
-#define QWYC_INSTANTIATE(Real, In)                                                              \
-    template void LatticeEngine<Real>::score(const In*, int64_t, Real*, double*, int,           \
-                                             std::string_view) const;                           \
-    template void LatticeEngine<Real>::decide(const In*, int64_t, const DecisionsOut&, int,     \
-                                              std::string_view) const;                          \
-    template void LatticeEngine<Real>::walk_on(int32_t, double, const In*, const DecisionsOut&, \
-                                               const LatticeKernels<Real>&) const;              \
-    template void LatticeEngine<Real>::decide_one(const In*, const DecisionsOut&) const;        \
-    template void LatticeEngine<Real>::measure(const In*, int64_t, int, double*, double*) const;
+#define QWYC_INSTANTIATE(Real, In)                                                                \
+    template void LatticeEngine<Real>::score(const In*, int64_t, Real*, double*, int,             \
+                                             std::string_view) const;                             \
+    template void LatticeEngine<Real>::decide(const In*, int64_t, const DecisionsOut&, int,       \
+                                              std::string_view) const;                            \
+    template void LatticeEngine<Real>::decide_one(const In*, const DecisionsOut&) const;          \
+    template void LatticeEngine<Real>::measure(const In*, int64_t, int, double*, double*) const;  \
+    template void LatticeEngine<Real, FanPolicy>::decide(const In*, int64_t, const DecisionsOut&, \
+                                                         int, std::string_view) const;
 template class LatticeEngine<float>;
 template class LatticeEngine<double>;
+template class LatticeEngine<float, FanPolicy>;
+template class LatticeEngine<double, FanPolicy>;
 QWYC_INSTANTIATE(float, float)
 QWYC_INSTANTIATE(float, double)
 QWYC_INSTANTIATE(double, float)

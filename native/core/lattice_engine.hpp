@@ -1,6 +1,7 @@
 // Evaluation of lattices: full scores, and decisions that quit early.
 #pragma once
 
+#include <concepts>
 #include <string_view>
 #include <vector>
 
@@ -10,17 +11,19 @@
 
 namespace qwyc {
 
-// Lattices in one order. Sums are exact, so the running sum after the last step is the full score
-// in any order. Rows may be float or double, whatever Real is; they are converted to Real. Safe to
-// use from many threads at once.
-template <class Real>
+// Lattices in one order, under a ThresholdPolicy or a FanPolicy. Sums are exact, so the running sum
+// after the last step is the full score in any order. Rows may be float or double, whatever Real
+// is; they are converted to Real. Safe to use from many threads at once.
+template <class Real, class Policy = ThresholdPolicy>
 class LatticeEngine {
   public:
-    // In the base models' own order, never quitting; `lattices` must outlive this.
-    explicit LatticeEngine(const Lattices<Real>& lattices);
-    LatticeEngine(const Lattices<Real>& lattices, const PolicyView& policy);
+    using Value = Real;
 
-    // policy_ refers to this object's own vectors.
+    // In the base models' own order, never quitting; `lattices` must outlive this.
+    explicit LatticeEngine(const Lattices<Real>& lattices)
+        requires std::same_as<Policy, ThresholdPolicy>;
+    LatticeEngine(const Lattices<Real>& lattices, const typename Policy::View& policy);
+
     LatticeEngine(const LatticeEngine&) = delete;
     LatticeEngine& operator=(const LatticeEngine&) = delete;
 
@@ -34,10 +37,17 @@ class LatticeEngine {
     void decide(const In* rows, int64_t n, const DecisionsOut& out, int threads,
                 std::string_view isa = "") const;
 
-    // Evaluates one row from a step and the sum that it has there to its end. From step 0 no memory
-    // is allocated, except for lattices of more than 16 inputs or more than 512 slots.
+    // The state of a row that is evaluated alone.
+    struct OneRow {
+        int32_t step;
+        double sum;
+        bool in_full = false;  // it does not quit
+    };
+
+    // Evaluates one row to its end. From step 0 no memory is allocated, except for lattices of more
+    // than 16 inputs or more than 512 slots.
     template <class In>
-    void walk_on(int32_t step, double sum, const In* row, const DecisionsOut& out,
+    void walk_on(const OneRow& state, const In* row, const DecisionsOut& out,
                  const LatticeKernels<Real>& kernels) const;
     template <class In>
     void decide_one(const In* row, const DecisionsOut& out) const;
@@ -61,21 +71,21 @@ class LatticeEngine {
         return kernels.calibrate_one(of, static_cast<Real>(row[of.feature]));
     }
     template <class In>
-    void walk(int32_t step, double sum, const In* row, const DecisionsOut& out,
+    void walk(OneRow state, const In* row, const DecisionsOut& out,
               const LatticeKernels<Real>& kernels, Real* slots, Real* scratch) const;
     int64_t rows_at_once(int64_t n, int threads) const;
 
     const Lattices<Real>& lattices_;
-    std::vector<int32_t> order_;
-    std::vector<double> lower_, upper_;
-    PolicyView policy_;  // of the three above
+    Policy policy_;
     LatticePlan plan_;
-    int32_t quit_end_ = 0;  // no row quits at this step or later
+    int32_t quit_end_;      // no row quits at this step or later
     int32_t few_rows_ = 2;  // up to so many rows, one at a time is faster
     bool short_ = false;
 };
 
 extern template class LatticeEngine<float>;
 extern template class LatticeEngine<double>;
+extern template class LatticeEngine<float, FanPolicy>;
+extern template class LatticeEngine<double, FanPolicy>;
 
 }  // namespace qwyc

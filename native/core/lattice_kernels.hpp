@@ -32,6 +32,9 @@ struct LatticeKernels {
     // says, and 0 elsewhere. Returns whether any is.
     bool (*compare)(const double* sums, int32_t n, double lower, double upper, uint8_t* quits);
 
+    // floor(sum / width) of n sums.
+    void (*bin)(const double* sums, int32_t n, double width, double* bins);
+
     // values[i] = values[keep[i]] for n rising positions.
     void (*move)(const int32_t* keep, int32_t n, Real* values);
 };

@@ -9,9 +9,9 @@
 
 namespace qwyc {
 
-template <class Real>
+template <class Real, class Policy>
 template <class In>
-class LatticeEngine<Real>::Worker {
+class LatticeEngine<Real, Policy>::Worker {
   public:
     // `block`: the most rows at once.
     Worker(const LatticeEngine& engine, const LatticeKernels<Real>& kernels, const In* rows,
@@ -28,14 +28,14 @@ class LatticeEngine<Real>::Worker {
           sums_(stride_),
           row_(stride_),
           keep_(stride_),
-          quits_(stride_) {}
+          state_(stride_) {}
 
     // Full scores of rows [begin, begin + n); values: (T, rows) from the first of them on.
     void score(int64_t begin, int32_t n, Real* values, int64_t rows, double* full) {
         start(begin, n);
         for (int32_t r = 0; r < engine_->plan_.n_steps(); ++r) {
             evaluate(r, n);
-            if (values) std::copy_n(value_.begin(), n, values + engine_->order_[r] * rows);
+            if (values) std::copy_n(value_.begin(), n, values + engine_->plan_.order[r] * rows);
         }
         std::copy_n(sums_.begin(), n, full);
     }
@@ -45,7 +45,7 @@ class LatticeEngine<Real>::Worker {
         start(begin, n);
         const LatticePlan& plan = engine_->plan_;
         int32_t held = n, left = n;  // rows in the buffers; those among them that have not quit
-        std::fill_n(quits_.begin(), n, uint8_t{0});
+        std::fill_n(state_.begin(), n, kTested);
         double wasted = 0;  // nanoseconds spent on rows that had quit
         for (int32_t r = 0; r < plan.n_steps() && left > 0; ++r) {
             if (left <= engine_->few_rows_) return walk_on(r, held, out);
@@ -53,7 +53,7 @@ class LatticeEngine<Real>::Worker {
             calibrated_.insert(calibrated_.end(), plan.steps[r].calibrate.begin(),
                                plan.steps[r].calibrate.end());
             if (r >= engine_->quit_end_) continue;
-            left -= quit(r, held, out);
+            left -= quit(engine_->policy_.rule(), r, held, out);
             wasted += (held - left) * plan.steps[r].cost;
             // Rows are moved once that costs less than what was lost by not moving them.
             const double moving = kMoveRow + kMoveValue * plan.steps[r].n_kept;
@@ -64,8 +64,8 @@ class LatticeEngine<Real>::Worker {
             }
         }
         for (int32_t i = 0; i < held; ++i)
-            if (!quits_[i]) {
-                out.positive[row_[i]] = engine_->policy_.target.decide(sums_[i]);
+            if (state_[i] != kQuit) {
+                out.positive[row_[i]] = engine_->policy_.target().decide(sums_[i]);
                 out.steps[row_[i]] = plan.n_steps();
                 out.score[row_[i]] = sums_[i];
             }
@@ -97,6 +97,9 @@ class LatticeEngine<Real>::Worker {
     // Nanoseconds to move a row and one of its calibrated values.
     static constexpr double kMoveRow = 1.5, kMoveValue = 0.4;
 
+    // The state of a row in the buffers: may quit, has quit, is evaluated in full.
+    static constexpr uint8_t kTested = 0, kQuit = 1, kInFull = 2;
+
     void start(int64_t begin, int32_t n) {
         block_ = rows_ + begin * engine_->lattices_.n_features();
         for (int32_t i = 0; i < n; ++i) row_[i] = i;
@@ -118,7 +121,7 @@ class LatticeEngine<Real>::Worker {
         const LatticeStep& step = engine_->plan_.steps[r];
         const Real* inputs[kMaxInputs];
         for (size_t i = 0; i < step.inputs.size(); ++i) inputs[i] = slot(step.inputs[i]);
-        kernels_->interpolate(engine_->lattices_.lattices()[engine_->order_[r]], inputs, n,
+        kernels_->interpolate(engine_->lattices_.lattices()[engine_->plan_.order[r]], inputs, n,
                               scratch_.data(), value_.data());
     }
 
@@ -126,26 +129,49 @@ class LatticeEngine<Real>::Worker {
     void evaluate(int32_t r, int32_t n) {
         for (int32_t c : engine_->plan_.steps[r].calibrate) calibrate(c, n);
         interpolate(r, n);
-        const Lattice<Real>& lattice = engine_->lattices_.lattices()[engine_->order_[r]];
+        const Lattice<Real>& lattice = engine_->lattices_.lattices()[engine_->plan_.order[r]];
         kernels_->add(lattice.weight, engine_->lattices_.grid(), n, value_.data(), sums_.data());
     }
 
     // Writes the decisions of rows that quit at step r; returns their number. The sums of rows that
     // had quit before go on changing, but what they quit with is written already.
-    int32_t quit(int32_t r, int32_t n, const DecisionsOut& out) {
-        const ThresholdRule& rule = engine_->policy_.rule;
+    int32_t quit(const ThresholdRule& rule, int32_t r, int32_t n, const DecisionsOut& out) {
         if (!kernels_->compare(sums_.data(), n, rule.lower[r], rule.upper[r], crosses_.data()))
             return 0;
         int32_t count = 0;
         for (int32_t i = 0; i < n; ++i) {
-            if (!crosses_[i] || quits_[i]) continue;
-            quits_[i] = 1;
+            if (!crosses_[i] || state_[i] == kQuit) continue;
             ++count;
-            out.positive[row_[i]] = TwoClasses::decision_of(side_of(sums_[i], rule.upper[r]));
-            out.steps[row_[i]] = r + 1;
-            out.score[row_[i]] = sums_[i];
+            record(i, side_of(sums_[i], rule.upper[r]), r, out);
         }
         return count;
+    }
+
+    int32_t quit(const FanRule& rule, int32_t r, int32_t n, const DecisionsOut& out) {
+        bins_.resize(stride_);
+        kernels_->bin(sums_.data(), n, rule.width(), bins_.data());
+        const FanRule::Step step = rule.at(r);
+        int32_t count = 0;
+        for (int32_t i = 0; i < n; ++i) {
+            if (state_[i] != kTested) continue;
+            const Outcome outcome = step(sums_[i], bins_[i]);
+            if (outcome == Outcome::kContinue) continue;
+            if (outcome == Outcome::kInFull) {
+                state_[i] = kInFull;
+                continue;
+            }
+            ++count;
+            record(i, outcome, r, out);
+        }
+        return count;
+    }
+
+    // Row i quits at step r.
+    void record(int32_t i, Outcome outcome, int32_t r, const DecisionsOut& out) {
+        state_[i] = kQuit;
+        out.positive[row_[i]] = TwoClasses::decision_of(outcome);
+        out.steps[row_[i]] = r + 1;
+        out.score[row_[i]] = sums_[i];
     }
 
     // Moves the rows that have not quit to the front, with what steps after r need of them.
@@ -154,7 +180,7 @@ class LatticeEngine<Real>::Worker {
         int32_t left = 0;
         for (int32_t i = 0; i < n; ++i) {
             keep_[left] = i;
-            left += !quits_[i];
+            left += state_[i] != kQuit;
         }
         std::fill_n(keep_.begin() + left, std::min<int64_t>(kLatticePad, stride_ - left), 0);
         std::erase_if(calibrated_, [&](int32_t c) { return plan.last_use(c) <= r; });
@@ -162,16 +188,17 @@ class LatticeEngine<Real>::Worker {
         for (int32_t i = 0; i < left; ++i) {
             sums_[i] = sums_[keep_[i]];
             row_[i] = row_[keep_[i]];
+            state_[i] = state_[keep_[i]];
         }
-        std::fill_n(quits_.begin(), left, uint8_t{0});
     }
 
     // The rows that are left, one at a time.
     void walk_on(int32_t r, int32_t n, const DecisionsOut& out) {
         for (int32_t i = 0; i < n; ++i) {
-            if (quits_[i]) continue;
+            if (state_[i] == kQuit) continue;
             const int32_t at = row_[i];
-            engine_->walk_on(r, sums_[i], block_ + at * engine_->lattices_.n_features(),
+            engine_->walk_on({r, sums_[i], state_[i] == kInFull},
+                             block_ + at * engine_->lattices_.n_features(),
                              {out.positive + at, out.steps + at, out.score + at}, *kernels_);
         }
     }
@@ -186,8 +213,9 @@ class LatticeEngine<Real>::Worker {
     std::vector<double> sums_;
     std::vector<int32_t> row_, keep_;  // (stride,) from the block's first row; among those held
     std::vector<int32_t> calibrated_;  // calibrators with values that may be needed again
-    std::vector<uint8_t> quits_;       // (stride,) 1 where a row has quit
+    std::vector<uint8_t> state_;       // (stride,)
     std::vector<uint8_t> crosses_ = std::vector<uint8_t>(stride_);  // where a threshold is crossed
+    std::vector<double> bins_;  // (stride,) of running sums, for FanRule
 };
 
 }  // namespace qwyc

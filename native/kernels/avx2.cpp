@@ -114,6 +114,16 @@ inline uint64_t quits(double* sums, const float* values, double lower, double up
     return mask;
 }
 
+inline void add_and_bin_word(const float* values, double width, double* sums, double* bins) {
+    const __m256d divisor = _mm256_set1_pd(width);
+    for (int i = 0; i < 64; i += 4) {
+        const __m256d sum =
+            _mm256_add_pd(_mm256_loadu_pd(sums + i), _mm256_cvtps_pd(_mm_loadu_ps(values + i)));
+        _mm256_storeu_pd(sums + i, sum);
+        _mm256_storeu_pd(bins + i, _mm256_floor_pd(_mm256_div_pd(sum, divisor)));
+    }
+}
+
 inline void compress_bytes(uint64_t mask, const uint8_t* from, uint8_t* to) {
     for (int i = 0; i < 64; i += 8) {
         const uint64_t chosen = mask >> i & 255;

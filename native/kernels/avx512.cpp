@@ -122,6 +122,16 @@ inline uint64_t quits(double* sums, const float* values, double lower, double up
     return mask;
 }
 
+inline void add_and_bin_word(const float* values, double width, double* sums, double* bins) {
+    const __m512d divisor = _mm512_set1_pd(width);
+    for (int i = 0; i < 64; i += 8) {
+        const __m512d sum =
+            _mm512_add_pd(_mm512_loadu_pd(sums + i), _mm512_cvtps_pd(_mm256_loadu_ps(values + i)));
+        _mm512_storeu_pd(sums + i, sum);
+        _mm512_storeu_pd(bins + i, _mm512_floor_pd(_mm512_div_pd(sum, divisor)));
+    }
+}
+
 inline void compress_bytes(uint64_t mask, const uint8_t* from, uint8_t* to) {
     store(to, _mm512_maskz_compress_epi8(mask, load(from)));
 }

@@ -38,6 +38,7 @@ struct Lanes<double> {
     static Vector gather(const double* table, Index at) {
         return _mm256_i32gather_pd(table, reinterpret_cast<__m128i>(at), 8);
     }
+    static Vector floor(Vector x) { return _mm256_floor_pd(x); }
 };
 
 #include "kernels/lattice_body.inc"

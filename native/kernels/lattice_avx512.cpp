@@ -38,6 +38,7 @@ struct Lanes<double> {
     static Vector gather(const double* table, Index at) {
         return _mm512_i32gather_pd(reinterpret_cast<__m256i>(at), table, 8);
     }
+    static Vector floor(Vector x) { return _mm512_floor_pd(x); }
 };
 
 #include "kernels/lattice_body.inc"

@@ -42,6 +42,7 @@ struct Lanes<double> {
     static Vector gather(const double* table, Index at) {
         return Vector{table[at[0]], table[at[1]]};
     }
+    static Vector floor(Vector x) { return Vector{std::floor(x[0]), std::floor(x[1])}; }
 };
 
 #include "kernels/lattice_body.inc"

@@ -76,6 +76,13 @@ inline uint64_t quits(double* sums, const float* values, double lower, double up
     return mask;
 }
 
+inline void add_and_bin_word(const float* values, double width, double* sums, double* bins) {
+    for (int i = 0; i < 64; ++i) {
+        sums[i] += values[i];
+        bins[i] = __builtin_floor(sums[i] / width);
+    }
+}
+
 template <class T>
 inline void compress(uint64_t mask, const T* from, T* to) {
     for (; mask != 0; mask &= mask - 1) *to++ = from[__builtin_ctzll(mask)];

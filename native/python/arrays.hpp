@@ -76,6 +76,24 @@ inline PolicyView policy_view(int64_t n_models, const Vector<int32_t>& order,
     return {span(order), {span(lower), span(upper)}, {threshold}};
 }
 
+inline FanView fan_view(int64_t n_models, const Vector<int32_t>& order,
+                        const Vector<int64_t>& bin_begin, const Vector<int64_t>& bin,
+                        const Vector<double>& lower, const Vector<double>& upper, double bin_width,
+                        double threshold) {
+    check_order(n_models, order);
+    require(bin_begin.shape(0) == order.shape(0) + 1 && bin_width > 0,
+            "bin_begin must have one entry more than there are steps, bin_width be positive");
+    require(bin.shape(0) == lower.shape(0) && bin.shape(0) == upper.shape(0) &&
+                bin_begin.data()[order.shape(0)] == static_cast<int64_t>(bin.shape(0)),
+            "bins, lower and upper must have equal lengths");
+    for (size_t r = 0; r < order.shape(0); ++r)
+        require(bin_begin.data()[0] == 0 && bin_begin.data()[r] <= bin_begin.data()[r + 1],
+                "bin_begin must start at 0 and never fall");
+    return {span(order),
+            {span(bin_begin), span(bin), span(lower), span(upper), bin_width},
+            {threshold}};
+}
+
 using DecisionArrays = std::tuple<OutVector<uint8_t>, OutVector<int32_t>, OutVector<double>>;
 
 // Allocates the three result arrays, lets `run` fill them without the GIL, returns them.

@@ -103,7 +103,8 @@ class AnyLattices {
 };
 
 // Decisions under one policy, for base models of any kind and either row type.
-class AnyQuitter {
+template <class Policy>
+class QuitterOf {
   public:
     // An engine, and what it refers to.
     template <class ModelOf, class Engine>
@@ -112,34 +113,38 @@ class AnyQuitter {
         Engine engine;
     };
     template <class Real>
-    using Trees = std::shared_ptr<Held<Model<Real>, QuitEngine<Real>>>;
+    using HeldTrees = Held<Model<Real>, QuitEngine<Real, Policy>>;
     template <class Real>
-    using OfLattices = std::shared_ptr<Held<LatticeModel<Real>, LatticeEngine<Real>>>;
-    std::variant<Trees<float>, Trees<double>, OfLattices<float>, OfLattices<double>> held;
+    using HeldLattices = Held<LatticeModel<Real>, LatticeEngine<Real, Policy>>;
+    std::variant<std::shared_ptr<HeldTrees<float>>, std::shared_ptr<HeldTrees<double>>,
+                 std::shared_ptr<HeldLattices<float>>, std::shared_ptr<HeldLattices<double>>>
+        held;
     int64_t n_features;
 
-    static AnyQuitter of(const AnyForest& forest, const PolicyView& policy) {
+    static QuitterOf of(const AnyForest& forest, const typename Policy::View& policy) {
         return std::visit(
             [&]<class Real>(const std::shared_ptr<Model<Real>>& model) {
                 nb::gil_scoped_release release;
-                return AnyQuitter{Trees<Real>(new Held<Model<Real>, QuitEngine<Real>>{
-                                      model, QuitEngine<Real>(model->full(), policy)}),
-                                  model->forest.n_features()};
+                return QuitterOf{std::shared_ptr<HeldTrees<Real>>(new HeldTrees<Real>{
+                                     model, QuitEngine<Real, Policy>(model->full(), policy)}),
+                                 model->forest.n_features()};
             },
             forest.model);
     }
 
-    static AnyQuitter of(const AnyLattices& lattices, const PolicyView& policy) {
+    static QuitterOf of(const AnyLattices& lattices, const typename Policy::View& policy) {
         return std::visit(
             [&]<class Real>(const std::shared_ptr<LatticeModel<Real>>& model) {
                 nb::gil_scoped_release release;
-                return AnyQuitter{
-                    OfLattices<Real>(new Held<LatticeModel<Real>, LatticeEngine<Real>>{
-                        model, LatticeEngine<Real>(model->lattices, policy)}),
-                    model->lattices.n_features()};
+                return QuitterOf{std::shared_ptr<HeldLattices<Real>>(new HeldLattices<Real>{
+                                     model, LatticeEngine<Real, Policy>(model->lattices, policy)}),
+                                 model->lattices.n_features()};
             },
             lattices.model);
     }
 };
+
+using AnyQuitter = QuitterOf<ThresholdPolicy>;
+using AnyFanQuitter = QuitterOf<FanPolicy>;
 
 }  // namespace qwyc

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "fit/algorithms.hpp"
+#include "fit/fan_order.hpp"
 #include "fit/gram.hpp"
 #include "fit/stopping.hpp"
 #include "python/arrays.hpp"
@@ -97,6 +98,57 @@ void check_needs(const CostsView& costs) {
                 "need must name parts");
 }
 
+// What a fit calls after each step: Python's function, unless Ctrl-C was pressed.
+Progress reporting(const nb::callable& progress) {
+    return [&progress](int64_t done) {
+        nb::gil_scoped_acquire acquire;
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        progress(done);
+    };
+}
+
+template <class Score>
+void bind_fan_order(nb::module_& m) {
+    m.def(
+        "fan_order",
+        [](Matrix<Score> values, double base, Vector<double> full, Vector<double> costs,
+           Vector<double> parts, Vector<int64_t> need_begin, Vector<int32_t> need, double threshold,
+           double gamma, double bin_width, bool quit_negative, bool quit_positive, int threads,
+           nb::typed<nb::callable, void(int64_t)> progress) {
+            const FanOrderProblem problem{static_cast<int64_t>(values.shape(0)),
+                                          static_cast<int64_t>(values.shape(1)),
+                                          base,
+                                          span(full),
+                                          {span(costs), span(parts), span(need_begin), span(need)},
+                                          threshold,
+                                          gamma,
+                                          bin_width,
+                                          quit_negative,
+                                          quit_positive};
+            require(problem.n_models > 0 && problem.n_rows > 0,
+                    "there must be a base model and a row");
+            require(problem.n_rows < (int64_t{1} << 31), "at most 2^31 rows");
+            require(static_cast<int64_t>(full.shape(0)) == problem.n_rows &&
+                        static_cast<int64_t>(costs.shape(0)) == problem.n_models,
+                    "full must have one entry per row, costs one per base model");
+            require(gamma >= 0 && gamma < kInf && bin_width > 0,
+                    "gamma must be a number of at least 0, bin_width be positive");
+            check_needs(problem.costs);
+            const Progress report = reporting(progress);
+            std::vector<int32_t> order;
+            {
+                nb::gil_scoped_release release;
+                order = fan_order(problem, values.data(), threads, report);
+            }
+            return to_numpy(order);
+        },
+        "values"_a.noconvert(), "base"_a, "full"_a, "costs"_a, "parts"_a, "need_begin"_a, "need"_a,
+        "threshold"_a, "gamma"_a, "bin_width"_a, "quit_negative"_a, "quit_positive"_a, "threads"_a,
+        "progress"_a,
+        "Order (T,) by Algorithm 1 with Fan's rule, on scores (T, N); costs as in fit_thresholds. "
+        "`progress` is called with the number of steps done.");
+}
+
 template <class Score>
 void bind_matrix_functions(nb::module_& m) {
     m.def(
@@ -127,19 +179,8 @@ void bind_matrix_functions(nb::module_& m) {
            Vector<double> upper, double bin_width, double threshold, int threads) {
             const auto n = static_cast<int64_t>(values.shape(1));
             require(static_cast<int64_t>(full.shape(0)) == n, "full must have one entry per row");
-            check_order(static_cast<int64_t>(values.shape(0)), order);
-            require(
-                bin_begin.shape(0) == order.shape(0) + 1 && bin_width > 0,
-                "bin_begin must have one entry more than there are steps, bin_width be positive");
-            require(bin.shape(0) == lower.shape(0) && bin.shape(0) == upper.shape(0) &&
-                        bin_begin.data()[order.shape(0)] == static_cast<int64_t>(bin.shape(0)),
-                    "bins, lower and upper must have equal lengths");
-            for (size_t r = 0; r < order.shape(0); ++r)
-                require(bin_begin.data()[0] == 0 && bin_begin.data()[r] <= bin_begin.data()[r + 1],
-                        "bin_begin must start at 0 and never fall");
-            const FanView policy{span(order),
-                                 {span(bin_begin), span(bin), span(lower), span(upper), bin_width},
-                                 {threshold}};
+            const auto policy = fan_view(static_cast<int64_t>(values.shape(0)), order, bin_begin,
+                                         bin, lower, upper, bin_width, threshold);
             return collect_decisions(n, [&](const DecisionsOut& out) {
                 apply_fan(policy, values.data(), base, full.data(), n, out, threads);
             });
@@ -184,11 +225,7 @@ void bind_matrix_functions(nb::module_& m) {
                     "costs must have one entry per base model");
             check_needs(problem.costs);
             if (order.shape(0) > 0) check_order(problem.n_models, order);
-            const Progress report = [&progress](int64_t done) {
-                nb::gil_scoped_acquire acquire;
-                if (PyErr_CheckSignals() != 0) throw nb::python_error();
-                progress(done);
-            };
+            const Progress report = reporting(progress);
             FitResult result;
             {
                 nb::gil_scoped_release release;
@@ -211,6 +248,8 @@ void bind_matrix_functions(nb::module_& m) {
 void bind_fitting(nb::module_& m) {
     bind_matrix_functions<float>(m);
     bind_matrix_functions<double>(m);
+    bind_fan_order<float>(m);
+    bind_fan_order<double>(m);
 
     nb::class_<AnyStoppingFit> stopping(m, "StoppingFit",
                                         "Thresholds by optimal stopping; not thread-safe.");

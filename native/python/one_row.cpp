@@ -171,10 +171,10 @@ class OneRow {
         return std::visit([&](const auto& held) { return all_finite(held->engine, row); },
                           quitter_.held);
     }
-    template <template <class> class Engine, class Real, class In>
-    bool all_finite(const Engine<Real>&, const In* row) const {
+    template <class Engine, class In>
+    bool all_finite(const Engine&, const In* row) const {
         for (int64_t j = 0; j < quitter_.n_features; ++j)
-            if (!std::isfinite(static_cast<Real>(row[j]))) return false;
+            if (!std::isfinite(static_cast<typename Engine::Value>(row[j]))) return false;
         return true;
     }
 

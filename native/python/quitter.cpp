@@ -9,11 +9,11 @@ using namespace nanobind::literals;
 namespace qwyc {
 namespace {
 
-template <class In>
-void bind_quitter_methods(nb::class_<AnyQuitter>& cls) {
+template <class Quitter, class In>
+void bind_decide(nb::class_<Quitter>& cls) {
     cls.def(
         "decide",
-        [](const AnyQuitter& self, Matrix<In> rows, int threads, std::string_view isa) {
+        [](const Quitter& self, Matrix<In> rows, int threads, std::string_view isa) {
             require(static_cast<int64_t>(rows.shape(1)) == self.n_features,
                     "rows must have one column per feature");
             const auto n = static_cast<int64_t>(rows.shape(0));
@@ -28,7 +28,7 @@ void bind_quitter_methods(nb::class_<AnyQuitter>& cls) {
 }
 
 template <class Models>
-void bind_quitter_constructor(nb::class_<AnyQuitter>& cls) {
+void bind_constructor(nb::class_<AnyQuitter>& cls) {
     cls.def(
         "__init__",
         [](AnyQuitter* self, const Models& models, Vector<int32_t> order, Vector<double> lower,
@@ -39,14 +39,36 @@ void bind_quitter_constructor(nb::class_<AnyQuitter>& cls) {
         "base_models"_a, "order"_a, "lower"_a, "upper"_a, "threshold"_a);
 }
 
+template <class Models>
+void bind_fan_constructor(nb::class_<AnyFanQuitter>& cls) {
+    cls.def(
+        "__init__",
+        [](AnyFanQuitter* self, const Models& models, Vector<int32_t> order,
+           Vector<int64_t> bin_begin, Vector<int64_t> bin, Vector<double> lower,
+           Vector<double> upper, double bin_width, double threshold) {
+            new (self) AnyFanQuitter(
+                AnyFanQuitter::of(models, fan_view(models.n_models(), order, bin_begin, bin, lower,
+                                                   upper, bin_width, threshold)));
+        },
+        "base_models"_a, "order"_a, "bin_begin"_a, "bin"_a, "lower"_a, "upper"_a, "bin_width"_a,
+        "threshold"_a);
+}
+
 }  // namespace
 
 void bind_quitter(nb::module_& m) {
     nb::class_<AnyQuitter> quitter(m, "Quitter", "Base models laid out for one policy.");
-    bind_quitter_constructor<AnyForest>(quitter);
-    bind_quitter_constructor<AnyLattices>(quitter);
-    bind_quitter_methods<float>(quitter);
-    bind_quitter_methods<double>(quitter);
+    bind_constructor<AnyForest>(quitter);
+    bind_constructor<AnyLattices>(quitter);
+    bind_decide<AnyQuitter, float>(quitter);
+    bind_decide<AnyQuitter, double>(quitter);
+
+    nb::class_<AnyFanQuitter> fan(m, "FanQuitter",
+                                  "Base models laid out for thresholds by step and bin.");
+    bind_fan_constructor<AnyForest>(fan);
+    bind_fan_constructor<AnyLattices>(fan);
+    bind_decide<AnyFanQuitter, float>(fan);
+    bind_decide<AnyFanQuitter, double>(fan);
 }
 
 }  // namespace qwyc

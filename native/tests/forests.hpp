@@ -290,29 +290,40 @@ struct Policy {
     PolicyView view() const { return {order, {lower, upper}, {threshold}}; }
 };
 
-// A plain loop over rows and steps.
-template <class Score>
-Decided decide_plainly(const Policy& policy, const std::vector<Score>& values, double base,
-                       const std::vector<double>& full) {
+// A plain loop over rows and steps. rule(r, sum) is the outcome for a row after step r.
+template <class Score, class Rule>
+Decided decide_by(const Rule& rule, const std::vector<int32_t>& order, double threshold,
+                  const std::vector<Score>& values, double base, const std::vector<double>& full) {
     const auto n = static_cast<int64_t>(full.size());
-    const auto n_models = static_cast<int32_t>(policy.order.size());
+    const auto n_models = static_cast<int32_t>(order.size());
     Decided decided(n);
     for (int64_t i = 0; i < n; ++i) {
-        decided.positive[i] = full[i] >= policy.threshold;
+        decided.positive[i] = full[i] >= threshold;
         decided.steps[i] = n_models;
         decided.score[i] = full[i];
         double sum = base;
         for (int32_t r = 0; r + 1 < n_models; ++r) {
-            sum += values[policy.order[r] * n + i];
-            if (sum < policy.lower[r] || sum > policy.upper[r]) {
-                decided.positive[i] = sum > policy.upper[r];
-                decided.steps[i] = r + 1;
-                decided.score[i] = sum;
-                break;
-            }
+            sum += values[order[r] * n + i];
+            const Outcome outcome = rule(r, sum);
+            if (outcome == Outcome::kContinue) continue;
+            if (outcome == Outcome::kInFull) break;
+            decided.positive[i] = outcome == Outcome::kPositive;
+            decided.steps[i] = r + 1;
+            decided.score[i] = sum;
+            break;
         }
     }
     return decided;
+}
+
+template <class Score>
+Decided decide_plainly(const Policy& policy, const std::vector<Score>& values, double base,
+                       const std::vector<double>& full) {
+    const auto rule = [&](int32_t r, double sum) {
+        if (sum > policy.upper[r]) return Outcome::kPositive;
+        return sum < policy.lower[r] ? Outcome::kNegative : Outcome::kContinue;
+    };
+    return decide_by(rule, policy.order, policy.threshold, values, base, full);
 }
 
 }  // namespace qwyc::tests

@@ -4,6 +4,7 @@
 
 #include "core/engine.hpp"
 #include "tests/check.hpp"
+#include "tests/fan.hpp"
 #include "tests/forests.hpp"
 
 namespace {
@@ -38,10 +39,13 @@ void check_forest(const Trees<Real>& trees, int64_t n, uint64_t seed, const std:
     const Policy policy(seed, trees.n_trees(), centre, width);
     const double base = trees.rules.base / trees.rules.divisor;
     const Decided expected = decide_plainly(policy, values, base, full);
+    const FanTable fan(seed, policy, values, base, n, width);
+    const Decided expected_of_fan = decide_plainly(fan, values, base, full);
 
     const Forest<Real> forest = trees.forest();
     const FullEngine<Real> engine(forest);
     const QuitEngine<Real> quitter(engine, policy.view());
+    const QuitEngine<Real, FanPolicy> fan_quitter(engine, fan.view());
     for (std::string_view isa : available_isas())
         for (int threads : {1, 3}) {
             const std::string context = what + " " + std::string(isa) + " seed " +
@@ -56,11 +60,16 @@ void check_forest(const Trees<Real>& trees, int64_t n, uint64_t seed, const std:
             Decided decided(n);
             quitter.decide(rows.data(), n, decided.out(), threads, isa);
             check_decided(decided, expected, context);
+            Decided by_fan(n);
+            fan_quitter.decide(rows.data(), n, by_fan.out(), threads, isa);
+            check_decided(by_fan, expected_of_fan, context + " Fan");
         }
 
     Decided known(n);  // over known scores
     apply(policy.view(), values.data(), base, full.data(), n, known.out(), 2);
     check_decided(known, expected, what + " known scores");
+    apply_fan(fan.view(), values.data(), base, full.data(), n, known.out(), 2);
+    check_decided(known, expected_of_fan, what + " known scores Fan");
     Decided one(n);  // one row at a time, at first for some steps only
     for (int64_t i = 0; i < n; ++i) {
         const In* row = rows.data() + i * trees.n_features;

@@ -10,6 +10,7 @@
 #include "core/kernels.hpp"
 #include "core/lattice_engine.hpp"
 #include "tests/check.hpp"
+#include "tests/fan.hpp"
 #include "tests/lattices.hpp"
 
 namespace {
@@ -33,8 +34,11 @@ void check_lattices(const Arrays<Real>& arrays, int64_t n, uint64_t seed, const 
     const double centre = sorted[n / 2], width = (sorted[n - 1] - sorted[0]) / 4 + 1e-3;
     const Policy policy(seed, arrays.n_models(), centre, width);
     const Decided expected = decide_plainly(policy, values, lattices.base(), full);
+    const FanTable fan(seed, policy, values, lattices.base(), n, width);
+    const Decided expected_of_fan = decide_plainly(fan, values, lattices.base(), full);
     const LatticeEngine<Real> engine(lattices);
     const LatticeEngine<Real> quitter(lattices, policy.view());
+    const LatticeEngine<Real, FanPolicy> fan_quitter(lattices, fan.view());
     for (std::string_view isa : available_isas())
         for (int threads : {1, 3}) {
             const std::string context = what + " " + std::string(isa) + " seed " +
@@ -44,11 +48,15 @@ void check_lattices(const Arrays<Real>& arrays, int64_t n, uint64_t seed, const 
             engine.score(rows.data(), n, found_values.data(), found.data(), threads, isa);
             CHECK_ALL_EQUAL(found_values, values, context + " values");
             CHECK_ALL_EQUAL(found, full, context + " full");
-            Decided decided(n);
-            quitter.decide(rows.data(), n, decided.out(), threads, isa);
-            CHECK((decided.positive == expected.positive));
-            CHECK_ALL_EQUAL(decided.steps, expected.steps, context + " steps");
-            CHECK_ALL_EQUAL(decided.score, expected.score, context + " score");
+            const auto check = [&](const auto& decider, const Decided& right, const char* rule) {
+                Decided decided(n);
+                decider.decide(rows.data(), n, decided.out(), threads, isa);
+                CHECK((decided.positive == right.positive));
+                CHECK_ALL_EQUAL(decided.steps, right.steps, context + rule + " steps");
+                CHECK_ALL_EQUAL(decided.score, right.score, context + rule + " score");
+            };
+            check(quitter, expected, "");
+            check(fan_quitter, expected_of_fan, " Fan");
         }
     Decided one(n);
     for (int64_t i = 0; i < n; ++i)

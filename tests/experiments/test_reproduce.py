@@ -1,4 +1,4 @@
-"""The paper's experiments: the small version end to end, and the verdicts on made-up results."""
+"""The paper's experiments: the quick version of all of them end to end, and what can go wrong."""
 
 import csv
 import io
@@ -11,197 +11,188 @@ from rich.console import Console
 
 import qwyc
 from qwyc.runtime import output as outputs
-from qwyc_experiments.paper import claims, curves, data, reproduce
+from qwyc_experiments.paper import curves, data, reproduce, setting
+from qwyc_experiments.paper.experiments import EXPERIMENTS, GROUPS
 
-FILES = {"points.csv", "accuracy.png", "differences.png", "histograms.png", "report.md"}
+RNG = np.random.default_rng(0)
+PAPER = [name for name, experiment in EXPERIMENTS.items() if experiment.number]
+PICTURES = {f"differences-{name}.png" for name in PAPER}
+PICTURES |= {"accuracy.png", "histograms.png", "optimism.png", "rivals.png"}
+FILES = {"points.csv", "report.md"} | PICTURES
 
 
 @pytest.fixture(scope="module")
-def adult_run(tmp_path_factory):
-    """(folder, what was printed) of the reduced run."""
+def all_runs(tmp_path_factory):
+    """(folder, what was printed, outcomes) of the quick run of everything."""
     folder = tmp_path_factory.mktemp("run") / "not" / "yet"
     console = Console(record=True, width=120, file=io.StringIO())
-    reproduce.run("adult", folder, reduced=True, console=console)
-    return folder, console.export_text()
+    outcomes = reproduce.run("all", folder, quick=True, console=console)
+    return folder, console.export_text(), outcomes
 
 
 @pytest.fixture(scope="module")
-def rows(adult_run):
-    with open(adult_run[0] / "points.csv", newline="") as file:
+def rows(all_runs):
+    with open(all_runs[0] / "points.csv", newline="") as file:
         return list(csv.DictReader(file))
 
 
-def test_writes_every_file_and_nothing_else(adult_run):
-    folder, printed = adult_run
-    assert {path.name for path in folder.iterdir()} == FILES
+def test_writes_every_file_and_keeps_its_state(all_runs):
+    folder, printed, _ = all_runs
+    assert {path.name for path in folder.iterdir() if path.is_file()} == FILES
+    assert list((folder / "state").glob("*.pickle"))
     for name in FILES:
         assert name in printed
         assert (folder / name).stat().st_size > 500
         if name.endswith("png"):
             assert (folder / name).read_bytes().startswith(b"\x89PNG")
-    assert "learning rate" in printed
     assert "QWYC*" in printed
 
 
-def test_every_method_is_there(rows):
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_method_is_there(rows, name):
     orders = ["natural", "random", "individual-mse", "greedy-mse"]
-    expected = {("qwyc", "joint"), ("smaller", "natural"), ("full", "natural")}
+    expected = {curves.OURS, curves.QWYC, curves.SMALLER, curves.FAN_JOINT, curves.JOINT_FAN}
     expected |= {(rule, order) for rule in ("algorithm-2", "fan") for order in orders}
-    assert {(row["method"], row["order"]) for row in rows} == expected
-    assert {row["seed"] for row in rows if row["order"] == "random"} == {"0", "1"}
-    assert all(row["bin_width"] for row in rows if row["method"] == "fan")
+    expected |= {("algorithm-2", "accuracy"), ("full", "natural")}
+    rivals = {
+        "lightgbm": {curves.MARGIN, curves.MARGIN_10},
+        "forest": {curves.BEST_VOTES, curves.BAYES_VOTES},
+    }
+    expected |= rivals.get(EXPERIMENTS[name].family, set())
+    mine = [row for row in rows if row["experiment"] == name]
+    assert {(row["method"], row["order"]) for row in mine} == expected
+    assert {row["seed"] for row in mine if row["order"] == "random"} == {"0", "1"}
+    assert all(row["bin_width"] for row in mine if row["method"] == "fan")
 
 
-def test_numbers_are_consistent(rows):
-    T = 40
+def test_numbers_are_consistent(rows, all_runs):
     for row in rows:
+        T = all_runs[2][row["experiment"]].results.n_models
         for part in ("in_sample", "test"):
             assert 1 <= float(row[f"{part}_mean_base_models"]) <= T
             assert 0 <= float(row[f"{part}_disagreement"]) <= 1
-            assert 0.5 < float(row[f"{part}_accuracy"]) <= 1
+            assert 0.3 < float(row[f"{part}_accuracy"]) <= 1
         if row["knob"] == "alpha":
             assert float(row["in_sample_disagreement"]) <= float(row["knob_value"])
-        if row["knob"] == "trees":
+            if float(row["knob_value"]) == 0:
+                assert float(row["in_sample_disagreement"]) == 0
+        if row["knob"] == "base models":
             assert row["test_mean_base_models"] == row["knob_value"]
         if row["method"] == "full":
             assert float(row["test_disagreement"]) == 0
 
 
-def test_alpha_0_has_no_disagreement_in_sample(rows):
-    zero = [row for row in rows if row["knob"] == "alpha" and float(row["knob_value"]) == 0]
-    assert len(zero) == 6  # joint, three fixed orders, two random
-    assert all(float(row["in_sample_disagreement"]) == 0 for row in zero)
+def test_filters_only_quit_negative(all_runs):
+    for name, outcome in all_runs[2].items():
+        results = outcome.results
+        for point in results.points:
+            assert point.steps.min() >= 1
+            assert point.steps.max() <= results.n_models
+            if point.method == "smaller":
+                continue
+            quits = point.steps < results.n_models
+            if EXPERIMENTS[name].quit == "negative":
+                assert not point.label[quits].any()
+            assert np.array_equal(point.label[~quits], results.positive[~quits])
 
 
-def test_report_judges_every_claim_and_shows_both_kinds_of_rows(adult_run):
-    text = (adult_run[0] / "report.md").read_text()
-    for i in range(1, 10):
-        assert f"\n{i}. " in text
-    assert "fitted rows against test rows" in text
-    assert "nan" not in text
+def test_means_are_those_of_the_rows(all_runs):
+    for outcome in all_runs[2].values():
+        results = outcome.results
+        for point in results.points:
+            assert point.test.models == pytest.approx(point.steps.mean())
+            assert point.test.differ == pytest.approx(np.mean(point.label != results.positive))
+            assert point.test.accuracy == pytest.approx(np.mean(point.label == results.truth))
 
 
-# --- verdicts ---------------------------------------------------------------------------------
+def test_times_and_promises_are_there(all_runs):
+    for name, outcome in all_runs[2].items():
+        chosen = setting.setting_for(EXPERIMENTS[name], quick=True)
+        keys = {timed.key for timed in outcome.timed}
+        assert {None, curves.QWYC, curves.OURS, curves.FAN_STAR} <= keys
+        assert all(len(timed.microseconds) == chosen.runs for timed in outcome.timed)
+        assert all((timed.microseconds > 0).all() for timed in outcome.timed)
+        for promised in outcome.promised:
+            assert promised.broken <= promised.above <= promised.splits
+            assert promised.splits <= chosen.splits
+            assert 0 <= promised.differ <= promised.worst
+            assert 1 <= promised.models <= outcome.results.n_models
 
-RNG = np.random.default_rng(0)
-N, T = 20_000, 500
-TRUTH = RNG.integers(0, 2, N)
+
+def test_the_page_has_every_table_and_picture(all_runs):
+    text = (all_runs[0] / "report.md").read_text()
+    for name in PICTURES:
+        assert f"({name})" in text
+    for experiment in EXPERIMENTS.values():
+        assert experiment.title in text
+    for words in ("stand-in", "quick run on reduced sizes", "237", "2.7x", "1.3x"):
+        assert words in text
+    for line in text.splitlines():
+        if line.startswith("|"):
+            assert "nan" not in line.split()
+            assert "inf" not in line.split()
+    widths = [line.count("|") for line in text.splitlines() if line.startswith("|")]
+    assert min(widths) >= 3
 
 
-def decisions(accuracy):
-    """Labels that are right on the first rows and wrong on the rest."""
-    return np.where(np.arange(N) < accuracy * N, TRUTH, 1 - TRUTH)
+def test_a_second_run_computes_nothing(all_runs, monkeypatch, tmp_path):
+    def fail(*_, **__):
+        raise AssertionError("a stage was computed again")
 
-
-def point(method, order, knob, models, differ, accuracy=0.87, steps=None):
-    measured = curves.Measured(models, differ, accuracy)
-    if steps is None:
-        steps = np.full(N, round(models), dtype=np.int32)
-    return curves.Point(
-        method, order, knob, None, None, measured, measured, steps, decisions(accuracy)
+    monkeypatch.setattr("qwyc_experiments.paper.compute.prepare", fail)
+    reproduce.run(
+        "rw1", tmp_path, quick=True, console=Console(quiet=True), state=all_runs[0] / "state"
     )
+    first, second = (
+        [line for line in (folder / "points.csv").read_text().splitlines() if "rw1" in line]
+        for folder in (all_runs[0], tmp_path)
+    )
+    assert first == second
 
 
-def results(
-    qwyc_models=40.0,
-    fixed_models=90.0,
-    fan_models=60.0,
-    *,
-    qwyc_accuracy=0.87,
-    small_accuracy=0.86,
-    fan_accuracy=0.86,
-    qwyc_least=0.001,
-    qwyc_steps=None,
-    name="adult",
-):
-    """Every method has `.._models` base models at 0.5% differences, twice as many at a quarter."""
-    points = []
-    shares = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.04)
+def test_a_stopped_run_goes_on(monkeypatch, tmp_path):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
 
-    def curve(method, order, models, accuracy, least=0.0, steps=None):
-        for share in shares:
-            needed = models * (0.005 / share) ** 0.5
-            knob = share if method != "fan" else 1 / share
-            points.append(point(method, order, knob, needed, max(share, least), accuracy, steps))
-
-    curve("qwyc", "joint", qwyc_models, qwyc_accuracy, qwyc_least, qwyc_steps)
-    for order in curves.ORDERS:
-        curve("algorithm-2", order, fixed_models, 0.86)
-        curve("fan", order, fan_models, fan_accuracy)
-    for size in (5, 10, 20, 40, 80, 160):
-        points.append(point("smaller", "natural", size, size, 0.1 / size**0.5, small_accuracy))
-    full = curves.Measured(T, 0.0, 0.87)
-    return curves.Results(name, T, N, N, full, full, tuple(points))
+    console, state = Console(quiet=True), tmp_path / "state"
+    with monkeypatch.context() as patch:
+        patch.setattr("qwyc_experiments.paper.compute.promised", stop)
+        with pytest.raises(KeyboardInterrupt):
+            reproduce.run("rw1", tmp_path, quick=True, console=console)
+    assert not (tmp_path / "report.md").exists()
+    kept = {path.name: path.stat().st_mtime_ns for path in state.iterdir()}
+    assert len(kept) > 5
+    reproduce.run("rw1", tmp_path, quick=True, console=console)
+    assert (tmp_path / "report.md").exists()
+    assert {name: (state / name).stat().st_mtime_ns for name in kept} == kept
 
 
-def verdict(function, **options):
-    claim = function(results(**options))
-    assert claim.paper
-    assert claim.evidence
-    return claim.verdict
-
-
-@pytest.mark.parametrize("function", [claims.fewer_than_fixed_orders, claims.fewer_than_fan])
-def test_fewer_base_models(function):
-    assert verdict(function) == claims.HOLDS
-    assert verdict(function, qwyc_models=200.0) == claims.FAILS
-    assert verdict(function, qwyc_least=0.004) == claims.IN_PART  # 0.25% is out of its reach
-    assert "not reached" in function(results(qwyc_least=0.004)).evidence
-
-
-def test_factor_to_fan_star_and_speed_up():
-    claim = claims.factor_to_fan_star(results())
-    assert (claim.verdict, "1.50 times" in claim.evidence) == (claims.HOLDS, True)
-    assert verdict(claims.factor_to_fan_star, fan_models=44.0) == claims.FAILS
-    assert verdict(claims.factor_to_fan_star, qwyc_least=0.03) == claims.OPEN
-    claim = claims.speed_up(results())
-    assert (claim.verdict, "12.5" in claim.evidence) == (claims.HOLDS, True)
-    assert verdict(claims.speed_up, qwyc_models=300.0) == claims.FAILS
-    assert "nearest" in claims.speed_up(results(qwyc_least=0.006)).evidence
-
-
-def test_accuracy_is_judged_beyond_two_standard_errors():
-    same_range = {"qwyc_models": 60.0, "fixed_models": 60.0, "fan_models": 60.0}
-    assert verdict(claims.accuracy_of_fixed_orders, **same_range) == claims.HOLDS
-    worse = {**same_range, "qwyc_accuracy": 0.85}
-    assert verdict(claims.accuracy_of_fixed_orders, **worse) == claims.FAILS
-    assert verdict(claims.accuracy_of_fixed_orders, qwyc_models=5.0) == claims.OPEN
-    assert verdict(claims.pruned_against_trained) == claims.HOLDS
-    assert verdict(claims.pruned_against_trained, small_accuracy=0.88) == claims.FAILS
-    assert verdict(claims.pruned_against_trained, small_accuracy=0.87) == claims.OPEN
-    few = claims.pruned_against_trained(results(qwyc_models=4.0)).evidence
-    assert "8.9 are compared with 40" in few
-
-
-def test_fan_star_against_smaller_ensembles():
-    assert verdict(claims.fan_star_against_smaller, small_accuracy=0.85) == claims.FAILS
-    assert verdict(claims.fan_star_against_smaller, small_accuracy=0.87) == claims.IN_PART
-    assert "Experiment 1 only" in claims.fan_star_against_smaller(results(name="nomao")).paper
-
-
-def test_fan_against_algorithm_2():
-    assert verdict(claims.fan_against_algorithm_2) == claims.HOLDS
-    assert verdict(claims.fan_against_algorithm_2, fan_models=100.0) == claims.FAILS
-
-
-def test_histogram():
-    falling = np.minimum(RNG.geometric(0.02, N), T).astype(np.int32)
-    even = RNG.integers(1, T + 1, N).astype(np.int32)
-    assert verdict(claims.histogram_falls_off, qwyc_steps=falling) != claims.FAILS
-    assert claims.shape(point("qwyc", "joint", 0.1, 50, 0.1, steps=falling), T)[0] > 0.9
-    assert claims.shape(point("qwyc", "joint", 0.1, 50, 0.1, steps=even), T)[0] < 0.3
-    assert verdict(claims.histogram_falls_off, qwyc_steps=even) == claims.FAILS
+def test_groups_name_experiments():
+    assert set(GROUPS["all"]) == set(EXPERIMENTS)
+    assert {name for names in GROUPS.values() for name in names} == set(EXPERIMENTS)
 
 
 def test_curves_interpolate_in_log_base_models():
-    curve = curves.Curve(
-        [point("qwyc", "joint", 0.0, 100, 0.002), point("qwyc", "joint", 0.1, 25, 0.006)]
-    )
+    def point(knob, models, differ):
+        found = curves.Measured(models, differ, 0.9)
+        steps, label = np.ones(4, dtype=np.int16), np.zeros(4, dtype=bool)
+        return curves.Point("qwyc", "joint", knob, None, None, found, found, steps, label)
+
+    curve = curves.Curve([point(0.0, 100, 0.002), point(0.1, 25, 0.006)])
     assert curve.models_at(0.004) == pytest.approx(50)
     assert curve.models_at(0.001) is None
     assert curve.models_at(0.02) == pytest.approx(25)
     assert curve.at_models("differ", 50) == pytest.approx(0.004)
     assert curve.at_models("differ", 101) is None
+
+
+def test_intervals_of_ratios():
+    one = curves.interval(2.0, np.linspace(1, 3, 201), np.ones(201))
+    assert (one.low, one.high) == (pytest.approx(1.05), pytest.approx(2.95))
+    never = np.full(200, np.inf)
+    assert curves.interval(np.inf, never, np.ones(200)).low == np.inf
+    assert curves.interval(0.0, np.ones(200), never).high == 0.0
+    assert curves.interval(1.0, never, never) == curves.Interval(1.0, 0.0, np.inf)
 
 
 # --- what can go wrong ------------------------------------------------------------------------
@@ -210,7 +201,7 @@ def test_curves_interpolate_in_log_base_models():
 def test_data_that_is_not_there(monkeypatch, tmp_path):
     monkeypatch.setenv("QWYC_DATA", str(tmp_path))
     with pytest.raises(qwyc.InputError, match=r"nomao_train\.parquet.*QWYC_DATA"):
-        reproduce.run("nomao", tmp_path / "out", reduced=True, console=Console(quiet=True))
+        reproduce.run("nomao", tmp_path / "out", quick=True, console=Console(quiet=True))
     assert not (tmp_path / "out").exists()
 
 
@@ -282,11 +273,11 @@ def test_the_command_says_what_to_install_where_the_experiments_are_missing(tmp_
 
 def test_wrong_name_and_wrong_folder(tmp_path):
     console = Console(quiet=True)
-    with pytest.raises(qwyc.OptionError, match="adult, nomao"):
-        reproduce.run("iris", tmp_path, reduced=True, console=console)
+    with pytest.raises(qwyc.OptionError, match="adult, nomao, rw1"):
+        reproduce.run("iris", tmp_path, quick=True, console=console)
     (tmp_path / "file").write_text("")
     with pytest.raises(qwyc.ArtifactError, match="cannot write"):
-        reproduce.run("adult", tmp_path / "file", reduced=True, console=console)
+        reproduce.run("adult", tmp_path / "file", quick=True, console=console)
 
 
 def test_nothing_is_left_of_a_failed_write(monkeypatch, tmp_path):

@@ -97,8 +97,13 @@ def test_other_orders_and_rules_take_the_scores():
         np.testing.assert_array_equal(decided.steps, policy.apply(scores).steps)
     path = qwyc.fit_path(scores)
     assert len(path) > 1
+    fan = qwyc.fit_fan_path(scores, [1.0], order="natural")[0]
+    decided, known = qwyc.Cascade(made, fan).decide(rows), fan.apply(scores)
+    np.testing.assert_array_equal(decided.label == made.classes[1], known.label == 1)
+    np.testing.assert_array_equal(decided.steps, known.steps)
+    assert 1 < known.steps.mean() < made.n_models
     with pytest.raises(qwyc.OptionError, match="lattices run with a Policy"):
-        made.runner(qwyc.fit_fan_path(scores, [1.0], order="natural")[0])
+        made.runner(path)
 
 
 def test_alpha_can_be_chosen_later_and_certified_again(fitted):

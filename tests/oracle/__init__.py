@@ -7,14 +7,14 @@
     costs       costs of base models that share parts
     orders      orders that are fixed before thresholds are fitted
     stopping    thresholds by optimal stopping
-    fan         the rule of Fan et al.
+    fan         the rule of Fan et al., and Algorithm 1 with it
 
 It imports nothing of qwyc at run time, and only tests import it. The tests compare results bit for bit.
 """
 
 from oracle import lattices
 from oracle.costs import costs_along, marginal_cost
-from oracle.fan import fit_and_apply_fan
+from oracle.fan import fan_order, fit_and_apply_fan
 from oracle.orders import correlation_order, greedy_mse, widest_first
 from oracle.paper import optimize_order, optimize_thresholds, thresholds_along
 from oracle.policies import apply_policy
@@ -26,6 +26,7 @@ __all__ = [
     "apply_policy",
     "correlation_order",
     "costs_along",
+    "fan_order",
     "fit_and_apply_fan",
     "full_score",
     "goes_left",

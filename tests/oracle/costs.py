@@ -1,5 +1,5 @@
 """Costs where base models share parts, from their definition. Twin of src/qwyc/policy/costs.py and of
-MarginalCosts in native/fit/algorithms.cpp."""
+MarginalCosts in native/fit/search.hpp."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The rule of Fan et al. (2002), as the paper's appendix describes it. Twin of
-src/qwyc/policy/fit/fan.py and of the function `apply_fan` of the native module."""
+"""The rule of Fan et al. (2002), as the paper's appendix describes it, and Algorithm 1 with it. Twin of
+src/qwyc/policy/fit/fan.py, of the function `apply_fan` of the native module and of
+native/fit/fan_order.cpp."""
 
 from __future__ import annotations
 
@@ -7,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from oracle.costs import Shared, marginal_cost
 
 Array = npt.NDArray[Any]
 
@@ -45,3 +48,69 @@ def fit_and_apply_fan(
             elif new_g[i] < threshold + mu - gamma * sigma:
                 positive[i], steps[i], open_rows[i] = False, r + 1, False
     return positive, steps
+
+
+def fan_order(
+    F: Array,
+    base: float,
+    full: Array,
+    threshold: float,
+    gamma: float,
+    bin_width: float,
+    costs: Array,
+    quit: str,
+    shared: Shared | None = None,
+) -> Array:
+    """Algorithm 1 with Fan's rule, fitted at each step to the undecided rows: the order, (T,).
+
+    Each step takes the base model with the smallest evaluation time ratio J, the first of them on ties,
+    and the first of all where no row quits. `costs` is (T,); with `shared` parts, c_t is what base model
+    t adds to those before it."""
+    T = F.shape[1]
+    order: list[int] = []
+    undecided, sums = np.arange(len(F)), np.full(len(F), base, dtype=np.float64)
+    for _ in range(T - 1):  # at the last step the full score decides
+        if not len(undecided):
+            break
+        best = (np.inf, -1)
+        unused = [k for k in range(T) if k not in order]
+        for k in unused:
+            s = sums[undecided] + F[undecided, k]
+            quits = np.sum(fan_quits(s, full[undecided], threshold, gamma, bin_width, quit))
+            c = marginal_cost(costs, shared, order, k)
+            J = c * len(s) / quits if quits else np.inf
+            if best[0] > J:
+                best = (J, k)
+        k = best[1] if best[1] >= 0 else unused[0]
+        order.append(k)
+        sums[undecided] += F[undecided, k]
+        gone = fan_quits(sums[undecided], full[undecided], threshold, gamma, bin_width, quit)
+        undecided = undecided[~gone]
+    order += [k for k in range(T) if k not in order]
+    return np.array(order, dtype=np.int32)
+
+
+def fan_quits(
+    s: Array, full: Array, threshold: float, gamma: float, bin_width: float, quit: str
+) -> Array:
+    """Which rows quit, (n,), by Fan's rule fitted to these rows: running sums (n,), full scores (n,)."""
+    quits = np.zeros(len(s), dtype=bool)
+    bins = np.floor(s / bin_width)
+    for b in np.unique(bins):
+        rows = np.flatnonzero(bins == b)
+        gap = s[rows] - full[rows]
+        mu = added(gap) / len(rows)
+        sigma = np.sqrt(added((gap - mu) ** 2) / len(rows))
+        if quit in ("both", "negative"):
+            quits[rows] |= s[rows] < threshold + mu - gamma * sigma
+        if quit in ("both", "positive"):
+            quits[rows] |= s[rows] > threshold + mu + gamma * sigma
+    return quits
+
+
+def added(values: Array) -> float:
+    """Their sum, one after the other: NumPy adds in another order."""
+    total = 0.0
+    for value in values.tolist():
+        total += value
+    return total

@@ -102,6 +102,15 @@ def test_the_default_bin_width_goes_with_the_scores():
         ({"gamma": 1, "bin_width": 1e-300}, "too small"),
         ({"gamma": 1, "order": "joint"}, "alpha is needed"),
         ({"alpha": 0.1, "rule": "threshold", "gamma": 1}, 'belong to rule="fan"'),
+        (
+            {"alpha": 0.1, "order": "joint-fan"},
+            "pass gamma, such as 1.5; fit_fan_path takes several",
+        ),
+        ({"gamma": 1, "order": "joint-fan", "rule": "threshold"}, "alpha is needed"),
+        ({"gamma": -1, "order": "joint-fan"}, "gamma must be a number of at least 0"),
+        ({"gamma": 1, "order": "joint-fan", "bin_width": 1e-8}, "pass a bin_width of at least"),
+        ({"gamma": 1, "order": "joint-fan", "bin_width": 1e-300}, "pass a bin_width of at least"),
+        ({"gamma": 1, "order": [0, 0]}, "one of 'joint', 'joint-fan', 'natural'"),
     ],
 )
 def test_wrong_options(options, message):

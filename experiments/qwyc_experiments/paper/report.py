@@ -1,149 +1,223 @@
-"""The page that goes through the paper's claims."""
+"""The page: every table and figure of the paper, ours beside the published ones."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import platform
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from string import Template
+from typing import Any
 
 import numpy as np
 
 import qwyc
 
-from .claims import LEVELS, Claim, number
-from .curves import ORDERS, QWYC, Curve, Results
-from .data import Data, need
-from .models import Choice
+from . import tables
+from .claims import NOT_TESTED, Claim
+from .curves import LEVEL, Outcome
+from .experiments import EXPERIMENTS
 from .setting import Setting
 
+WORDS = {
+    name: text.strip()
+    for name, text in re.findall(
+        r"^=== ([\w-]+)\n(.*?)(?=^===|\Z)",
+        (Path(__file__).parent / "page.md").read_text(),
+        re.MULTILINE | re.DOTALL,
+    )
+}
 
-def text(
-    results: Results,
-    judged: Sequence[Claim],
-    title: str,
-    setting: Setting,
-    data: Data,
-    choices: dict[int, Choice],
-    widths: dict[str, float],
+
+def words(section: str, **values: object) -> list[str]:
+    """A section of page.md, with its values, and an empty line."""
+    return [Template(WORDS[section]).substitute(values), ""]
+
+
+def page(
+    outcomes: Mapping[str, Outcome],
+    claims: Sequence[Claim],
+    beyond: Sequence[Claim],
+    settings: Mapping[str, Setting],
+    images: str = "",
 ) -> str:
-    """The whole page, in Markdown."""
-    chosen = choices[setting.trees]
-    error = np.sqrt(0.005 * 0.995 / results.n_test)
-    lines = [
-        f"# {title}",
-        "",
-        f"XGBoost, {results.n_models} trees of depth at most {setting.depth} on {data.X.shape[1]} "
-        f"features; learning rate {chosen.learning_rate:g}, min_child_weight {chosen.min_child_weight:g}: "
-        f"those with the least loss on {data.validation.sum():,} validation rows, then trained on all "
-        f"{results.n_fit:,} training rows. Policies are fitted on the same training rows, as in the paper, "
-        f"and every figure is from the {results.n_test:,} test rows, seen by neither, unless it says "
-        f"otherwise. Test accuracy of the full ensemble: {results.full.accuracy:.2%} (training rows "
-        f"{results.fitted.accuracy:.2%}). A share of 0.50% of the test rows has a standard error of "
-        f"{error:.2%}.",
-        "",
-        "## Mean base models at equal test differences",
-        "",
-        "Between its points a method's curve is a line in the logarithm of base models; given are the "
-        "fewest base models at which it stays within the share and, in brackets, the differences on the "
-        f"fitted rows there. Random orders are the mean of {len(setting.seeds)} seeds.",
-        "",
-        *levels_table(results),
-        "",
-        "## The paper's claims",
-        "",
-    ]
-    for i, claim in enumerate(judged, 1):
-        lines += [f"{i}. {claim.paper} **{_capital(claim.verdict)}.** {claim.evidence}"]
-    lines += ["", "## What the paper does not show: fitted rows against test rows", ""]
-    lines += [optimism(results), "", *optimism_table(results, setting), ""]
-    lines += ["## Settings", ""]
-    if len(data.names) < 10:
-        lines += [f"Features, by total gain on training rows: {', '.join(data.names)}.", ""]
-    sizes = "; ".join(
-        f"{size} trees: {choice.learning_rate:g} and {choice.min_child_weight:g}"
-        for size, choice in sorted(choices.items())
-    )
-    listed = ", ".join(f"{ORDERS[order]} {width:g}" for order, width in widths.items())
-    lines += [
-        f"Learning rate and min_child_weight by size, chosen on validation rows: {sizes}.",
-        "",
-        "Bin width of Fan's rule, in deviations of the full score, the one of "
-        f"{', '.join(f'{w:g}' for w in setting.bin_widths)} that needs the fewest base models at 0.5% on "
-        f"the validation rows when fitted on the other training rows: {listed}.",
-        "",
-        f"Versions: qwyc {qwyc.__version__}, XGBoost {need('xgboost', 'xgboost-cpu').__version__}, NumPy "
-        f"{np.__version__}.",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def levels_table(results: Results) -> list[str]:
-    """Methods by levels of test differences."""
-    lines = [
-        "| method | " + " | ".join(f"{level:.2%}" for level in LEVELS) + " | least differences |",
-        "|---|" + "---:|" * (len(LEVELS) + 1),
-    ]
-    for key, curve in results.curves.items():
-        cells = [_with_fitted(curve, level) for level in LEVELS]
-        best = int(np.argmin(curve.differ))
-        cells.append(f"{curve.differ[best]:.2%} with {curve.models[best]:.1f}")
-        if key == QWYC:
-            cells = [f"**{cell}**" for cell in cells]
-        lines.append(f"| {curve.title} | " + " | ".join(cells) + " |")
-    return lines
-
-
-def optimism(results: Results) -> str:
-    """How often alpha is kept on the test rows."""
-    sentences = []
-    for name, curves in (
-        ("QWYC*", [results.curves[QWYC]]),
-        ("Algorithm 2 with fixed orders", results.family("algorithm-2")),
+    """The whole page, in Markdown; `images` is the folder of the pictures as seen from the page."""
+    paper = {k: v for k, v in outcomes.items() if EXPERIMENTS[k].number is not None}
+    others = {k: v for k, v in outcomes.items() if k not in paper}
+    setting = next(iter(settings.values()))
+    lines = [_title(outcomes), ""]
+    if setting.quick:
+        lines += words("quick")
+    lines += [*words("how"), *words("about"), _run(outcomes), ""]
+    if made_up := sorted(
+        {o.facts["source"] for o in outcomes.values() if "made-up" in o.facts["source"]}
     ):
-        over = [c.differ - c.knob for c in curves]  # each (K,)
-        broken, asked = sum((o > 0).sum() for o in over), sum(len(o) for o in over)
-        sentences.append(
-            f"{name} exceeds alpha on the test rows at {broken} of {asked} settings, by "
-            f"{np.mean(np.concatenate(over)) * 100:.2f} points on average"
-        )
-    ours = results.curves[QWYC]
-    if 0.0 in ours.knob:
-        share = ours.differ[ours.knob == 0.0][0]
-        sentences.append(
-            f"asked for no differences at all, QWYC* makes them on {share:.2%} of the test rows"
-        )
+        lines += [f"**Data: {'; '.join(made_up)}.**", ""]
+    lines += ["## Set-up", "", *tables.setup(outcomes), "", *_settings(outcomes)]
+    widths = ", ".join(f"{width:g}" for width in setting.bin_widths)
+    lines += words("methods", seeds=len(setting.seeds), widths=widths)
+    if paper:
+        lines += _timing(paper, setting)
+        lines += _trade_offs(paper, images)
+        lines += _claims(paper, claims)
+    lines += _optimism(outcomes, images, settings)
+    if others:
+        lines += _others(others, images, settings)
+    lines += _beyond(outcomes, beyond)
+    lines += _fan(paper or others)
+    lines += _not_tested()
+    text = "\n".join(lines).rstrip() + "\n"
+    for name in ("QWYC", "Fan"):  # a bare asterisk would begin emphasis
+        text = text.replace(f"{name}*", f"{name}\\*")
+    return text
+
+
+def _title(outcomes: Mapping[str, Outcome]) -> str:
+    if len(outcomes) == len(EXPERIMENTS):
+        return "# The paper's six experiments, reproduced"
+    return f"# {'; '.join(EXPERIMENTS[name].title for name in outcomes)}"
+
+
+def _run(outcomes: Mapping[str, Outcome]) -> str:
+    total = sum(sum(outcome.seconds.values()) for outcome in outcomes.values())
+    versions = sorted({outcome.facts["version"] for outcome in outcomes.values()})
     return (
-        "On the fitted rows alpha holds by construction. " + _capital("; ".join(sentences)) + ". "
-        "The table gives test differences by differences on the fitted rows: at the alpha asked for "
-        "Algorithms 1 and 2, between points for Fan's rule."
+        f"Made with {', '.join(versions)}; qwyc {qwyc.__version__}, NumPy {np.__version__}, Python "
+        f"{platform.python_version()}, {platform.system()} {platform.machine()}. Training the trees, "
+        f"fitting and measuring took {total / 60:.0f} minutes in all; the lattices were stored."
     )
 
 
-def optimism_table(results: Results, setting: Setting) -> list[str]:
-    """Test differences by differences on the fitted rows."""
-    lines = [
-        "| method | " + " | ".join(f"{alpha:.2%}" for alpha in setting.alphas) + " |",
-        "|---|" + "---:|" * len(setting.alphas),
-    ]
-    for key, curve in results.curves.items():
-        if key[0] != "smaller":
-            cells = [_share(_test_share(curve, alpha)) for alpha in setting.alphas]
-            lines.append(f"| {curve.title} | " + " | ".join(cells) + " |")
+def _settings(outcomes: Mapping[str, Outcome]) -> list[str]:
+    lines = ["<details><summary>Settings and features</summary>", ""]
+    for name, outcome in outcomes.items():
+        facts = outcome.facts
+        lines.append(
+            f"- {tables.short(name)}. Features: {facts['features']}. {facts.get('settings', '')}"
+        )
+    return [*lines, "", "</details>", ""]
+
+
+def _timing(outcomes: Mapping[str, Outcome], setting: Setting) -> list[str]:
+    lines = words("timing", level=f"{LEVEL:.1%}", runs=setting.runs)
+    for name, outcome in outcomes.items():
+        lines += [f"**{EXPERIMENTS[name].title}**", "", *tables.times(outcome), ""]
     return lines
 
 
-def _test_share(curve: Curve, alpha: float) -> float | None:
-    if curve.key[0] == "fan":
-        return curve.test_differ_at(alpha)
-    return float(curve.differ[np.flatnonzero(curve.knob == alpha)[0]])
+def _trade_offs(outcomes: Mapping[str, Outcome], images: str) -> list[str]:
+    lines = words("trade-offs")
+    for name, outcome in outcomes.items():
+        results = outcome.results
+        error = np.sqrt(LEVEL * (1 - LEVEL) / results.n_test)
+        title = EXPERIMENTS[name].title
+        lines += [
+            f"### {title}",
+            "",
+            f"![Differences against base models, {title}]({images}differences-{name}.png)",
+            "",
+            f"T = {results.n_models}. Standard error of a share of 0.50% of the test rows: {error:.2%}.",
+            "",
+            *tables.levels(outcome),
+            "",
+        ]
+    lines += [
+        "### Accuracy",
+        "",
+        f"![Test accuracy against base models]({images}accuracy.png)",
+        "",
+        "### Base models per row",
+        "",
+        f"Each method where its test differences are nearest to {LEVEL:.1%}.",
+        "",
+        f"![Histograms of base models per row]({images}histograms.png)",
+        "",
+    ]
+    return lines
 
 
-def _with_fitted(curve: Curve, level: float) -> str:
-    models, fitted = curve.models_at(level), curve.fitted_differ_at(level)
-    return number(models) if fitted is None else f"{number(models)} ({fitted:.2%})"
+def _claims(outcomes: Mapping[str, Outcome], claims: Sequence[Claim]) -> list[str]:
+    columns = [str(EXPERIMENTS[name].number) for name in outcomes]
+    lines = words("claims")
+    rows = []
+    for i, claim in enumerate(claims, 1):
+        cells = []
+        for name in outcomes:
+            found = claim.verdicts.get(name)
+            cell = "" if found is None else _cell(found)
+            cells.append(cell if name in claim.said_of or not cell else f"({cell})")
+        across = [
+            f"{key}: {_cell(found)}"
+            for key, found in claim.verdicts.items()
+            if key not in EXPERIMENTS
+        ]
+        rows.append([f"{i}. {claim.paper} ({claim.where})", *cells, "; ".join(across)])
+    lines += tables.table(["claim", *columns, "across"], rows, left=len(columns) + 2)
+    lines += ["", "<details><summary>Evidence</summary>", ""]
+    for i, claim in enumerate(claims, 1):
+        lines += [f"{i}. {claim.paper}"]
+        for key, found in claim.verdicts.items():
+            label = tables.short(key) if key in EXPERIMENTS else key
+            lines += [f"   - *{label}*: **{found.verdict}**. {found.evidence}"]
+    return [*lines, "", "</details>", ""]
 
 
-def _share(value: float | None) -> str:
-    return "not reached" if value is None else f"{value:.2%}"
+def _cell(verdict: Any) -> str:
+    return f"**{verdict.verdict}** {verdict.figure}".strip()
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+def _optimism(
+    outcomes: Mapping[str, Outcome], images: str, settings: Mapping[str, Setting]
+) -> list[str]:
+    setting = settings[next(iter(outcomes))]
+    alphas = [alpha for alpha in setting.alphas if alpha in (0.0, 0.001, 0.0025, 0.005, 0.01, 0.02)]
+    return [
+        *words("optimism", splits=setting.splits),
+        f"![Alpha asked for against test differences]({images}optimism.png)",
+        "",
+        *tables.optimism(outcomes, alphas),
+        "",
+    ]
+
+
+def _others(
+    outcomes: Mapping[str, Outcome], images: str, settings: Mapping[str, Setting]
+) -> list[str]:
+    lines = [
+        *words("rivals"),
+        f"![Rules for one kind of ensemble]({images}rivals.png)",
+        "",
+    ]
+    for name, outcome in outcomes.items():
+        lines += [f"### {EXPERIMENTS[name].title}", "", *tables.levels(outcome), ""]
+        lines += [*tables.times(outcome), ""]
+    return lines
+
+
+def _beyond(outcomes: Mapping[str, Outcome], beyond: Sequence[Claim]) -> list[str]:
+    lines = ["## How far past the paper we are", ""]
+    for claim in beyond:
+        lines += [f"**{claim.paper}**", ""]
+        rows = [
+            [tables.short(key) if key in EXPERIMENTS else key, found.verdict, found.evidence]
+            for key, found in claim.verdicts.items()
+        ]
+        lines += [*tables.table(["experiment", "verdict", "evidence"], rows, left=3), ""]
+    return lines
+
+
+def _fan(outcomes: Mapping[str, Outcome]) -> list[str]:
+    return [
+        *words("widths"),
+        *tables.widths(outcomes, LEVEL),
+        "",
+    ]
+
+
+def _not_tested() -> list[str]:
+    return [
+        *words("remarks"),
+        *(f"- {claim} {reason}" for claim, reason in NOT_TESTED),
+        "",
+        *words("end"),
+    ]

@@ -1,18 +1,15 @@
-"""`qwyc reproduce`: the paper's Experiments 1 (UCI Adult) and 2 (UCI Nomao) from one command.
+"""`qwyc reproduce`: experiments of the paper from one command, resumable.
 
-Model and policies are fitted on the training rows, as in the paper, and measured on the test rows, which
-neither has seen. All is computed first and written at the end."""
+Models and policies are fitted on the training rows, as in the paper, and measured on the test rows, which
+neither has seen. Everything is computed first, stage by stage; the pages are written at the end."""
 
 from __future__ import annotations
 
 import csv
 import io
-import itertools
 import os
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 from rich import box
@@ -21,32 +18,14 @@ from rich.table import Table
 
 from qwyc import ArtifactError, OptionError
 
-from . import figures, report
-from .claims import LEVELS, claims, number
-from .curves import QWYC, Measured, Results
-from .data import Data, load, need
 from ..internals import replacing
-from .methods import Bench, fan, fixed_orders, joint, measured, smaller
-from .models import Choice, choose, strongest_features, train
+from . import claims, figures, report
+from .compute import Report, Run
+from .curves import KNOBS, LEVELS, OURS, QWYC, Measured, Outcome
+from .data import load, need
+from .experiments import EXPERIMENTS, GROUPS
 from .setting import Setting, setting_for
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """One experiment of the paper."""
-
-    title: str
-    depth: int
-    features: int | None  # the strongest so many; None is all
-
-
-EXPERIMENTS = {
-    "adult": Experiment("Experiment 1, UCI Adult", depth=5, features=None),
-    "nomao": Experiment("Experiment 2, UCI Nomao", depth=9, features=8),
-}
-
-
-Report = Callable[[str, int, int], None]  # what, done, total; total 0: not known
+from .tables import number
 
 
 def _silent(what: str, done: int, total: int) -> None:
@@ -54,88 +33,90 @@ def _silent(what: str, done: int, total: int) -> None:
 
 
 def run(
-    name: str, folder: Path, *, reduced: bool, console: Console, progress: Report = _silent
-) -> None:
-    """Run an experiment and write its table, pictures and report into the folder."""
+    name: str,
+    folder: Path,
+    *,
+    quick: bool,
+    console: Console,
+    progress: Report = _silent,
+    state: Path | None = None,
+) -> dict[str, Outcome]:
+    """Run the experiments of a group and write their tables, pictures and page into the folder. What
+    is done is kept in `state` (by default `state` in the folder), so that a stopped run goes on there."""
     started = time.perf_counter()
-    if name not in EXPERIMENTS:
-        known = ", ".join(EXPERIMENTS)
-        raise OptionError(f"there is no experiment {name!r}; there are: {known}")
     folder = Path(folder)
-    check_folder(folder)
-    need("xgboost", "xgboost-cpu")
-    need("matplotlib", "matplotlib")
-    experiment = EXPERIMENTS[name]
-    setting = setting_for(experiment.depth, reduced=reduced)
-    data = load(name, setting.rows)
-    results, choices, widths, data = compute(name, experiment, setting, data, console, progress)
+    outcomes, settings = compute(
+        name,
+        state or folder / "state",
+        quick=quick,
+        console=console,
+        progress=progress,
+        folder=folder,
+    )
     progress("Drawing", 0, 0)
-    judged = claims(results)
-    files = {
-        "points.csv": points_csv(results).encode(),
-        "accuracy.png": figures.accuracy(results, experiment.title),
-        "differences.png": figures.differences(results, experiment.title),
-        "histograms.png": figures.histograms(results, experiment.title),
-        "report.md": report.text(
-            results, judged, experiment.title, setting, data, choices, widths
-        ).encode(),
-    }
+    files = contents(outcomes, settings)
     write(folder, files)
-    console.print(summary(results, experiment.title))
-    for claim in judged:
-        console.print(f"{claim.verdict:>15}  {claim.paper}", highlight=False)
+    for outcome in outcomes.values():
+        console.print(summary(outcome))
     console.print(f"\nWrote in {time.perf_counter() - started:.0f} s:", highlight=False)
     for file in files:
         console.print(f"  {folder / file}", highlight=False, soft_wrap=True)
+    return outcomes
 
 
 def compute(
     name: str,
-    experiment: Experiment,
-    setting: Setting,
-    data: Data,
+    state: Path,
+    *,
+    quick: bool,
     console: Console,
     progress: Report = _silent,
-) -> tuple[Results, dict[int, Choice], dict[str, float], Data]:
-    """All points of the comparison, the chosen settings and bin widths, and the data as used."""
-    grid = len(setting.learning_rates) * len(setting.min_child_weights)
-    n_orders = 3 + len(setting.seeds)
-
-    def stage(what: str, total: int) -> Callable[[], None]:
-        """A stage of so many steps, each of which takes about as long as the others."""
-        steps = itertools.count(1)
-        progress(what, 0, total)
-        return lambda: progress(what, next(steps), total)
-
-    if experiment.features is not None:
-        progress("Choosing features", 0, 0)
-        data = data.features(strongest_features(data, setting, experiment.features))
+    folder: Path | None = None,
+) -> tuple[dict[str, Outcome], dict[str, Setting]]:
+    """All experiments of a group; stages that are in `state` are not computed again."""
+    if name not in GROUPS:
+        raise OptionError(f"there is no experiment {name!r}; there are: {', '.join(GROUPS)}")
+    for each in (folder, state):
+        if each is not None:
+            check_folder(each)
+    need("xgboost", "xgboost-cpu")
+    need("matplotlib", "matplotlib")
+    outcomes, settings = {}, {}
+    for each in GROUPS[name]:
+        started = time.perf_counter()
+        experiment = EXPERIMENTS[each]
+        setting = settings[each] = setting_for(experiment, quick=quick)
+        data = load(experiment.data, setting.rows)
+        outcomes[each] = Run(experiment, setting, data, state, progress).outcome()
+        full = outcomes[each].results.full
         console.print(
-            f"Strongest {experiment.features} features: {', '.join(data.names)}.",
+            f"{experiment.title}: {outcomes[each].facts['model']}, test accuracy {full.accuracy:.2%}; "
+            f"{time.perf_counter() - started:.0f} s.",
             highlight=False,
         )
-    choices = choose(data, setting, stage("1/6 Choosing settings", grid))
-    chosen = choices[setting.trees]
-    console.print(
-        f"{setting.trees} trees of depth {setting.depth}: learning rate "
-        f"{chosen.learning_rate:g} and min_child_weight {chosen.min_child_weight:g}, the best of "
-        f"{grid} on {data.validation.sum():,} validation rows.",
-        highlight=False,
+    return outcomes, settings
+
+
+def contents(
+    outcomes: dict[str, Outcome], settings: dict[str, Setting], images: str = ""
+) -> dict[str, bytes]:
+    """The files of a run by name. Pictures are named as the page refers to them."""
+    paper = {name: o for name, o in outcomes.items() if EXPERIMENTS[name].number is not None}
+    others = {name: o for name, o in outcomes.items() if name not in paper}
+    files = {"points.csv": points_csv(outcomes).encode()}
+    for name, outcome in paper.items():
+        files[f"{images}differences-{name}.png"] = figures.differences(outcome)
+    if paper:
+        files[f"{images}accuracy.png"] = figures.accuracy(paper)
+        files[f"{images}histograms.png"] = figures.histograms(paper)
+    if others:
+        files[f"{images}rivals.png"] = figures.rivals(others)
+    files[f"{images}optimism.png"] = figures.optimism(outcomes)
+    page = report.page(
+        outcomes, claims.claims(paper), claims.beyond(outcomes), settings, images=images
     )
-    progress("2/6 Training the full ensemble", 0, 0)
-    bench = Bench(data, train(data, setting.trees, setting, chosen), setting)
-    points = joint(bench, stage("3/6 QWYC*", len(setting.alphas)))
-    more, orders = fixed_orders(bench, stage("4/6 Algorithm 2 along fixed orders", n_orders))
-    points += more
-    more, widths = fan(bench, orders, stage("5/6 Fan's rule", n_orders + 4))
-    points += more
-    points += smaller(bench, choices, stage("6/6 Smaller ensembles", len(setting.sizes)))
-    full = measured(bench.testing.positive, setting.trees, bench.testing.positive, data.y_test)
-    fitted = measured(bench.fitting.positive, setting.trees, bench.fitting.positive, data.y)
-    results = Results(
-        name, setting.trees, len(data.y), len(data.y_test), fitted, full, tuple(points)
-    )
-    return results, choices, widths, data
+    files["report.md"] = page.encode()
+    return files
 
 
 def check_folder(folder: Path) -> None:
@@ -148,7 +129,8 @@ def check_folder(folder: Path) -> None:
 def write(folder: Path, files: dict[str, bytes]) -> None:
     """All files or none, as far as the disk is concerned."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        for name in files:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ArtifactError(f"cannot write into {folder}: {error.strerror}") from None
     with ExitStack() as renamed_together:
@@ -156,8 +138,8 @@ def write(folder: Path, files: dict[str, bytes]) -> None:
             renamed_together.enter_context(replacing(folder / name)).write(content)
 
 
-def points_csv(results: Results) -> str:
-    """One line for every point, and one for the full ensemble."""
+def points_csv(outcomes: dict[str, Outcome]) -> str:
+    """One line for every point, and one for each full ensemble."""
     parts = ("in_sample", "test")
     figures_of = ("mean_base_models", "disagreement", "accuracy")
     text = io.StringIO()
@@ -166,13 +148,16 @@ def points_csv(results: Results) -> str:
         ["experiment", "method", "order", "knob", "knob_value", "seed", "bin_width"]
         + [f"{part}_{figure}" for part in parts for figure in figures_of]
     )
-    knobs = {"qwyc": "alpha", "algorithm-2": "alpha", "fan": "gamma", "smaller": "trees"}
-    for point in results.points:
-        cells = [results.name, point.method, point.order, knobs[point.method], f"{point.knob:g}"]
-        cells += ["" if value is None else f"{value:g}" for value in (point.seed, point.bin_width)]
-        writer.writerow(cells + _cells(point.fitted) + _cells(point.test))
-    cells = [results.name, "full", "natural", "trees", str(results.n_models), "", ""]
-    writer.writerow(cells + _cells(results.fitted) + _cells(results.full))
+    for name, outcome in outcomes.items():
+        results = outcome.results
+        for point in results.points:
+            cells = [name, point.method, point.order, KNOBS[point.method], f"{point.knob:g}"]
+            cells += [
+                "" if value is None else f"{value:g}" for value in (point.seed, point.bin_width)
+            ]
+            writer.writerow(cells + _cells(point.fitted) + _cells(point.test))
+        cells = [name, "full", "natural", "base models", str(results.n_models), "", ""]
+        writer.writerow(cells + _cells(results.fitted) + _cells(results.full))
     return text.getvalue()
 
 
@@ -180,10 +165,12 @@ def _cells(part: Measured) -> list[str]:
     return [f"{value:.10g}" for value in (part.models, part.differ, part.accuracy)]
 
 
-def summary(results: Results, title: str) -> Table:
+def summary(outcome: Outcome) -> Table:
     """Base models at a few shares of test differences, by method."""
+    results = outcome.results
     table = Table(
-        title=f"\n{title}: mean base models of {results.n_models} at equal test differences",
+        title=f"\n{EXPERIMENTS[results.name].title}: mean base models of {results.n_models} at equal "
+        "test differences",
         box=box.SIMPLE_HEAD,
         title_justify="left",
     )
@@ -192,5 +179,5 @@ def summary(results: Results, title: str) -> Table:
         table.add_column(f"{level:.2%}", justify="right")
     for key, curve in results.curves.items():
         cells = [number(curve.models_at(level)) for level in LEVELS]
-        table.add_row(curve.title, *cells, style="bold" if key == QWYC else "")
+        table.add_row(curve.title, *cells, style="bold" if key in (OURS, QWYC) else "")
     return table

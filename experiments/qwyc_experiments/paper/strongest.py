@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from .data import load
 from .models import strongest_features
-from .setting import setting_for
 
 SOIL = "Soil_Type"
 
@@ -14,7 +13,7 @@ SOIL = "Soil_Type"
 def census() -> tuple[str, ...]:
     """The 16 of 40 features with the largest total gain."""
     data = load("rw1", None, every=True)
-    kept = strongest_features(data, setting_for(5, reduced=False), 16)
+    kept = strongest_features(data, 16, depth=5)
     return tuple(data.names[k] for k in kept)
 
 
@@ -24,7 +23,7 @@ def covertype() -> tuple[str, ...]:
     soils = [k for k, name in enumerate(data.names) if name.startswith(SOIL)]
     others = [k for k in range(len(data.names)) if k not in soils]
     # The model sees all features; of its ranking only the soil types are used.
-    ranked = strongest_features(data, setting_for(5, reduced=False), len(data.names), ranked=True)
+    ranked = strongest_features(data, len(data.names), depth=5, ranked=True)
     best = [k for k in ranked if k in soils][:16]
     return tuple(data.names[k] for k in sorted(others + best))
 

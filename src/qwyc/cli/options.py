@@ -21,9 +21,9 @@ def option(help: str, *names: str, metavar: str | None = None) -> Any:
     return typer.Option(*names, metavar=metavar, help=help, show_default=False)
 
 
-def flag(help: str, name: str, **settings: Any) -> Any:
+def flag(help: str, *names: str, **settings: Any) -> Any:
     """An option without a value."""
-    return typer.Option(name, help=help, **settings)
+    return typer.Option(*names, help=help, **settings)
 
 
 class Format(str, Enum):

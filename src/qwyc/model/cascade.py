@@ -1,4 +1,4 @@
-"""Cascade: a policy over Python callables."""
+"""Cascade: a policy over Python callables, or over an ensemble of any kind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ class Cascade:
     """Decides rows with a policy over callables: f(x) = base + sum of models[t](x).
 
     Rows may be an array, a pandas, Polars or Arrow table, a sparse matrix or a list; a base model is
-    called with the same kind of thing, holding only the rows that are still undecided."""
+    called with the same kind of thing, holding only the rows that are still undecided. An `Ensemble` of
+    trees or lattices, as `read_model` gives it, is evaluated natively under either kind of policy."""
 
     def __init__(
         self,

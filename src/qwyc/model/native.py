@@ -9,7 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc import _native
+from qwyc.errors import OptionError
 from qwyc.model.base_models import Floats
+from qwyc.policy.fan_policy import FanPolicy
+from qwyc.policy.policy import Policy
+from qwyc.policy.rule import StoppingRule
 from qwyc.rows.schema import Schema
 from qwyc.runtime.progress import Report
 from qwyc.runtime.threads import thread_count
@@ -52,11 +56,42 @@ def scores_in_parts(
     return values.T, full
 
 
+def native_runner(
+    native: _native.Forest | _native.Lattices,
+    family: str,
+    policy: StoppingRule,
+    rows_at_once: int | None = None,
+) -> NativeRunner:
+    """Base models of a family, such as "trees", laid out for one policy of a kind that the native core
+    runs."""
+    if isinstance(policy, FanPolicy):
+        fan = _native.FanQuitter(
+            native,
+            policy.order,
+            policy.bin_begin,
+            policy.bin,
+            policy.lower,
+            policy.upper,
+            policy.bin_width,
+            policy.threshold,
+        )
+        return NativeRunner(fan, rows_at_once)
+    if not isinstance(policy, Policy):
+        raise OptionError(
+            f"{family} run with a Policy, two thresholds per step, or a FanPolicy; got a "
+            f"{type(policy).__name__}: apply it to their scores instead"
+        )
+    quitter = _native.Quitter(native, policy.order, policy.lower, policy.upper, policy.threshold)
+    return NativeRunner(quitter, rows_at_once)
+
+
 class NativeRunner:
     """Base models laid out for one policy. Where `rows_at_once` is given, a call of the native core
     takes at most so many rows, so that long work can be interrupted."""
 
-    def __init__(self, quitter: _native.Quitter, rows_at_once: int | None = None) -> None:
+    def __init__(
+        self, quitter: _native.Quitter | _native.FanQuitter, rows_at_once: int | None = None
+    ) -> None:
         self.quitter = quitter
         self.rows_at_once = rows_at_once
 
@@ -74,8 +109,10 @@ class NativeRunner:
     def one_row(
         self, labels: Sequence[Any], fallback: Callable[[Any], Any], schema: Schema | None
     ) -> Callable[[Any], Any] | None:
-        """The native path for one row of plain numbers."""
+        """The native path for one row of plain numbers, which Fan's rule does not have."""
         if schema is None or not schema.takes_plain_rows:
+            return None
+        if isinstance(self.quitter, _native.FanQuitter):
             return None
         negative, positive = labels
         # The bound method itself: fewer steps from Python to the engine than a callable object.

@@ -12,12 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc import _native
-from qwyc.errors import ModelError, OptionError, RowsError
+from qwyc.errors import ModelError, RowsError
 from qwyc.model.base_models import Bounds, Floats
 from qwyc.model.ensemble import Ensemble, Source
 from qwyc.model.link import LOGISTIC, Link
-from qwyc.model.native import NativeRunner, rows_at_once, scores_in_parts
-from qwyc.policy.policy import Policy
+from qwyc.model.native import NativeRunner, native_runner, rows_at_once, scores_in_parts
 from qwyc.policy.rule import StoppingRule
 from qwyc.rows.schema import Schema
 from qwyc.runtime.arguments import check_choice
@@ -153,14 +152,7 @@ class TreeModels:
 
     def runner(self, policy: StoppingRule) -> NativeRunner:
         """The trees laid out for one policy, of the kind that the engine runs."""
-        if not isinstance(policy, Policy):
-            raise OptionError(
-                f"trees run with a Policy, two thresholds per step; got a {type(policy).__name__}: apply "
-                "it to their scores instead"
-            )
-        return NativeRunner(
-            _native.Quitter(self.native, policy.order, policy.lower, policy.upper, policy.threshold)
-        )
+        return native_runner(self.native, "trees", policy)
 
     def costs(self, rows: Any, how: str, *, threads: int | None = None) -> Floats:
         """What each tree costs on rows like these, (T,): "size" counts the nodes that a row visits, leaf

@@ -140,7 +140,7 @@ class Costs:
 
 class MarginalCosts:
     """What each base model would add to what is chosen already; for searches that take one at a time.
-    native/fit/algorithms.cpp has its own."""
+    native/fit/search.hpp has its own."""
 
     def __init__(self, costs: Costs) -> None:
         self._costs = costs

@@ -29,6 +29,11 @@ class Certified:
     cost_kind: str = ""  # how costs came about: one of KINDS; "" is told from the policy's costs
 
     def __post_init__(self) -> None:
+        if not isinstance(self.policy, Policy):
+            raise OptionError(
+                f"a classifier has a Policy, two thresholds per step; got a {type(self.policy).__name__}: "
+                "run it with qwyc.Cascade(ensemble, policy)"
+            )
         if self.policy.n_models != self.ensemble.n_models:
             raise OptionError(
                 f"the policy is for {self.policy.n_models} base models; "

@@ -13,13 +13,18 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc import _native
-from qwyc.errors import ModelError, OptionError, RowsError
+from qwyc.errors import ModelError, RowsError
 from qwyc.model.base_models import Bounds, Floats
 from qwyc.model.ensemble import Ensemble, Source
 from qwyc.model.link import LOGISTIC, Link
-from qwyc.model.native import NativeRunner, parts_of, rows_at_once, scores_in_parts
+from qwyc.model.native import (
+    NativeRunner,
+    native_runner,
+    parts_of,
+    rows_at_once,
+    scores_in_parts,
+)
 from qwyc.policy.costs import Costs
-from qwyc.policy.policy import Policy
 from qwyc.policy.rule import StoppingRule
 from qwyc.rows.schema import Schema
 from qwyc.runtime.arguments import check_choice
@@ -172,17 +177,7 @@ class LatticeModels:
 
     def runner(self, policy: StoppingRule) -> NativeRunner:
         """The lattices laid out for one policy, of the kind that the engine runs."""
-        if not isinstance(policy, Policy):
-            raise OptionError(
-                f"lattices run with a Policy, two thresholds per step; got a {type(policy).__name__}: "
-                "apply it to their scores instead"
-            )
-        return NativeRunner(
-            _native.Quitter(
-                self.native, policy.order, policy.lower, policy.upper, policy.threshold
-            ),
-            self.rows_at_once,
-        )
+        return native_runner(self.native, "lattices", policy, self.rows_at_once)
 
     def costs(self, rows: Any, how: str, *, threads: int | None = None) -> Costs:
         """What base models cost on rows like these, with calibrators as shared parts: "size" counts

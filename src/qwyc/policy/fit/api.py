@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from qwyc.errors import OptionError
 from qwyc.policy.fan_policy import FanPolicy
 from qwyc.policy.fit import fan, stopping
@@ -16,7 +19,7 @@ from qwyc.policy.policy import Policy
 from qwyc.runtime.arguments import allowed_disagreements, check_alpha, check_choice, check_count
 from qwyc.runtime.progress import ProgressOption
 
-ORDERS = ("joint", *FIXED)
+ORDERS = ("joint", "joint-fan", *FIXED)
 RULES = ("threshold", "fan", "stopping")
 BUDGETS = ("paper", "split")
 
@@ -49,34 +52,40 @@ def fit_policy(
     alpha : share of the sample that may be decided differently, from 0 to below 1.
     order : "joint" (the paper's Algorithm 1), "correlation" (with the full score; the best where
         rows are new), "natural", "random" (by `seed`), "individual-mse" and "greedy-mse" (both need
-        `labels`), or a permutation.
+        `labels`), or a permutation. "joint-fan" is Algorithm 1 with Fan's rule at `gamma` in place of
+        its thresholds, whatever `rule` is fitted along the order.
     rule : "threshold" (Algorithm 2), "stopping" (optimal stopping, all steps together; the best where
         rows are new) or "fan" (Fan et al. 2002), which gives a FanPolicy.
     quit : "both", "negative" (a filter: what is not rejected gets its full score) or "positive".
     threshold : the full decision is score >= threshold; None is the matrix's own, 0 for an array.
     costs : cost of each base model, (T,), or a `Costs` where base models share parts; None is 1 for
-        all. Orders that look at costs ("joint", "correlation") count what a base model adds to those
-        before it.
+        all. Orders that look at costs ("joint", "joint-fan", "correlation") count what a base model adds
+        to those before it.
     labels : the truth, 0 or 1 for every row; only the two MSE orders look at it.
     budget : of disagreements at a step: "paper" lets negative quits spend all that is left and
         positive quits the rest; "split" lets negative quits spend half of what is left.
-    gamma, bin_width : of rule "fan". Without gamma, the smallest that keeps `alpha` in the sample;
-        without bin_width, 1% of the full score's deviation.
+    gamma, bin_width : of rule "fan" and order "joint-fan", which needs a gamma. For the rule without
+        gamma, the smallest that keeps `alpha` in the sample; without bin_width, 1% of the full score's
+        deviation.
     """
     check_choice("rule", rule, RULES)
     check_choice("budget", budget, BUDGETS)
     seed = check_count("seed", seed, least=0)
     problem = Problem.of(scores, threshold, costs, quit, threads)
-    joint = isinstance(order, str) and order == "joint"
+    joint, joint_fan = (isinstance(order, str) and order == name for name in ("joint", "joint-fan"))
     if alpha is not None:
         check_alpha(alpha)
     elif rule != "fan" or joint or gamma is None:
         raise OptionError("alpha is needed: the share of decisions that may differ, such as 0.005")
-    if rule != "fan" and (gamma is not None or bin_width is not None):
-        raise OptionError('gamma and bin_width belong to rule="fan"')
+    if not joint_fan and rule != "fan" and (gamma is not None or bin_width is not None):
+        raise OptionError('gamma and bin_width belong to rule="fan" and order="joint-fan"')
 
     allowed = allowed_disagreements(alpha or 0.0, problem.n_rows)
-    fixed = None if joint else fixed_order(problem, order, labels=labels, seed=seed, names=ORDERS)
+    fixed = None
+    if joint_fan:
+        fixed = _joint_fan(problem, gamma, bin_width, progress)
+    elif not joint:
+        fixed = fixed_order(problem, order, labels=labels, seed=seed, names=ORDERS)
     if rule == "threshold" or fixed is None:
         split = budget == "split"
         policy = fit_thresholds(problem, fixed, allowed, split_budget=split, progress=progress)
@@ -92,6 +101,17 @@ def fit_policy(
     return fan.at_alpha(fitted, problem.matrix, allowed, threads=threads)
 
 
+def _joint_fan(
+    problem: Problem, gamma: float | None, bin_width: float | None, progress: ProgressOption
+) -> npt.NDArray[np.int32]:
+    if gamma is None:
+        raise OptionError(
+            'order="joint-fan" searches an order for one gamma: pass gamma, such as 1.5; fit_fan_path '
+            "takes several"
+        )
+    return fan.joint_order(problem, gamma, bin_width, progress=progress)
+
+
 def fit_fan_path(
     scores: Any,
     gammas: Iterable[float],
@@ -104,12 +124,22 @@ def fit_fan_path(
     seed: int = 0,
     bin_width: float | None = None,
     threads: int | None = None,
+    progress: ProgressOption = None,
 ) -> list[FanPolicy]:
     """Fan's rule at every gamma, cautious where gamma is large; options as for `fit_policy`.
 
-    The order may be any but "joint", which needs an alpha."""
+    The order may be any but "joint", which needs an alpha. "joint-fan" searches an order for each
+    gamma anew; the others are the same for all."""
     problem = Problem.of(scores, threshold, costs, quit, threads)
-    fitted = fan.fit_fan(problem, fixed_order(problem, order, labels=labels, seed=seed), bin_width)
+    if isinstance(order, str) and order == "joint-fan":
+        path = []
+        for gamma in gammas:
+            found = fan.joint_order(problem, gamma, bin_width, progress=progress)
+            path.append(fan.at_gamma(fan.fit_fan(problem, found, bin_width), gamma))
+        return path
+    names = (*FIXED, "joint-fan")
+    fixed = fixed_order(problem, order, labels=labels, seed=seed, names=names)
+    fitted = fan.fit_fan(problem, fixed, bin_width)
     return [fan.at_gamma(fitted, gamma) for gamma in gammas]
 
 

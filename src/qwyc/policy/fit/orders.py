@@ -33,7 +33,7 @@ def fixed_order(
     """The order of one of the `names`, or the permutation that it is, (T,)."""
     matrix, T = problem.matrix, problem.n_models
     if not isinstance(order, str):
-        return _permutation(order, T)
+        return _permutation(order, T, names)
     check_choice("order", order, names)
     seed = check_count("seed", seed, least=0)
     if order == "natural":
@@ -114,16 +114,16 @@ def greedy_mse(
     return order
 
 
-def _permutation(order: Any, n_models: int) -> npt.NDArray[np.int32]:
+def _permutation(order: Any, n_models: int, names: Sequence[str]) -> npt.NDArray[np.int32]:
     try:
         permutation = np.asarray(order)
         sound = np.array_equal(np.sort(permutation), np.arange(n_models))
     except (TypeError, ValueError):
         sound = False
     if not sound:
-        names = ", ".join(repr(name) for name in ("joint", *FIXED))
+        listed = ", ".join(repr(name) for name in names)
         raise OptionError(
-            f"order must be one of {names}, or a permutation of 0 to {n_models - 1}; got {order!r}"
+            f"order must be one of {listed}, or a permutation of 0 to {n_models - 1}; got {order!r}"
         )
     return permutation.astype(np.int32)
 

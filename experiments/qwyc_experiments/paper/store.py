@@ -1,0 +1,64 @@
+"""What a run has computed so far, kept in files, so that a run can be resumed."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+import qwyc
+
+from ..internals import replacing
+from .data import Data
+from .experiments import Experiment
+from .setting import Setting
+
+T = TypeVar("T")
+
+# A stage is computed anew when the code of one of these changes; claims, figures and pages are always
+# made anew.
+COMPUTING = ("bench", "compute", "curves", "methods", "promise", "timing")
+OF_FAMILY = {
+    "xgboost": ("models",),
+    "lightgbm": ("margins",),
+    "forest": ("forests", "votes"),
+    "joint": ("lattices",),
+    "independent": ("lattices",),
+}
+
+
+class Store:
+    """Results by stage, in a folder. A result counts only while what it was computed from is the same:
+    the experiment, its setting, its data, the code of this package and the version of qwyc."""
+
+    def __init__(self, folder: Path, experiment: Experiment, setting: Setting, data: Data) -> None:
+        self.folder = folder
+        facts = (qwyc.__version__, replace(experiment, title=""), setting)
+        digest = hashlib.sha256(repr(facts).encode())
+        for name in (*COMPUTING, *OF_FAMILY[experiment.family]):
+            digest.update((Path(__file__).parent / f"{name}.py").read_bytes())
+        for array in (data.X, data.y, data.X_test, data.y_test):
+            digest.update(np.ascontiguousarray(array).data)
+        self.key = digest.hexdigest()[:16]
+
+    def get(self, stage: str, compute: Callable[[], T]) -> T:
+        """The result of a stage: from an earlier run, or computed now and kept."""
+        path = self.folder / f"{stage}-{self.key}.pickle"
+        if path.is_file():
+            try:
+                found: T = pickle.loads(path.read_bytes())
+                return found
+            except (pickle.UnpicklingError, EOFError, AttributeError, ImportError):
+                pass  # of another version of a library: computed anew
+        result = compute()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for old in self.folder.glob(f"{stage}-*.pickle"):
+            old.unlink()
+        with replacing(path) as file:
+            file.write(pickle.dumps(result, protocol=pickle.HIGHEST_PROTOCOL))
+        return result
