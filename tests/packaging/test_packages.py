@@ -125,6 +125,7 @@ def test_the_source_distribution_holds_what_it_should(packages):
         names = ["/".join(n.split("/")[1:]) for n in archive.getnames()]
     for wanted in ("CMakeLists.txt", "native/fit/algorithms.cpp", "README.md", "LICENSE"):
         assert wanted in names
+    assert not [n for n in names if n.startswith("experiments/models")]  # large; in the repository
     assert sdist.stat().st_size < 3e6
 
 
