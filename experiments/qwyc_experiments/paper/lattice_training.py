@@ -56,7 +56,7 @@ class Plan:
 
 PLANS = {
     "rw1": Plan({JOINT: (0.1, 0.3, 1.0), INDEPENDENT: (0.1, 0.3, 1.0)}, 0.005, 5, 512),
-    "rw2": Plan({JOINT: (0.01, 0.03, 0.1, 0.3), INDEPENDENT: (0.1, 0.3, 1.0)}, 0.005, 6, 256),
+    "rw2": Plan({JOINT: (0.01, 0.03, 0.1), INDEPENDENT: (0.03, 0.1, 0.3)}, 0.005, 6, 256),
 }
 
 

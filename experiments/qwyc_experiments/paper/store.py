@@ -14,6 +14,7 @@ import numpy as np
 import qwyc
 
 from ..internals import replacing
+from . import stored
 from .data import Data
 from .experiments import Experiment
 from .setting import Setting
@@ -34,7 +35,8 @@ OF_FAMILY = {
 
 class Store:
     """Results by stage, in a folder. A result counts only while what it was computed from is the same:
-    the experiment, its setting, its data, the code of this package and the version of qwyc."""
+    the experiment, its setting, its data, the stored models that it uses, the code of this package and the
+    version of qwyc."""
 
     def __init__(self, folder: Path, experiment: Experiment, setting: Setting, data: Data) -> None:
         self.folder = folder
@@ -44,6 +46,8 @@ class Store:
             digest.update((Path(__file__).parent / f"{name}.py").read_bytes())
         for array in (data.X, data.y, data.X_test, data.y_test):
             digest.update(np.ascontiguousarray(array).data)
+        if experiment.family in ("joint", "independent"):
+            digest.update(repr(sorted(stored.read_index().items())).encode())
         self.key = digest.hexdigest()[:16]
 
     def get(self, stage: str, compute: Callable[[], T]) -> T:
