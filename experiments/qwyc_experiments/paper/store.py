@@ -47,7 +47,8 @@ class Store:
         for array in (data.X, data.y, data.X_test, data.y_test):
             digest.update(np.ascontiguousarray(array).data)
         if experiment.family in ("joint", "independent"):
-            digest.update(repr(sorted(stored.read_index().items())).encode())
+            models = {k: v for k, v in stored.read_index().items() if k.startswith(experiment.data)}
+            digest.update(repr(sorted(models.items())).encode())
         self.key = digest.hexdigest()[:16]
 
     def get(self, stage: str, compute: Callable[[], T]) -> T:
