@@ -92,7 +92,7 @@ def accuracy(outcomes: Mapping[str, Outcome]) -> bytes:
         results = outcome.results
         full = 100 * results.full.accuracy
         axes.axhline(full, color=GREY, linewidth=1, linestyle=":")
-        for key in (SMALLER, ("algorithm-2", "natural"), FAN_STAR, QWYC, OURS):
+        for key in (SMALLER, ("algorithm-2", "natural"), ("fan", "natural"), FAN_STAR, QWYC, OURS):
             if key in results.curves:
                 _draw(axes, results.curves[key], "accuracy")
         near = [
@@ -240,6 +240,8 @@ def _draw(axes: Axes, curve: Curve, what: str) -> None:
         yerr=100 * curve.deviation(what) if seeds else None,
         color=colour,
         marker=marker,
+        # Fan's rule has the colours of its orders, as Algorithm 2 has.
+        markerfacecolor="white" if curve.key[0] == "fan" else colour,
         markersize=6 if main else 4.5,
         linewidth=2.6 if main else 1.2,
         linestyle="--" if curve.key in (SMALLER, JOINT_FAN) else "-",
