@@ -214,7 +214,13 @@ def _figure(closest: Comparison, n_rivals: int) -> str:
         return f"{closest.level:.2%} not reached"
     if np.isinf(value):
         return f"only one to reach {closest.level:.2%}"
-    return show(closest.times) + (f", {closest.rival}" if n_rivals > 1 else "")
+    rival = f", {closest.rival}" if n_rivals > 1 else ""
+    return show(closest.times) + rival + at_level(closest.level)
+
+
+def at_level(level: float) -> str:
+    """The level that a figure is for, where it is not the paper's."""
+    return "" if level == LEVEL else f", at {level:.2%}"
 
 
 def _by_level(ours: Curve, name: str, closest: Mapping[float, Comparison]) -> str:
