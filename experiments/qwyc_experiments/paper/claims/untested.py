@@ -73,7 +73,8 @@ NOT_TESTED: tuple[tuple[str, str], ...] = (
     ),
     (
         "Introduction, related work and conclusions: ensembles that were pruned before, parallel "
-        "evaluation, instance-adaptive orders, clustering, multi-class classifiers, ranking and regression.",
+        "evaluation, instance-adaptive orders, clustering, multi-class classifiers, ranking and "
+        "regression.",
         "The paper has no experiments on them.",
     ),
 )
