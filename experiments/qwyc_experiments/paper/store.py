@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -23,9 +24,18 @@ T = TypeVar("T")
 
 # A stage is computed anew when the code of one of these changes; claims, figures and pages are always
 # made anew.
-COMPUTING = ("bench", "compute", "curves", "methods", "promise", "timing")
+COMPUTING = (
+    "bench",
+    "compute",
+    "curves",
+    "ensembles",
+    "methods",
+    "models",  # chooses the strongest features for all families
+    "promise",
+    "timing",
+)
 OF_FAMILY = {
-    "xgboost": ("models",),
+    "xgboost": (),
     "lightgbm": ("margins",),
     "forest": ("forests", "votes"),
     "joint": ("lattices",),
@@ -40,11 +50,12 @@ class Store:
 
     def __init__(self, folder: Path, experiment: Experiment, setting: Setting, data: Data) -> None:
         self.folder = folder
+        self.prefix = "quick " if setting.quick else ""  # neither run replaces the other's files
         facts = (qwyc.__version__, replace(experiment, title=""), setting)
         digest = hashlib.sha256(repr(facts).encode())
         for name in (*COMPUTING, *OF_FAMILY[experiment.family]):
             digest.update((Path(__file__).parent / f"{name}.py").read_bytes())
-        for array in (data.X, data.y, data.X_test, data.y_test):
+        for array in (data.X, data.y, data.X_test, data.y_test, data.validation):
             digest.update(np.ascontiguousarray(array).data)
         if experiment.family in ("joint", "independent"):
             models = {k: v for k, v in stored.read_index().items() if k.startswith(experiment.data)}
@@ -53,7 +64,8 @@ class Store:
 
     def get(self, stage: str, compute: Callable[[], T]) -> T:
         """The result of a stage: from an earlier run, or computed now and kept."""
-        path = self.folder / f"{stage}-{self.key}.pickle"
+        name = re.sub(r"[^a-z0-9]+", "-", f"{self.prefix}{stage}".lower()).strip("-")
+        path = self.folder / f"{name}-{self.key}.pickle"
         if path.is_file():
             try:
                 found: T = pickle.loads(path.read_bytes())
@@ -62,7 +74,7 @@ class Store:
                 pass  # of another version of a library: computed anew
         result = compute()
         self.folder.mkdir(parents=True, exist_ok=True)
-        for old in self.folder.glob(f"{stage}-*.pickle"):
+        for old in self.folder.glob(f"{name}-{'?' * len(self.key)}.pickle"):
             old.unlink()
         with replacing(path) as file:
             file.write(pickle.dumps(result, protocol=pickle.HIGHEST_PROTOCOL))
