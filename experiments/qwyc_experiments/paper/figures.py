@@ -159,7 +159,7 @@ def optimism(outcomes: Mapping[str, Outcome]) -> bytes:
         curves = outcome.results.curves
         axes.plot([0, 10], [0, 10], color=GREY, linewidth=1, linestyle=":")
         for key, curve in curves.items():
-            if key == SMALLER or key[0] in RIVALS or key[1] in ("accuracy", "joint-fan"):
+            if key == SMALLER:  # it is fitted to labels, and asked for nothing
                 continue
             asked = curve.knob if curve.key[0] in ("qwyc", "algorithm-2") else curve.fitted_differ
             colour, marker = _style(key)
