@@ -70,12 +70,15 @@ class Store:
             try:
                 found: T = pickle.loads(path.read_bytes())
                 return found
-            except (pickle.UnpicklingError, EOFError, AttributeError, ImportError):
-                pass  # of another version of a library: computed anew
+            except Exception:  # damaged bytes raise errors of many kinds
+                pass  # or of another version of a library: computed anew
         result = compute()
-        self.folder.mkdir(parents=True, exist_ok=True)
-        for old in self.folder.glob(f"{name}-{'?' * len(self.key)}.pickle"):
-            old.unlink()
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            for old in self.folder.glob(f"{name}-{'?' * len(self.key)}.pickle"):
+                old.unlink()
+        except OSError as error:
+            raise qwyc.ArtifactError(f"cannot write into {self.folder}: {error.strerror}") from None
         with replacing(path) as file:
             file.write(pickle.dumps(result, protocol=pickle.HIGHEST_PROTOCOL))
         return result
