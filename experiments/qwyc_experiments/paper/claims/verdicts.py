@@ -284,8 +284,10 @@ def _levels_text() -> str:
 
 
 def digits(value: float) -> str:
-    """Three significant digits or so, without an exponent."""
+    """Three significant digits or so, without an exponent; one more near 1, where ratios are close."""
     size = abs(value)
+    if 0.95 < size < 1.05 and size != 1:
+        return f"{value:.3f}"
     return f"{value:.2f}" if size < 9.995 else f"{value:.1f}" if size < 99.95 else f"{value:,.0f}"
 
 
