@@ -15,7 +15,7 @@ from qwyc import InputError
 from qwyc.datasets import load_adult
 
 from . import standins
-from .files import as_matrix, need, read_columns, text_values
+from .files import as_matrix, labels, need, read_columns, text_values
 from .standins import STAND_INS
 
 BESIDE = Path(__file__).resolve().parents[4] / "shared" / "data"  # next to a checkout
@@ -142,7 +142,9 @@ def _nomao_files(folder: Path) -> tuple[Any, ...]:
     names = [name for name in train if name != "label"]
     known = text_values(train)
     types = ["c" if name in known else "q" for name in names]
-    y, y_test = (columns["label"].astype(np.int64) for columns in (train, test))
+    y, y_test = (
+        labels(columns, folder / name) for columns, name in zip((train, test), NOMAO, strict=True)
+    )
     return as_matrix(train, names, known), y, as_matrix(test, names, known), y_test, types, names
 
 

@@ -37,6 +37,18 @@ def read_columns(path: Path) -> Columns:
     }
 
 
+def labels(columns: Columns, path: Path) -> npt.NDArray[np.int64]:
+    """The column `label`, (N,), checked: 0 or 1, and both."""
+    found = columns["label"]
+    values = set(found.tolist())
+    if values != {0, 1}:
+        some = ", ".join(sorted(map(repr, values))[:3]) + (", ..." if len(values) > 3 else "")
+        raise InputError(
+            f"`label` in {path} must be 0 or 1, with rows of both; found {some or 'no rows'}"
+        )
+    return found.astype(np.int64)
+
+
 def _objects(column: Any) -> npt.NDArray[np.object_]:
     return np.array(column.to_pylist(), dtype=object)
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from qwyc import InputError
 
-from .files import as_matrix, read_columns, text_values
+from .files import as_matrix, labels, read_columns, text_values
 
 Matrix = npt.NDArray[np.float32]  # (N, D)
 Labels = npt.NDArray[np.int64]  # (N,)
@@ -140,7 +140,10 @@ def read(name: str, folder: Path, *, every: bool = False) -> tuple[Any, ...]:
             f"{' and '.join(it.files)} in {folder} have {found}"
         )
     X, X_test = (as_matrix(table, names, known) for table in (tables[0], tables[-1]))
-    y, y_test = (table["label"].astype(np.int64) for table in (tables[0], tables[-1]))
+    found_labels = [
+        labels(table, folder / file) for file, table in zip(it.files, tables, strict=True)
+    ]
+    y, y_test = found_labels[0], found_labels[-1]
     types = ["c" if name in known else "q" for name in names]
     return X[train], y[train], X_test[test], y_test[test], types, names
 
