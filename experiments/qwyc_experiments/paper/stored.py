@@ -23,6 +23,7 @@ from .data import Data
 FOLDER = Path(__file__).resolve().parents[2] / "models"  # of a checkout; packages do not have it
 INDEX = "index.json"
 CHECK_ROWS = 20
+NEEDED = {"file", "rows", "threshold", "ranges", "scores"}  # in each entry
 
 
 def key(name: str, training: str, size: int) -> str:
@@ -47,12 +48,29 @@ def read_index(folder: Path = FOLDER) -> dict[str, dict[str, Any]]:
         found: dict[str, dict[str, Any]] = json.loads(path.read_text())
     except ValueError as error:
         raise qwyc.ArtifactError(f"{path} is not an index of stored models: {error}") from None
+    if not isinstance(found, dict) or not all(set(e) >= NEEDED for e in found.values()):
+        raise qwyc.ArtifactError(
+            f"{path} is not an index of stored models: it must be an object of entries that have "
+            f"{', '.join(sorted(NEEDED))}; restore it with git"
+        )
     return found
 
 
 def load(entry: dict[str, Any], folder: Path = FOLDER) -> qwyc.Ensemble:
-    """The ensemble of an entry."""
-    return qwyc.load(folder / entry["file"]).ensemble
+    """The ensemble of an entry; an error where the file is not the one that the entry is about."""
+    path = folder / entry["file"]
+    ensemble = qwyc.load(path).ensemble
+    recorded = [float.fromhex(score) for score in entry["scores"]]
+    if (
+        ensemble.threshold != entry["threshold"]
+        or ensemble.schema.n_features != len(entry["ranges"])
+        or not np.allclose(check_scores(ensemble, entry["ranges"]), recorded, rtol=1e-5, atol=1e-6)
+    ):
+        raise qwyc.ArtifactError(
+            f"{path} does not score as {INDEX} says, so it is another model; restore both with git, or "
+            "train it anew: python -m qwyc_experiments.paper.lattice_training"
+        )
+    return ensemble
 
 
 def save(name: str, ensemble: qwyc.Ensemble, facts: dict[str, Any], folder: Path = FOLDER) -> None:
