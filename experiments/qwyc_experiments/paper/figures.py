@@ -118,7 +118,8 @@ def histograms(outcomes: Mapping[str, Outcome]) -> bytes:
     for line, outcome in zip(grid, outcomes.values(), strict=True):
         for axes, key in zip(line, IN_HISTOGRAMS, strict=True):
             _histogram(axes, outcome.results, key)
-        line[0].set_ylabel(f"{_short(outcome)}\n\ntest rows (log scale)", fontsize=9)
+        words = _short(outcome).replace(": ", ":\n").replace(", ", ",\n")  # as high as the panel
+        line[0].set_ylabel(f"{words}\n\ntest rows (log scale)", fontsize=9)
         for axes in line[1:]:
             axes.sharey(line[0])
             axes.tick_params(labelleft=False)
@@ -214,7 +215,7 @@ def rivals(outcomes: Mapping[str, Outcome]) -> bytes:
         results = outcome.results
         for key in (*keys, ("algorithm-2", "natural"), QWYC, OURS):
             if key in results.curves:
-                _draw(axes, results.curves[key], "differ")
+                _draw(axes, results.curves[key], "differ", hollow=key[0] == "fan")
         _differences_axis(axes, results.n_models)
         axes.set_title(_short(outcome), fontsize=10, loc="left")
     _labels(
@@ -228,8 +229,9 @@ def rivals(outcomes: Mapping[str, Outcome]) -> bytes:
     return _png(figure)
 
 
-def _draw(axes: Axes, curve: Curve, what: str) -> None:
-    """One curve, with its deviation over seeds where it has seeds."""
+def _draw(axes: Axes, curve: Curve, what: str, *, hollow: bool = False) -> None:
+    """One curve, with its deviation over seeds where it has seeds. `hollow` tells a curve from another of
+    the same order in the same panel."""
     main = curve.key in (QWYC, OURS)
     colour, marker = _style(curve.key)
     seeds = curve.key[1] == "random"
@@ -244,7 +246,8 @@ def _draw(axes: Axes, curve: Curve, what: str) -> None:
         markerfacecolor="white" if curve.key[0] == "fan" else colour,
         markersize=6 if main else 4.5,
         linewidth=2.6 if main else 1.2,
-        linestyle="--" if curve.key in (SMALLER, JOINT_FAN) else "-",
+        linestyle="--" if hollow or curve.key in (SMALLER, JOINT_FAN) else "-",
+        markerfacecolor="white" if hollow else colour,
         elinewidth=1,
         capsize=2,
         zorder=5 if main else 3,
