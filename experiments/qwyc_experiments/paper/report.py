@@ -48,7 +48,7 @@ def page(
     lines = [_title(outcomes), ""]
     if setting.quick:
         lines += words("quick")
-    lines += [*words("how"), *words("about"), _run(outcomes), ""]
+    lines += [*words("how"), *words("about"), _run(outcomes, setting.quick), ""]
     if made_up := sorted(
         {o.facts["source"] for o in outcomes.values() if "made-up" in o.facts["source"]}
     ):
@@ -78,13 +78,18 @@ def _title(outcomes: Mapping[str, Outcome]) -> str:
     return f"# {'; '.join(EXPERIMENTS[name].title for name in outcomes)}"
 
 
-def _run(outcomes: Mapping[str, Outcome]) -> str:
+def _run(outcomes: Mapping[str, Outcome], quick: bool) -> str:
     total = sum(sum(outcome.seconds.values()) for outcome in outcomes.values())
     versions = sorted({outcome.facts["version"] for outcome in outcomes.values()})
+    families = {EXPERIMENTS[name].family for name in outcomes}
+    lattices = families & {"joint", "independent"}
+    training = "Training, fitting" if families - lattices or quick else "Fitting"
+    took = f"{total:.0f} seconds" if total < 120 else f"{total / 60:.0f} minutes"
+    stored = " The lattices were trained before, and their time is not in it." if lattices else ""
     return (
         f"Made with {', '.join(versions)}; qwyc {qwyc.__version__}, NumPy {np.__version__}, Python "
-        f"{platform.python_version()}, {platform.system()} {platform.machine()}. Training the trees, "
-        f"fitting and measuring took {total / 60:.0f} minutes in all; the lattices were stored."
+        f"{platform.python_version()}, {platform.system()} {platform.machine()}. {training} and measuring "
+        f"took {took} in all.{'' if quick else stored}"
     )
 
 

@@ -61,6 +61,10 @@ def run(
     write(folder, files)
     for outcome in outcomes.values():
         console.print(summary(outcome))
+    if quick:
+        made_up = {o.facts["source"] for o in outcomes.values() if "made-up" in o.facts["source"]}
+        sources = f" Data: {'; '.join(sorted(made_up))}." if made_up else ""
+        console.print(f"\nA quick run: its figures mean nothing.{sources}", highlight=False)
     console.print(f"\nWrote in {time.perf_counter() - started:.0f} s:", highlight=False)
     for file in files:
         console.print(f"  {folder / file}", highlight=False, soft_wrap=True)

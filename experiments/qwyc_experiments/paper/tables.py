@@ -52,7 +52,7 @@ def times(outcome: Outcome) -> list[str]:
             f"{full.test.models / each.test.models:.1f}x",
         ]
         lines.append(cells + (_of_paper(paper) if printed else []))
-    head = ["method", "differ", "base models", "µs per row", "speed-up", "in base models"]
+    head = ["method", "differ", "base models", "µs per row", "speed-up", "speed-up in base models"]
     if printed:
         head += [f"paper: {what}" for what in ("differ", "base models", "µs per row", "speed-up")]
     return table(head, lines)
