@@ -208,7 +208,7 @@ def test_reproduce_runs_from_the_command_line(tmp_path):
     done = run("reproduce", "adult", "--reduced", "-o", "here", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     names = {path.name for path in (tmp_path / "here").iterdir()}
-    assert {"points.csv", "report.md", "accuracy.png", "differences.png"} <= names
+    assert {"points.csv", "report.md", "accuracy.png", "differences-adult.png"} <= names
     unknown = run("reproduce", "iris", cwd=tmp_path)
     assert unknown.returncode == 2
     assert "iris" in unknown.stderr
