@@ -11,6 +11,8 @@ from pathlib import Path
 
 from rich.console import Console
 
+from qwyc import QwycError
+
 from .reproduce import compute, contents, write
 
 
@@ -40,14 +42,19 @@ def main() -> None:
         elif done == 0:
             print(what, file=sys.stderr, flush=True)
 
-    outcomes, settings = compute(
-        "all",
-        options.state,
-        quick=options.quick,
-        console=console,
-        progress=progress,
-        folder=docs,
-    )
+    try:
+        outcomes, settings = compute(
+            "all",
+            options.state,
+            quick=options.quick,
+            console=console,
+            progress=progress,
+            folder=docs,
+        )
+    except QwycError as error:
+        sys.exit(f"qwyc_experiments.paper: {error}")
+    except KeyboardInterrupt:
+        sys.exit(f"\nStopped. Run it again to continue; finished stages are in {options.state}.")
     files = contents(outcomes, settings, images="images/reproduction/")
     write(options.state, {"points.csv": files.pop("points.csv")})
     files["reproduction.md"] = files.pop("report.md")

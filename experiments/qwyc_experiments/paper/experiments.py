@@ -60,11 +60,7 @@ ALL = (
         "negative",
     ),
     Experiment("adult-lightgbm", "LightGBM on UCI Adult", "adult", "lightgbm"),
-    Experiment("nomao-lightgbm", "LightGBM on UCI Nomao", "nomao", "lightgbm", features=8),
     Experiment("adult-forest", "A random forest that votes on UCI Adult", "adult", "forest"),
-    Experiment(
-        "nomao-forest", "A random forest that votes on UCI Nomao", "nomao", "forest", features=8
-    ),
 )
 EXPERIMENTS = {experiment.name: experiment for experiment in ALL}
 
@@ -74,7 +70,7 @@ GROUPS = {
     "nomao": ("nomao",),
     "rw1": ("rw1-joint", "rw1-independent"),
     "rw2": ("rw2-joint", "rw2-independent"),
-    "lightgbm": ("adult-lightgbm", "nomao-lightgbm"),
-    "forest": ("adult-forest", "nomao-forest"),
+    "lightgbm": ("adult-lightgbm",),
+    "forest": ("adult-forest",),
     "all": tuple(EXPERIMENTS),
 }

@@ -242,8 +242,6 @@ def _draw(axes: Axes, curve: Curve, what: str, *, hollow: bool = False) -> None:
         yerr=100 * curve.deviation(what) if seeds else None,
         color=colour,
         marker=marker,
-        # Fan's rule has the colours of its orders, as Algorithm 2 has.
-        markerfacecolor="white" if curve.key[0] == "fan" else colour,
         markersize=6 if main else 4.5,
         linewidth=2.6 if main else 1.2,
         linestyle="--" if hollow or curve.key in (SMALLER, JOINT_FAN) else "-",
