@@ -27,9 +27,9 @@ from sklearn.ensemble import RandomForestClassifier
 
 import qwyc
 
-from . import data
 from .internals import Problem, correlation
 from .levels import at_level
+from .paper import data
 from .variants import points_of
 
 TRAIN, FIT, TEST = 8000, 6000, 20_000  # rows; data sets with fewer have fewer to test on

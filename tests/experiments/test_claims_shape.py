@@ -17,7 +17,7 @@ def test_bin_widths():
     judge = shape.best_width
     assert judge(made()) is None
     assert verdict(judge, widths=widths((90.0, 60.0, 70.0))) == HOLDS
-    assert verdict(judge, widths=widths((90.0, 60.0, 50.0))) == IN_PART
+    assert verdict(judge, widths=widths((90.0, 60.0, 50.0))) == FAILS
     assert verdict(judge, widths=widths((50.0, 60.0, 50.0))) == FAILS
     assert verdict(judge, widths=widths((60.0, 60.0, 60.0))) == OPEN
     bins = {0.001: 400.0, 0.1: 10.0}

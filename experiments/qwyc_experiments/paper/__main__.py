@@ -20,7 +20,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="reduced sizes, to see that it works")
     parser.add_argument(
-        "--docs", type=Path, default=Path("docs"), help="folder of the documentation"
+        "--docs",
+        type=Path,
+        help="folder of the documentation (default: docs; with --quick, build/quick-experiments)",
     )
     parser.add_argument(
         "--state",
@@ -29,6 +31,7 @@ def main() -> None:
         help="where finished stages are kept",
     )
     options = parser.parse_args()
+    docs = options.docs or Path("build/quick-experiments" if options.quick else "docs")
     console = Console()
 
     def progress(what: str, done: int, total: int) -> None:
@@ -43,13 +46,13 @@ def main() -> None:
         quick=options.quick,
         console=console,
         progress=progress,
-        folder=options.docs,
+        folder=docs,
     )
     files = contents(outcomes, settings, images="images/reproduction/")
     write(options.state, {"points.csv": files.pop("points.csv")})
     files["reproduction.md"] = files.pop("report.md")
-    write(options.docs, files)
-    console.print(f"Wrote {options.docs / 'reproduction.md'} and {len(files) - 1} pictures.")
+    write(docs, files)
+    console.print(f"Wrote {docs / 'reproduction.md'} and {len(files) - 1} pictures.")
 
 
 if __name__ == "__main__":

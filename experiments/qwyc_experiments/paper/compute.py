@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 
 from . import margins, methods, votes
 from .bench import Bench
-from .curves import ORDERS, QWYC, Outcome, Point, Promised, Results, Timed
+from .curves import LEVEL, ORDERS, QWYC, Curve, Outcome, Point, Promised, Results, Timed
 from .data import Data
 from .ensembles import prepare
 from .experiments import Experiment
@@ -141,12 +142,22 @@ def _fan(
     bench: Bench, fixed: methods.Fixed, done: methods.Done
 ) -> tuple[list[Point], dict[str, float]]:
     fan = methods.Fan(bench)
-    return fan.along(fixed, done), fan.chosen
+    return without_policies(fan.along(fixed, done)), fan.chosen
 
 
 def _searched(bench: Bench, order: Any, done: methods.Done) -> tuple[list[Point], dict[str, float]]:
     fan = methods.Fan(bench)
-    return fan.searched(order, done), fan.chosen
+    return without_policies(fan.searched(order, done)), fan.chosen
+
+
+def without_policies(points: list[Point]) -> list[Point]:
+    """The same points; of each curve only the one that is timed keeps its policy. Those of Fan's rule
+    take hundreds of megabytes."""
+    timed_ones = {
+        key: Curve([p for p in points if p.key == key]).nearest("differ", LEVEL)
+        for key in {p.key for p in points}
+    }
+    return [p if p is timed_ones[p.key] else replace(p, policy=None) for p in points]
 
 
 def _order_of_qwyc(points: list[Point]) -> Any:

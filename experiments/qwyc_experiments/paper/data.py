@@ -61,7 +61,7 @@ def load(name: str, rows: int | None, *, every: bool = False) -> Data:
     """ "adult", "nomao", "rw1" or "rw2"; with `rows`, a random part of that size of the training and test
     rows. `every` keeps all features of "rw1" and "rw2" instead of the strongest.
 
-    With `rows`, "rw1" and "rw2" are made-up rows where the files are not there; `source` says so."""
+    With `rows`, all but "adult" are made-up rows where the files are not there; `source` says so."""
     source = SOURCES[name]
     if name in STAND_INS:
         folder, where = _data_folder()
@@ -71,10 +71,14 @@ def load(name: str, rows: int | None, *, every: bool = False) -> Data:
                 f"{where}there is no {' and no '.join(missing)}. {standins.how_to_get(name)}"
             )
         if missing:
-            found = standins.made_up(name, rows)
+            it = STAND_INS[name]
+            found = standins.made_up(it.kept, it.positive, rows, missing=name == "rw1")
             source = f"made-up rows in place of {source}"
         else:
             found = standins.read(name, folder, every=every)
+    elif name == "nomao" and rows is not None and _nomao_folder() is None:
+        found = standins.made_up([f"V{k}" for k in range(1, 21)], 0.71, rows)
+        source = f"made-up rows in place of {source}"
     else:
         found = adult() if name == "adult" else nomao()
     X, y, X_test, y_test, types, names = found
@@ -112,6 +116,12 @@ def adult() -> tuple[Any, ...]:
 
 def nomao() -> tuple[Any, ...]:
     """UCI Nomao: from the folder in QWYC_DATA, else beside the checkout, else from OpenML."""
+    folder = _nomao_folder()
+    return _nomao_openml() if folder is None else _nomao_files(folder)
+
+
+def _nomao_folder() -> Path | None:
+    """The folder with Nomao's files; None where QWYC_DATA is not set and none are beside the checkout."""
     named = os.environ.get("QWYC_DATA")
     if named:
         missing = [name for name in NOMAO if not (Path(named) / name).is_file()]
@@ -119,10 +129,8 @@ def nomao() -> tuple[Any, ...]:
             raise InputError(
                 f"QWYC_DATA names {named}, where there is no {' and no '.join(missing)}. {HOW_TO_GET}"
             )
-        return _nomao_files(Path(named))
-    if all((BESIDE / name).is_file() for name in NOMAO):
-        return _nomao_files(BESIDE)
-    return _nomao_openml()
+        return Path(named)
+    return BESIDE if all((BESIDE / name).is_file() for name in NOMAO) else None
 
 
 def _nomao_files(folder: Path) -> tuple[Any, ...]:

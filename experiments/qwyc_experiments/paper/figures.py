@@ -92,7 +92,7 @@ def accuracy(outcomes: Mapping[str, Outcome]) -> bytes:
         results = outcome.results
         full = 100 * results.full.accuracy
         axes.axhline(full, color=GREY, linewidth=1, linestyle=":")
-        for key in (SMALLER, ("algorithm-2", "natural"), FAN_STAR, QWYC, OURS):
+        for key in (SMALLER, ("algorithm-2", "natural"), ("fan", "natural"), FAN_STAR, QWYC, OURS):
             if key in results.curves:
                 _draw(axes, results.curves[key], "accuracy")
         near = [
@@ -159,7 +159,7 @@ def optimism(outcomes: Mapping[str, Outcome]) -> bytes:
         curves = outcome.results.curves
         axes.plot([0, 10], [0, 10], color=GREY, linewidth=1, linestyle=":")
         for key, curve in curves.items():
-            if key == SMALLER or key[0] in RIVALS or key[1] in ("accuracy", "joint-fan"):
+            if key == SMALLER:  # it is fitted to labels, and asked for nothing
                 continue
             asked = curve.knob if curve.key[0] in ("qwyc", "algorithm-2") else curve.fitted_differ
             colour, marker = _style(key)
@@ -240,6 +240,8 @@ def _draw(axes: Axes, curve: Curve, what: str) -> None:
         yerr=100 * curve.deviation(what) if seeds else None,
         color=colour,
         marker=marker,
+        # Fan's rule has the colours of its orders, as Algorithm 2 has.
+        markerfacecolor="white" if curve.key[0] == "fan" else colour,
         markersize=6 if main else 4.5,
         linewidth=2.6 if main else 1.2,
         linestyle="--" if curve.key in (SMALLER, JOINT_FAN) else "-",

@@ -179,8 +179,11 @@ class Fan:
         """Fan* at every bin width and gamma, and the mean number of bins of a step by bin width."""
         points, bins = [], {}
         for width in self.bench.setting.bin_widths:
-            points += self.points(order, "individual-mse", width, self.bench.setting.gammas)
-            bins[width] = len(points[-1].policy.bin) / max(1, len(order) - 1)
+            found = self.points(order, "individual-mse", width, self.bench.setting.gammas)
+            bins[width] = len(found[-1].policy.bin) / max(1, len(order) - 1)
+            for point in found:
+                unknown = unknown_bins(point.policy, self.bench.testing)
+                points.append(replace(point, unknown=unknown, policy=None))
             done()
         return points, bins
 

@@ -22,10 +22,13 @@ from ..internals import replacing
 from . import claims, figures, report
 from .compute import Report, Run
 from .curves import KNOBS, LEVELS, OURS, QWYC, Measured, Outcome
-from .data import load, need
+from .data import Data, load, need
 from .experiments import EXPERIMENTS, GROUPS
 from .setting import Setting, setting_for
 from .tables import number
+
+# family of ensembles -> module and package
+LIBRARIES = {"lightgbm": ("lightgbm", "lightgbm"), "forest": ("sklearn", "scikit-learn")}
 
 
 def _silent(what: str, done: int, total: int) -> None:
@@ -81,12 +84,19 @@ def compute(
             check_folder(each)
     need("xgboost", "xgboost-cpu")
     need("matplotlib", "matplotlib")
-    outcomes, settings = {}, {}
-    for each in GROUPS[name]:
+    outcomes = {}
+    settings = {each: setting_for(EXPERIMENTS[each], quick=quick) for each in GROUPS[name]}
+    loaded: dict[str, Data] = {}  # of all experiments before the first, which may take an hour
+    for each, setting in settings.items():
+        experiment = EXPERIMENTS[each]
+        if experiment.family in LIBRARIES:
+            need(*LIBRARIES[experiment.family])
+        if experiment.data not in loaded:
+            loaded[experiment.data] = load(experiment.data, setting.rows)
+    for each, setting in settings.items():
         started = time.perf_counter()
         experiment = EXPERIMENTS[each]
-        setting = settings[each] = setting_for(experiment, quick=quick)
-        data = load(experiment.data, setting.rows)
+        data = loaded[experiment.data]
         outcomes[each] = Run(experiment, setting, data, state, progress).outcome()
         full = outcomes[each].results.full
         console.print(

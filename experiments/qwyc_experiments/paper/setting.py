@@ -76,7 +76,7 @@ def setting_for(experiment: Experiment, *, quick: bool) -> Setting:
         members=40,
         gammas=gammas,
         search_gammas=searched,
-        bin_widths=(0.001, 0.003, 0.01, 0.03, 0.1),
+        bin_widths=(0.001, 0.003, 0.01, 0.03, 0.1, 0.3),
         margins=(0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 10.0),
         penalties=(10.0, 30.0, 100.0, 200.0, 400.0, 800.0, 1600.0, 3200.0, 6400.0, 20000.0, 1e5),
         confidences=(0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9999),

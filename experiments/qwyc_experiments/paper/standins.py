@@ -165,14 +165,15 @@ def order_by_positives(
     return X, X_test
 
 
-def made_up(name: str, rows: int) -> tuple[Any, ...]:
-    """Rows of the same shape from a seeded generator, for quick runs without the files.
+def made_up(
+    names: Sequence[str], positive: float, rows: int, *, missing: bool = False
+) -> tuple[Any, ...]:
+    """Rows with these features from a seeded generator, for quick runs without the files.
 
     A third of the columns are whole numbers, one is missing now and then; the label is a noisy sum of waves
     and products of pairs."""
-    it = STAND_INS[name]
     rng = np.random.default_rng(0)
-    D = len(it.kept)
+    D = len(names)
     X = rng.normal(size=(2 * rows, D))
     waves = np.sin(X * rng.uniform(0.5, 2, D) + rng.uniform(0, 6, D))
     score = waves @ rng.normal(size=D)
@@ -180,9 +181,9 @@ def made_up(name: str, rows: int) -> tuple[Any, ...]:
         i, j = rng.choice(D, 2, replace=False)
         score += 2 * rng.normal() * waves[:, i] * waves[:, j]
     noisy = score / score.std() + 0.3 * rng.logistic(size=len(X))
-    y = (noisy > np.quantile(noisy, 1 - it.positive)).astype(np.int64)
+    y = (noisy > np.quantile(noisy, 1 - positive)).astype(np.int64)
     X[:, ::3] = np.floor(3 * X[:, ::3])
-    if name == "rw1":
+    if missing:
         X[rng.random(len(X)) < 0.03, 1] = np.nan
     X = X.astype(np.float32)
-    return X[:rows], y[:rows], X[rows:], y[rows:], ["q"] * D, list(it.kept)
+    return X[:rows], y[:rows], X[rows:], y[rows:], ["q"] * D, list(names)

@@ -70,7 +70,7 @@ def _of_paper(line: Published | None) -> list[str]:
         f"{line.differ:.2%}" if line.differ else "0",
         f"{line.models:g}",
         f"{line.microseconds:g} ± {line.deviation:.0%}",
-        f"{line.speed_up:g}x",
+        f"{line.speed_up:.1f}x",
     ]
 
 

@@ -29,6 +29,7 @@ from .verdicts import (
     Estimate,
     Verdict,
     against,
+    at_level,
     by_experiment,
     compare,
     decisive_for,
@@ -169,7 +170,7 @@ def factor_to_fan_star(outcome: Outcome) -> Verdict | None:
     listed = "; ".join(f"{_one_of_two(one.times)} at {level:.2%}" for level, one in found.items())
     return Verdict(
         verdict,
-        _one_of_two(found[at].times),
+        _one_of_two(found[at].times) + at_level(at),
         f"Base models of Fan* over those of QWYC* at equal test differences, with 95% intervals: {listed}. "
         f"Judged at {at:.2%}, where {FACTOR} or more counts as about 1.5 or better.",
     )

@@ -18,6 +18,7 @@ from .verdicts import (
     Claim,
     Verdict,
     against,
+    against_all,
     by_experiment,
     compare,
     decisive_for,
@@ -150,10 +151,15 @@ def random_sometimes_better(outcome: Outcome) -> Verdict | None:
     and in part where it does at other levels only."""
     rivals = ("individual-mse", "greedy-mse")
     strict = one_order_against(outcome.results, "random", rivals)
-    if strict is None or strict.verdict != IN_PART:
-        return strict
-    decisive = _marks(outcome.results, "random", rivals)[1]
-    return Verdict(HOLDS if FOR in decisive else IN_PART, strict.figure, strict.evidence)
+    if strict is None:
+        return None
+    marks, decisive = [], []
+    for rival in rivals:
+        all_of, some = _marks(outcome.results, "random", (rival,))
+        marks += all_of
+        decisive += some
+    won = HOLDS if FOR in decisive else IN_PART
+    return Verdict(won if FOR in marks else settle(marks), strict.figure, strict.evidence)
 
 
 def one_order_against(results: Results, order: str, others: Sequence[str]) -> Verdict | None:
@@ -175,14 +181,15 @@ def one_order_against(results: Results, order: str, others: Sequence[str]) -> Ve
 
 
 def _marks(results: Results, order: str, others: Sequence[str]) -> tuple[list[int], list[int]]:
-    """All marks of an order against others with the same rule, and the decisive ones."""
+    """The marks of an order against others with the same rule, one a level, and the decisive ones."""
     marks, decisive = [], []
     for rule in RULES:
         ours = results.curves.get((rule, order))
         found = [] if ours is None else compare(ours, named(results.family(rule, others)))
         at = decisive_for(ours, [one.level for one in found]) if ours and found else None
-        marks += [one.mark for one in found]
-        decisive += [one.mark for one in found if one.level == at]
+        by_level = against_all(found)
+        marks += by_level.values()
+        decisive += [mark for level, mark in by_level.items() if level == at]
     return marks, decisive
 
 

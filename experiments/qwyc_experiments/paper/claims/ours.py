@@ -126,10 +126,13 @@ def exceeds_alpha(outcome: Outcome) -> Verdict | None:
 
 def keeps_alpha(outcome: Outcome) -> Verdict | None:
     """Of random splits. A certificate may be wrong in 5% of all cases: it holds where no more than 5% of
-    the splits exceed alpha beyond chance at any alpha, in part where that is so at some alphas."""
+    the splits exceed alpha beyond chance at any alpha, nor the mean over splits; in part where that is so
+    at some alphas."""
     if not outcome.promised:
         return None
-    kept = [p.broken <= (1 - CONFIDENCE) * p.splits for p in outcome.promised]
+    kept = [
+        p.broken <= (1 - CONFIDENCE) * p.splits and p.differ <= p.alpha for p in outcome.promised
+    ]
     broken, splits = (
         sum(getattr(p, part) for p in outcome.promised) for part in ("broken", "splits")
     )

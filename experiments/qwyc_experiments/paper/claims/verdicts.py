@@ -11,8 +11,10 @@ not reach counts for the other one, if that reaches it for sure: in 97.5% of the
 sample where a method does not reach a level its base models are infinite. The decisive level is 0.5%, the
 paper's, or the nearest one that the method reaches for sure; if there is none, the nearest that is reached.
 
-Verdicts. "holds": no mark is against the claim, and all decisive marks are for it. In a comparison with
-several rivals the decisive marks are those against each of them at the decisive level. "holds in part":
+Several rivals. A claim is about all of its rivals, so they give one mark together at each level: for the
+claim where all are beaten, against it where one of them is clearly better, undecided otherwise.
+
+Verdicts. "holds": no mark is against the claim, and all decisive marks are for it. "holds in part":
 some marks are for the claim, but it does not hold. "does not hold": marks are against the claim and none is
 for it. "undecided": no mark is for or against it. Functions that use another rule say so.
 
@@ -168,6 +170,14 @@ def compare(ours: Curve, rivals: Mapping[str, Curve]) -> list[Comparison]:
     ]
 
 
+def against_all(found: Iterable[Comparison]) -> dict[float, int]:
+    """The mark of all rivals together at each level: that of the rival that does best."""
+    marks: dict[float, int] = {}
+    for one in found:
+        marks[one.level] = min(one.mark, marks.get(one.level, FOR))
+    return marks
+
+
 def _mark(ours: Curve, rival: Curve, level: float, times: Interval) -> int:
     if times.value == 0 and reach(rival, level) >= SURE:
         return AGAINST
@@ -187,7 +197,7 @@ def needs_fewer(
     if not found:
         return Verdict(OPEN, "not reached", f"{_levels_text()} are not reached by any method.")
     at = decisive_for(ours, [one.level for one in found])
-    there = [one for one in found if one.level == at]
+    marks = against_all(found)
     closest = {
         level: min(
             (one for one in found if one.level == level),
@@ -196,7 +206,7 @@ def needs_fewer(
         for level in sorted({one.level for one in found})
     }
     return Verdict(
-        settle([one.mark for one in found], [one.mark for one in there]),
+        settle(list(marks.values()), [marks[at]]),
         _figure(closest[at], len(rivals)),
         f"{_by_level(ours, name, closest)} {_summary(found, at)}",
     )
@@ -214,7 +224,13 @@ def _figure(closest: Comparison, n_rivals: int) -> str:
         return f"{closest.level:.2%} not reached"
     if np.isinf(value):
         return f"only one to reach {closest.level:.2%}"
-    return show(closest.times) + (f", {closest.rival}" if n_rivals > 1 else "")
+    rival = f", {closest.rival}" if n_rivals > 1 else ""
+    return show(closest.times) + rival + at_level(closest.level)
+
+
+def at_level(level: float) -> str:
+    """The level that a figure is for, where it is not the paper's."""
+    return "" if level == LEVEL else f", at {level:.2%}"
 
 
 def _by_level(ours: Curve, name: str, closest: Mapping[float, Comparison]) -> str:
