@@ -85,9 +85,17 @@ def save(name: str, ensemble: qwyc.Ensemble, facts: dict[str, Any], folder: Path
     entry = {"file": file, **facts, "threshold": ensemble.threshold}
     entry["scores"] = [score.hex() for score in check_scores(ensemble, facts["ranges"])]
     index = {**read_index(folder), name: entry}
-    text = json.dumps(dict(sorted(index.items())), indent=1) + "\n"
-    with replacing(folder / INDEX) as file_:
-        file_.write(text.encode())
+    with replacing(folder / INDEX) as out:
+        out.write(index_text(index).encode())
+
+
+def index_text(index: dict[str, dict[str, Any]]) -> str:
+    """JSON with a line for each fact."""
+    entries = []
+    for name, entry in sorted(index.items()):
+        facts = [f"  {json.dumps(what)}: {json.dumps(fact)}" for what, fact in entry.items()]
+        entries.append(f" {json.dumps(name)}: {{\n" + ",\n".join(facts) + "\n }")
+    return "{\n" + ",\n".join(entries) + "\n}\n"
 
 
 def check_rows(ranges: list[list[float]]) -> npt.NDArray[np.float32]:
