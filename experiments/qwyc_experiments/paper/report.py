@@ -14,7 +14,7 @@ import numpy as np
 import qwyc
 
 from . import tables
-from .claims import NOT_TESTED, Claim
+from .claims import FAILS, HOLDS, IN_PART, NOT_TESTED, OPEN, Claim
 from .curves import LEVEL, Outcome
 from .experiments import EXPERIMENTS
 from .setting import Setting
@@ -53,6 +53,7 @@ def page(
         {o.facts["source"] for o in outcomes.values() if "made-up" in o.facts["source"]}
     ):
         lines += [f"**Data: {'; '.join(made_up)}.**", ""]
+    lines += _glance(outcomes, claims)
     lines += ["## Set-up", "", *tables.setup(outcomes), "", *_settings(outcomes)]
     widths = ", ".join(f"{width:g}" for width in setting.bin_widths)
     lines += words("methods", seeds=len(setting.seeds), widths=widths)
@@ -70,6 +71,22 @@ def page(
     for name in ("QWYC", "Fan"):  # a bare asterisk would begin emphasis
         text = text.replace(f"{name}*", f"{name}\\*")
     return text
+
+
+def _glance(outcomes: Mapping[str, Outcome], claims: Sequence[Claim]) -> list[str]:
+    """The results in one table, and how many claims hold."""
+    counts: dict[str, int] = {}
+    for claim in claims:
+        for name, found in claim.verdicts.items():
+            if name not in EXPERIMENTS or name in claim.said_of:
+                counts[found.verdict] = counts.get(found.verdict, 0) + 1
+    total = sum(counts.values())
+    order = (HOLDS, IN_PART, FAILS, OPEN)
+    listed = ", ".join(f'{counts[verdict]} "{verdict}"' for verdict in order if verdict in counts)
+    said = (
+        f"Of {total} verdicts on what the paper says of its experiments: {listed}." if total else ""
+    )
+    return [*words("glance"), *tables.glance(outcomes), "", said, ""]
 
 
 def _title(outcomes: Mapping[str, Outcome]) -> str:
@@ -180,7 +197,11 @@ def _optimism(
         *words("optimism", splits=setting.splits),
         f"![Alpha asked for against test differences]({images}optimism.png)",
         "",
+        "<details><summary>Table</summary>",
+        "",
         *tables.optimism(outcomes, alphas),
+        "",
+        "</details>",
         "",
     ]
 
