@@ -61,6 +61,7 @@ def page(
         lines += _timing(paper, setting)
         lines += _trade_offs(paper, images)
         lines += _claims(paper, claims)
+    lines += [*words("question"), *tables.question(outcomes, LEVEL), ""]
     lines += _optimism(outcomes, images, settings)
     if others:
         lines += _others(others, images, settings)

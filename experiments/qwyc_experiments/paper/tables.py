@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from .curves import (
+    FAN_JOINT,
     FAN_STAR,
+    JOINT_FAN,
     KNOBS,
     LEVEL,
     LEVELS,
@@ -15,8 +17,10 @@ from .curves import (
     QWYC,
     SMALLER,
     Curve,
+    Interval,
     Outcome,
     Timed,
+    ratio,
     title,
 )
 from .experiments import EXPERIMENTS
@@ -106,6 +110,39 @@ def glance(outcomes: Mapping[str, Outcome]) -> list[str]:
         lines.append(cells)
     head = ["experiment", "QWYC*", "QWYC*, paper", "Fan*", "Fan*, paper", "qwyc, default method"]
     return table(head, lines)
+
+
+def question(outcomes: Mapping[str, Outcome], level: float) -> list[str]:
+    """Base models of Fan's rule over those of QWYC*, along its order and with an order of its own, and time
+    per row likewise."""
+    lines = []
+    for name, outcome in outcomes.items():
+        curves = outcome.results.curves
+        timed = {each.key: each.microseconds.mean() for each in outcome.timed}
+        cells = [short(name), number(curves[QWYC].models_at(level))]
+        for key in (FAN_JOINT, JOINT_FAN):
+            cells.append(between(ratio(curves[key], curves[QWYC], level)))
+            cells.append(f"{timed[key] / timed[QWYC]:.2f}")
+        lines.append(cells)
+    head = [
+        "experiment",
+        "QWYC*, base models",
+        "Fan's rule along its order: base models over those of QWYC*",
+        "time",
+        "Fan's rule in the search: base models over those of QWYC*",
+        "time",
+    ]
+    return table(head, lines)
+
+
+def between(found: Interval | None) -> str:
+    """A ratio with its interval."""
+    if found is None or not np.isfinite(found.value):
+        return "not reached"
+    if found.value == 0:
+        return "QWYC* does not reach it"
+    high = f"{found.high:.2f}" if np.isfinite(found.high) else "more"
+    return f"{found.value:.2f} ({found.low:.2f} to {high})"
 
 
 def levels(outcome: Outcome) -> list[str]:
