@@ -94,7 +94,7 @@ def accuracy(outcomes: Mapping[str, Outcome]) -> bytes:
         axes.axhline(full, color=GREY, linewidth=1, linestyle=":")
         for key in (SMALLER, ("algorithm-2", "natural"), ("fan", "natural"), FAN_STAR, QWYC, OURS):
             if key in results.curves:
-                _draw(axes, results.curves[key], "accuracy")
+                _draw(axes, results.curves[key], "accuracy", hollow=key[0] == "fan")
         near = [
             100 * a
             for key in (QWYC, OURS)

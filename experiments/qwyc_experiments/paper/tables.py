@@ -141,8 +141,11 @@ def between(found: Interval | None) -> str:
         return "not reached"
     if found.value == 0:
         return "QWYC* does not reach it"
-    high = f"{found.high:.2f}" if np.isfinite(found.high) else "more"
-    return f"{found.value:.2f} ({found.low:.2f} to {high})"
+    if found.low == 0:  # in some bootstrap samples QWYC* does not reach the level
+        return f"{found.value:.2f} (at most {found.high:.2f})"
+    if not np.isfinite(found.high):
+        return f"{found.value:.2f} (at least {found.low:.2f})"
+    return f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
 
 
 def levels(outcome: Outcome) -> list[str]:
