@@ -6,12 +6,12 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
-from scipy.stats import binom
 
 import qwyc
 
 from .bench import Bench
 from .curves import Promised
+from .files import need
 
 
 def promised(bench: Bench, done: Callable[[], None]) -> list[Promised]:
@@ -68,4 +68,5 @@ def promised_over_splits(bench: Bench, done: Callable[[], None]) -> list[Promise
 def surely_above(share: float, n: int, alpha: float) -> bool:
     """Whether so many of n rows differ that a rate of alpha is rejected at 5%. The promise is about the
     rate; the share of a finite number of rows is above a rate of just below alpha half of the time."""
+    binom = need("scipy.stats", "scipy").binom
     return bool(binom.sf(round(share * n) - 1, n, alpha) < 0.05)
