@@ -79,7 +79,7 @@ def read_groups(
     sizes, begin, at, differences = (tensors[name] for name in _short(GROUP_TENSORS))
     K, n_classes, kinds = len(counts), TwoClasses.n_classes, len(TwoClasses.differences)
     G, E = len(sizes), len(at)
-    if sizes.shape != (G, n_classes) or G != count(facts["groups"]):
+    if sizes.shape != (G, n_classes) or count(facts["groups"]) != G:
         raise ArtifactError("the evidence counts another number of groups")
     _check_range(sizes, LARGEST)
     if not np.array_equal(sizes.sum(axis=0), counts.by_class) or (sizes.sum(axis=1) < 1).any():
