@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qwyc.promise.origin import SIZE, Origin, total
+from qwyc.promise.origin import SIZE, Origin
 from qwyc.rows.identity import row_hashes
 
 
@@ -82,11 +82,3 @@ def test_copies_within_the_sample_do_not_pass_for_chance():
     origin = Origin.of(hashes)
     assert origin.chance == 0.0
     assert origin.found(hashes[:300]).refused
-
-
-def test_blocks_add_up():
-    rng = np.random.default_rng(5)
-    hashes = hashes_of(rng, 20_000)
-    origin = Origin.of(hashes)
-    other = np.concatenate([hashes[:7000], hashes_of(rng, 3000)])
-    assert total([origin.found(part) for part in np.array_split(other, 7)]) == origin.found(other)

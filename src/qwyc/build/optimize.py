@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from qwyc import distributed, importers
+from qwyc.build.sample_checks import doubts_about, groups_with_copies
 from qwyc.build.speed import Measure, measure
 from qwyc.check.parity import prove_parity
 from qwyc.classifier import Classifier
-from qwyc.errors import InputError, OptionError, QwycWarning, RowsError
+from qwyc.errors import InfeasibleError, InputError, OptionError, QwycWarning, RowsError
 from qwyc.model.ensemble import Ensemble, Sample
 from qwyc.policy.costs import KINDS, Costs
 from qwyc.policy.fit.orders import fixed_order
@@ -25,7 +26,9 @@ from qwyc.promise.budget import Alpha, Budget, budget_of, by_class_of
 from qwyc.promise.certificate import check_confidence, observed_certificate, warn_of_rare_classes
 from qwyc.promise.evaluation import Evaluation
 from qwyc.promise.evidence import Choices, Evidence
+from qwyc.promise.origin import Origin, Origins
 from qwyc.promise.proof import provable_policy
+from qwyc.promise.repeats import REPEATS
 from qwyc.promise.split import group_numbers, split_sample
 from qwyc.rows.selection import row_count, take
 from qwyc.runtime.arguments import (
@@ -53,6 +56,7 @@ def optimize(
     costs: Any = None,
     method: str = "auto",
     groups: Any = None,
+    repeats: str = "together",
     headroom: int = 0,
     seed: int = 0,
     max_rows: int | None = None,
@@ -98,6 +102,9 @@ def optimize(
     groups : a label per row; rows of one group are never on both sides of the split. Rows are still
         counted as independent draws: the more alike the rows of a group are, the less certain the
         promise is.
+    repeats : what rows of X that equal each other are. "together": copies, which are one group; this
+        matters, and a warning says so, where many rows repeat. "independent": independent draws that
+        happen to be equal, such as rows of a few categorical columns.
     headroom : leave room for a later `verify` on this many other rows: the policy is the boldest that
         such a verification, at the same limits and confidence, passes with a probability of about 90%.
         With 0, a policy may be taken that a second test does not confirm.
@@ -116,6 +123,7 @@ def optimize(
     confidence = check_confidence(confidence)
     check_choice("method", method, METHODS)
     check_choice("quit", quit, QUITS)
+    check_choice("repeats", repeats, REPEATS)
     if not callable(evaluation):
         check_choice("evaluation", evaluation, EVALUATIONS)
     seed, headroom = check_count("seed", seed, least=0), check_count("headroom", headroom, least=0)
@@ -143,11 +151,20 @@ def optimize(
     if proof:
         classifier = run.proven(scores, weights)
     else:
-        assert scores is not None  # only a proof needs no rows
+        assert sample is not None  # only a proof needs no rows
+        assert scores is not None
         problem = Problem(scores, beta, weights, quit, threads)
-        auto = method == "auto"
-        classifier = run.certified(problem, groups) if auto else run.published(problem, method)
-    classifier = replace(classifier, cost_kind=_cost_kind(costs, weights))
+        if method == "auto":
+            groups, copied = groups_with_copies(sample, scores, groups, repeats)
+            doubts = doubts_about(sample, scores, threads)
+            try:
+                classifier = run.certified(problem, groups, doubts)
+            except InfeasibleError as error:
+                hint = " Equal rows count together; see repeats." if copied else ""
+                raise InfeasibleError(f"{error}{hint}") from None
+        else:
+            classifier = run.published(problem, method)
+    classifier = replace(classifier, cost_kind=_cost_kind(costs, weights), origins=_origins(sample))
     timed = costs is None or isinstance(costs, str)  # given costs count instead of time
     classifier = run.choose_evaluation(classifier, scores, evaluation, timed)
     if classifier.certificate.how == "held-out":
@@ -219,7 +236,7 @@ class _Run:
         )
         return Classifier(self.ensemble, policy, certificate)
 
-    def certified(self, problem: Problem, groups: Any) -> Classifier:
+    def certified(self, problem: Problem, groups: Any, doubts: tuple[str, ...]) -> Classifier:
         """Fit a path on one part of the sample, take the boldest policy that the other part certifies."""
         scores, n = problem.matrix, problem.n_rows
         fit_rows, held_out = split_sample(n, self.budget, self.confidence, groups, self.seed)
@@ -238,6 +255,7 @@ class _Run:
             seed=self.seed,
             sample=scores.digest,
             groups=0 if groups is None else len(np.unique(group_numbers(groups, n)[held_out])),
+            doubts=doubts,
         )
         choices = Choices(path, evidence)
         chosen = choices.choose(self.budget, self.confidence, self.headroom)
@@ -281,6 +299,12 @@ def _cost_kind(costs: Any, weights: Costs) -> str:
     if isinstance(costs, str):
         return costs if costs in KINDS else "given"  # a family may know others
     return "one" if weights.all_one else "given"
+
+
+def _origins(sample: Sample | None) -> Origins:
+    """By what the rows of the sample are recognised later."""
+    hashes = None if sample is None else sample.hashes
+    return Origins(sample=None if hashes is None else Origin.of(hashes))
 
 
 def _threshold(threshold: Any, ensemble: Ensemble) -> float:

@@ -7,13 +7,20 @@ from dataclasses import replace
 from typing import Any
 
 from qwyc import distributed
+from qwyc.build.sample_checks import doubts_of
+from qwyc.check.fresh_rows import fresh_rows
+from qwyc.check.training_rows import Look
 from qwyc.check.verify import DEFAULT_CONFIDENCE
 from qwyc.classifier import Classifier, check_classifier
 from qwyc.errors import InputError, OptionError
+from qwyc.policy.counts import Sums
+from qwyc.policy.scores import ScoreMatrix
 from qwyc.promise.budget import Alpha, budget_of, by_class_of
 from qwyc.promise.certificate import check_confidence, warn_of_rare_classes
 from qwyc.promise.compare import sums_of_path
 from qwyc.promise.evidence import Choices
+from qwyc.promise.origin import Origin
+from qwyc.rows.selection import row_count
 from qwyc.runtime.arguments import check_count
 from qwyc.runtime.progress import ProgressOption
 
@@ -26,6 +33,7 @@ def recertify(
     by_class: Mapping[Any, float] | None = None,
     confidence: float | None = None,
     headroom: int = 0,
+    repeats: str = "together",
     threads: int | None = None,
     progress: ProgressOption = False,
 ) -> Classifier:
@@ -35,8 +43,9 @@ def recertify(
     Every policy of its path is tried on all of X, a table or a data set of Spark, Ray or Dask; the
     boldest that an exact binomial test passes is taken. The more rows, the closer to alpha it comes
     and the smaller an alpha can be. X must be like the rows to come and must not hold the rows that
-    the classifier was made from, or the promise is void. By default alpha and confidence are those of
-    its certificate; choose them before you look, since each choice is valid by itself only. Rows are
+    the classifier was made from: it recognises rows in memory and raises InputError. By default alpha
+    and confidence are those of its certificate; choose them before you look, since each choice is valid
+    by itself only. Copies of a row are counted once where many rows repeat, unless `repeats` is "independent"; other rows are
     counted as independent draws. Whether quitting pays is not measured again.
     """
     check_classifier(classifier)
@@ -52,18 +61,38 @@ def recertify(
     room = check_count("headroom", headroom, least=0)
     level = classifier.certificate.confidence if confidence is None else confidence
     level = check_confidence(DEFAULT_CONFIDENCE if level is None else level)
+    certified_on: Origin | None = None
+    doubts: tuple[str, ...] = ()
     if distributed.is_distributed(X):
         sums = distributed.sums_of_path(classifier, X)
         if not sums.rows:
             raise InputError("the data set has no rows; certifying needs rows like those to come")
     else:
-        sums, digest = sums_of_path(classifier, X, threads=threads, progress=progress)
+        fresh = fresh_rows(classifier.ensemble, X, [classifier.origins.sample], repeats)
+        certified_on = None if fresh.hashes is None else Origin.of(fresh.hashes)
+        sums, digest, doubts = _sums(classifier, fresh.rows, threads, progress)
         if digest == before.evidence.sample:
             raise InputError(
                 "these are the rows that the classifier was made from, and its thresholds were fitted to "
                 "some of them: certify it on others"
             )
-    choices = Choices(before.path, replace(before.evidence, counts=sums.counts(), groups=0))
+    choices = Choices(
+        before.path, replace(before.evidence, counts=sums.counts(), groups=0, doubts=doubts)
+    )
     chosen = classifier.chosen_from(choices, budget, level, room)
     warn_of_rare_classes(chosen.certificate)
-    return chosen
+    return replace(chosen, origins=replace(classifier.origins, recertified=certified_on))
+
+
+def _sums(
+    classifier: Classifier, X: Any, threads: int | None, progress: ProgressOption
+) -> tuple[Sums, str, tuple[str, ...]]:
+    """What every policy does on rows, the rows' digest, and doubts that they are new to the model."""
+    watch = Look.at(classifier.ensemble, row_count(X))
+
+    def look(rows: Any, scores: ScoreMatrix) -> None:
+        if watch is not None:
+            watch.add(rows, scores.values, threads=threads)
+
+    sums, digest = sums_of_path(classifier, X, threads=threads, progress=progress, look=look)
+    return sums, digest, doubts_of(None if watch is None else watch.closeness())

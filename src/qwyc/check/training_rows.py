@@ -20,12 +20,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from qwyc.check.leaf_cells import Cells, Floats, Numbers
-from qwyc.model.ensemble import Sample
+from qwyc.model.ensemble import Ensemble, Sample
 from qwyc.model.trees import TreeModels
 from qwyc.policy.scores import ScoreMatrix
 
@@ -34,6 +35,7 @@ NOISE = (math.inf, 1.5, 0.5)  # the most that single trees may add in a directio
 MOST_RATIO = 0.7  # nothing is tested where training rows would be hardly closer than others
 FEWEST_ROWS = 100
 COVARIANCE_ROWS = 8192  # that S is measured on
+BLOCK = 1 << 16  # rows that are placed at once
 
 WAY_OUT = "pass rows that the model has not seen, such as a validation set"
 
@@ -57,7 +59,7 @@ class Closeness:
         return (
             "the rows, or many of them, are those that the model was trained on. Its trees count their "
             "training rows, and the sample matches these counts more closely than new rows do "
-            f"(p = {self.p_value:.0e})"
+            f"(p = {max(self.p_value, 1e-99):.0e})"
         )
 
 
@@ -66,96 +68,136 @@ def closeness(
 ) -> Closeness | None:
     """How close a sample is to the rows that the model was trained on; None where there is no evidence, as
     with models that do not count rows and with samples that are small beside the training rows."""
-    models, m = sample.ensemble.base_models, len(scores.full)
-    if not isinstance(models, TreeModels) or m < FEWEST_ROWS:
+    look = Look.at(sample.ensemble, len(scores.full))
+    if look is None:
         return None
-    cells = Cells.of(models, m)
-    if cells is None:
-        return None
-    least = 1 / m + 1 / cells.most_rows  # the factor of S for new rows, or less
-    if 1 / m - 2 / cells.most_rows > MOST_RATIO * least:
-        return None
-    given = _Given.of(models, sample, scores, cells, threads)
-    tests = [test for test in given.tests(cells, least) if test is not None]
-    if not tests:
-        return None
-    closest = min(tests, key=lambda test: test.p_value)
-    p_value = min(1.0, len(NOISE) * closest.p_value)  # one of several tests
-    return Closeness(closest.ratio, p_value, closest.dimensions)
+    for i in range(0, len(scores.full), BLOCK):
+        part = slice(i, i + BLOCK)
+        look.add(sample.rows[part], scores.values[part], threads=threads)
+    return look.closeness()
 
 
-@dataclass(frozen=True, eq=False)
-class _Given:
-    """The given rows in their cells."""
+class Look:
+    """Rows beside the training rows of a model, block by block."""
 
-    cell: npt.NDArray[np.int32]  # (T', N)
-    weight: Floats | None  # (T', N) what a row counts in a tree; None: 1
-    shares: Floats  # (cells,) of the rows, or of their weight
+    def __init__(self, models: TreeModels, cells: Cells, n_rows: int) -> None:
+        self._models, self._cells, self._n_rows = models, cells, n_rows
+        self._least = 1 / n_rows + 1 / cells.most_rows  # the factor of S for new rows, or less
+        chosen = np.random.default_rng(0).permutation(n_rows)[:COVARIANCE_ROWS]
+        # Directions are found on some rows, and the covariance along them is measured on others: the rows
+        # that directions were found on spread more along them than others do.
+        self._rows = np.split(chosen, [len(chosen) // 2])
+        self._picked: list[list[_Placed]] = [[], []]
+        self._counted = np.zeros(len(cells.shares))  # (cells,) rows, or their weight
+        self._done = 0
 
     @classmethod
-    def of(
-        cls,
-        models: TreeModels,
-        sample: Sample,
-        scores: ScoreMatrix,
-        cells: Cells,
-        threads: int | None,
-    ) -> _Given:
-        cell = cells.of_rows(sample.rows, threads)
-        weight = None if models.weighs == "rows" else _curvature(scores, cells.trees)
-        shares = np.zeros(len(cells.shares))
-        for k in range(len(cell)):
-            counted = np.bincount(
-                cell[k], None if weight is None else weight[k], minlength=len(shares)
+    def at(cls, ensemble: Ensemble, n_rows: int) -> Look | None:
+        """A look at `n_rows` rows; None where it would show nothing."""
+        models = ensemble.base_models
+        if not isinstance(models, TreeModels) or n_rows < FEWEST_ROWS:
+            return None
+        cells = Cells.of(models, n_rows)
+        if cells is None:
+            return None
+        look = cls(models, cells, n_rows)
+        training = 1 / n_rows - 2 / cells.most_rows  # the factor of S for training rows, or more
+        return None if training > MOST_RATIO * look._least else look
+
+    def add(self, rows: Any, values: npt.NDArray[Any], *, threads: int | None = None) -> None:
+        """The next rows, as the base models take them, and what each base model says, (N, T)."""
+        placed = _Placed.of(self._models, self._cells, rows, values, threads)
+        for k in range(len(placed.cell)):
+            self._counted += np.bincount(
+                placed.cell[k], placed.weight[k], minlength=len(self._counted)
             )
-            shares += counted / counted.sum()
-        return cls(cell, weight, shares)
+        for picked, chosen in zip(self._picked, self._rows, strict=True):
+            at = chosen[(chosen >= self._done) & (chosen < self._done + len(rows))] - self._done
+            picked.append(placed.take(np.sort(at)))
+        self._done += len(rows)
 
-    def tests(self, cells: Cells, least: float) -> list[Closeness | None]:
-        """A test for each set of directions.
-
-        Directions are found on some rows, and the covariance along them is measured on others: the rows
-        that directions were found on spread more along them than others do."""
-        rows = np.random.default_rng(0).permutation(self.cell.shape[1])[:COVARIANCE_ROWS]
-        half = len(rows) // 2
-        found = self._influence(cells, np.sort(rows[:half]))
-        spread = found.T @ found / half
+    def closeness(self) -> Closeness | None:
+        """The result, once all rows have been added."""
+        cells = self._cells
+        total = np.add.reduceat(self._counted, cells.begin[:-1])  # (T',)
+        shares = self._counted / np.repeat(total, np.diff(cells.begin))
+        found, measured = (
+            _Placed.joined(picked).influence(cells, shares, total / self._n_rows)
+            for picked in self._picked
+        )
+        spread = found.T @ found / len(found)
         values, vectors = np.linalg.eigh(spread)
-        usable = np.flatnonzero(values > 1e-3 * values[-1])[-(half // 3) :]
+        usable = np.flatnonzero(values > 1e-3 * values[-1])[-(len(found) // 3) :]
         values, vectors = values[usable], vectors[:, usable]
         own = np.zeros_like(spread)  # what each tree adds by itself
         for begin, end in zip(cells.begin[:-1], cells.begin[1:], strict=True):
             own[begin:end, begin:end] = spread[begin:end, begin:end]
         noise = ((own @ vectors) * vectors).sum(axis=0) / values
-        measured = self._influence(cells, np.sort(rows[half:])) @ vectors
-        covariance = np.cov(measured, rowvar=False).reshape(len(values), len(values))
-        along = (self.shares - cells.shares) @ vectors
-        return [
-            _test(along[kept], covariance[np.ix_(kept, kept)], len(measured), least)
-            for kept in (np.flatnonzero(noise <= limit) for limit in NOISE)
-        ]
+        covariance = np.cov(measured @ vectors, rowvar=False).reshape(len(values), len(values))
+        along = (shares - cells.shares) @ vectors
+        tests = []
+        for limit in NOISE:
+            kept = np.flatnonzero(noise <= limit)
+            tests.append(
+                _test(along[kept], covariance[np.ix_(kept, kept)], len(measured), self._least)
+            )
+        possible = [test for test in tests if test is not None]
+        if not possible:
+            return None
+        closest = min(possible, key=lambda test: test.p_value)
+        p_value = min(1.0, len(NOISE) * closest.p_value)  # one of several tests
+        return Closeness(closest.ratio, p_value, closest.dimensions)
 
-    def _influence(self, cells: Cells, rows: Numbers) -> Floats:
-        """What each of some rows adds to the shares, less the mean, (rows, cells), to first order."""
-        table = np.zeros((len(rows), len(self.shares)))
-        at = np.arange(len(rows))
+
+@dataclass(frozen=True, eq=False)
+class _Placed:
+    """Some rows in their cells."""
+
+    cell: npt.NDArray[np.int32]  # (T', N)
+    weight: npt.NDArray[np.float32]  # (T', N) what a row counts in a tree
+
+    @classmethod
+    def of(
+        cls,
+        models: TreeModels,
+        cells: Cells,
+        rows: Any,
+        values: npt.NDArray[Any],
+        threads: int | None,
+    ) -> _Placed:
+        cell = cells.of_rows(rows, threads)
+        if models.weighs == "rows":
+            return cls(cell, np.ones(cell.shape, dtype=np.float32))
+        return cls(cell, _curvature(models.start, values, cells.trees))
+
+    def take(self, rows: Numbers) -> _Placed:
+        return _Placed(self.cell[:, rows], self.weight[:, rows])
+
+    @staticmethod
+    def joined(parts: list[_Placed]) -> _Placed:
+        cell = np.concatenate([part.cell for part in parts], axis=1)
+        return _Placed(cell, np.concatenate([part.weight for part in parts], axis=1))
+
+    def influence(self, cells: Cells, shares: Floats, mean: Floats) -> Floats:
+        """What each row adds to the shares, less the mean, (N, cells), to first order; `mean` (T',) is the
+        mean weight of a row."""
+        n = self.cell.shape[1]
+        table, at = np.zeros((n, len(shares))), np.arange(n)
         for k in range(len(self.cell)):
             own = slice(cells.begin[k], cells.begin[k + 1])
-            weight = np.ones(len(rows))
-            if self.weight is not None:
-                weight = self.weight[k, rows] / self.weight[k].mean()
-            table[:, own] -= weight[:, None] * self.shares[own]
-            table[at, self.cell[k, rows]] += weight
+            weight = self.weight[k] / mean[k]
+            table[:, own] -= weight[:, None] * shares[own]
+            table[at, self.cell[k]] += weight
         return table
 
 
-def _curvature(scores: ScoreMatrix, trees: Numbers) -> Floats:
+def _curvature(start: float, values: npt.NDArray[Any], trees: Numbers) -> npt.NDArray[np.float32]:
     """p (1 - p) of every row before each of some trees, (T', N), as the trainer has added it up."""
-    weight = np.empty((len(trees), len(scores.full)))
-    margin, done = np.full(len(scores.full), scores.base), 0
+    weight = np.empty((len(trees), len(values)), dtype=np.float32)
+    margin, done = np.full(len(values), start), 0
     for k in np.argsort(trees):
         for t in range(done, int(trees[k])):
-            margin += scores.values[:, t]
+            margin += values[:, t]
         done = int(trees[k])
         p = 1 / (1 + np.exp(-np.clip(margin, -30, 30)))
         weight[k] = p * (1 - p)

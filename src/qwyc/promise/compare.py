@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from qwyc.errors import RowsError
 from qwyc.policy.counts import Sums, sum_over_rows
+from qwyc.policy.scores import ScoreMatrix
 from qwyc.promise.certified import Certified
 from qwyc.rows.selection import row_count, take
 from qwyc.runtime.progress import ProgressOption, progress_reporter
@@ -52,13 +53,21 @@ def sums_of_policy(
 
 
 def sums_of_path(
-    certified: Certified, X: Any, *, threads: int | None = None, progress: ProgressOption = False
+    certified: Certified,
+    X: Any,
+    *,
+    threads: int | None = None,
+    progress: ProgressOption = False,
+    look: Callable[[Any, ScoreMatrix], None] = lambda rows, scores: None,
 ) -> tuple[Sums, str]:
-    """What every policy of a classifier's path does on rows, and the rows' digest."""
+    """What every policy of a classifier's path does on rows, and the rows' digest. `look` is called with
+    each block of rows, as the base models take them, and its scores."""
     path = certified.needed_choices().path
     digest, sums = hashlib.sha256(), []
     for _, block in _blocks(X, row_count(X), progress):
-        scores = certified.ensemble.scores(block, threads=threads)
+        sample = certified.ensemble.sample(block)
+        scores = certified.ensemble.scores(sample, threads=threads)
+        look(sample.rows, scores)
         digest.update(scores.full_bytes)
         sums.append(path.sums(scores, threads=threads).vector())
     return Sums.from_vector(np.sum(sums, axis=0), path.target, len(path.order)), digest.hexdigest()

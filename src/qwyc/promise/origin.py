@@ -12,7 +12,6 @@ and only where rows are looked up: what is frequent there may be rare elsewhere.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 
@@ -31,7 +30,6 @@ class Origin:
     """A bounded sketch of rows."""
 
     hashes: Hashes  # (at most SIZE,) ascending, the smallest of all distinct rows' hashes
-    limit: int  # hashes up to here are all in the sketch
     rows: int  # that it was made of
     chance: float  # bound on the share of new rows up to the limit that are found by chance
 
@@ -40,42 +38,47 @@ class Origin:
         """The sketch of rows with these hashes, (N,)."""
         distinct, times = np.unique(hashes, return_counts=True)
         kept, times = distinct[:SIZE], times[:SIZE].astype(np.intp)
-        limit = _LARGEST if len(distinct) <= SIZE else int(kept[-1])
         chance = 0.0
         if len(kept) and not beyond_chance(times):  # copies say nothing about new rows
             # Of two equal rows, each equals the other: they are one observation.
             found, looked_up = int(times[times > 1].sum()), int(times.sum())
             chance = upper_bound(-(-found // 2), max(1, looked_up // 2), CONFIDENCE)
-        return cls(kept, limit, len(hashes), chance)
+        return cls(kept, len(hashes), chance)
+
+    @property
+    def limit(self) -> int:
+        """Hashes of the rows up to here are all in the sketch."""
+        return int(self.hashes[-1]) if len(self.hashes) == SIZE else _LARGEST
 
     def found(self, hashes: Hashes) -> Overlap:
         """How many rows with these hashes, (N,), are among those of the sketch."""
         looked_up = hashes[hashes <= np.uint64(self.limit)]
-        return Overlap(
-            int(np.isin(looked_up, self.hashes).sum()), len(looked_up), self.chance, len(hashes)
-        )
+        found = np.isin(looked_up, self.hashes)
+        return Overlap(int(found.sum()), len(looked_up), self.chance)
 
     def overlap(self, hashes: Hashes) -> float:
         """The estimated share of rows with these hashes, (N,), that are among those of the sketch."""
         return self.found(hashes).share
 
 
+@dataclass(frozen=True, eq=False)
+class Origins:
+    """The rows that a classifier was made from, as far as they are known."""
+
+    sample: Origin | None = None  # of `optimize`: fitted to, and the operating point chosen on them
+    recertified: Origin | None = None  # of the last `recertify`: the operating point chosen on them
+
+
+UNKNOWN = Origins()
+
+
 @dataclass(frozen=True)
 class Overlap:
-    """Rows that were looked up in a sketch. Sums over blocks of rows are sums of these."""
+    """Rows that were looked up in a sketch."""
 
     found: int
     looked_up: int
     chance: float
-    rows: int
-
-    def __add__(self, other: Overlap) -> Overlap:
-        return Overlap(
-            self.found + other.found,
-            self.looked_up + other.looked_up,
-            self.chance,
-            self.rows + other.rows,
-        )
 
     @property
     def share(self) -> float:
@@ -96,8 +99,3 @@ class Overlap:
     def doubtful(self) -> bool:
         """Whether more rows are found than chance explains."""
         return self.least > self.chance
-
-
-def total(parts: list[Overlap]) -> Overlap:
-    """What was found in all blocks of rows."""
-    return reduce(lambda a, b: a + b, parts)
