@@ -45,8 +45,9 @@ def recertify(
     and the smaller an alpha can be. X must be like the rows to come and must not hold the rows that
     the classifier was made from: it recognises rows in memory and raises InputError. By default alpha
     and confidence are those of its certificate; choose them before you look, since each choice is valid
-    by itself only. Copies of a row are counted once where many rows repeat, unless `repeats` is "independent"; other rows are
-    counted as independent draws. Whether quitting pays is not measured again.
+    by itself only. Copies of a row are counted once where many rows repeat, unless `repeats` is
+    "independent"; other rows are counted as independent draws. Whether quitting pays is not measured
+    again.
     """
     check_classifier(classifier)
     if classifier.certificate.how == "proven":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from qwyc.check.training_rows import WAY_OUT, Closeness, closeness
+from qwyc.check.training_rows import WAY_OUT, WHY, Closeness, closeness
 from qwyc.errors import QwycWarning, TrainingRowsWarning
 from qwyc.model.ensemble import Sample
 from qwyc.policy.scores import ScoreMatrix
@@ -43,9 +43,9 @@ def doubts_of(found: Closeness | None) -> tuple[str, ...]:
     if found is None or not found.is_training:
         return ()
     warnings.warn(
-        f"no promise for new rows: {found.doubt}. A model is surer of its training rows than of new ones, "
+        f"no promise for new rows: {WHY}. A model is surer of its training rows than of new ones, "
         f"so new rows are decided differently more often than these: {WAY_OUT}",
         TrainingRowsWarning,
         stacklevel=4,
     )
-    return (found.doubt,)
+    return (WHY,)

@@ -37,6 +37,11 @@ FEWEST_ROWS = 100
 COVARIANCE_ROWS = 8192  # that S is measured on
 BLOCK = 1 << 16  # rows that are placed at once
 
+# Why a promise would not hold. Files keep it, so it has no numbers that depend on the machine.
+WHY = (
+    "the rows, or many of them, are those that the model was trained on. Its trees count their training "
+    "rows, and the sample matches these counts more closely than new rows do"
+)
 WAY_OUT = "pass rows that the model has not seen, such as a validation set"
 
 
@@ -52,15 +57,6 @@ class Closeness:
     def is_training(self) -> bool:
         """Whether rows are too close to be new."""
         return self.p_value < DOUBT
-
-    @property
-    def doubt(self) -> str:
-        """Why a promise would not hold, as a sentence without its full stop."""
-        return (
-            "the rows, or many of them, are those that the model was trained on. Its trees count their "
-            "training rows, and the sample matches these counts more closely than new rows do "
-            f"(p = {max(self.p_value, 1e-99):.0e})"
-        )
 
 
 def closeness(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import narwhals.stable.v1 as nw
 import numpy as np
 import numpy.typing as npt
 
@@ -33,6 +34,24 @@ def row_hashes(values: npt.NDArray[Any], dtype: str | None = None) -> Hashes:
             state ^= _bits(block[:, j], dtype)
             _mix(state)
     return hashes
+
+
+def table_hashes(X: Any) -> Hashes | None:
+    """A hash of each row of an array of numbers, or of a table of anything, (N,); None for other rows. Rows
+    of two tables cannot be compared: text is numbered within a table."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        columns = [_numbers(column.to_numpy()) for column in frame.iter_columns()]
+        return row_hashes(np.column_stack(columns)) if columns else None
+    array = np.asarray(X)
+    return row_hashes(array) if array.ndim == 2 and array.dtype.kind in "biuf" else None
+
+
+def _numbers(column: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """A column as numbers, (N,), equal where its values are."""
+    if column.dtype.kind in "biuf":
+        return column.astype(np.float64)
+    return np.unique(column.astype(str), return_inverse=True)[1].astype(np.float64)
 
 
 def _bits(column: npt.NDArray[Any], dtype: str | None) -> Hashes:
