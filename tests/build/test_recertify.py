@@ -65,7 +65,9 @@ def test_a_recertified_classifier_is_saved_and_loaded(fitted, tmp_path):
 def test_the_sample_itself_is_refused(adult_codes, fitted, check, part, tmp_path):
     fast, _ = fitted
     sample = adult_codes[0][12000:16000][part]
-    with pytest.raises(qwyc.InputError, match=r"100.0% of these rows are among the 4,000 rows that"):
+    with pytest.raises(
+        qwyc.InputError, match=r"100.0% of these rows are among the 4,000 rows that"
+    ):
         check(fast, sample)
     fast.save(tmp_path / "m.qwyc")
     with pytest.raises(qwyc.InputError, match="pass other rows"):

@@ -30,7 +30,7 @@ from qwyc.model.ensemble import Ensemble, Sample
 from qwyc.model.trees import TreeModels
 from qwyc.policy.scores import ScoreMatrix
 
-DOUBT = 1e-5  # rows are training rows where new rows would be as close less often than this
+DOUBT = 1e-4  # rows are training rows where new rows would be as close less often than this
 NOISE = (math.inf, 1.5, 0.5)  # the most that single trees may add in a direction, for each test
 MOST_RATIO = 0.7  # nothing is tested where training rows would be hardly closer than others
 FEWEST_ROWS = 100
