@@ -19,6 +19,7 @@ from qwyc.errors import (
     ParityError,
     QwycError,
     QwycWarning,
+    TrainingRowsWarning,
 )
 from qwyc.importers import read_model
 from qwyc.model.callables import callable_ensemble as BaseModels  # noqa: N812 - the name that 0.1.0 had
@@ -65,6 +66,7 @@ __all__ = [
     "QwycError",
     "QwycWarning",
     "ScoreMatrix",
+    "TrainingRowsWarning",
     "Verification",
     "diagnose",
     "distributed",

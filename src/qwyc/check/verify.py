@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from qwyc import distributed
+from qwyc.check.fresh_rows import fresh_rows
 from qwyc.check.parity import compare_with_model
 from qwyc.classifier import Classifier, check_classifier
 from qwyc.errors import InputError, OptionError
@@ -18,7 +19,6 @@ from qwyc.promise.budget import Alpha, Budget, budget_of, by_class_of
 from qwyc.promise.certificate import ClassLoss, Observed, check_confidence, percent
 from qwyc.promise.compare import group_counter, sums_of_policy
 from qwyc.promise.limits import Limit
-from qwyc.rows.selection import row_count
 from qwyc.runtime.progress import ProgressOption
 
 DEFAULT_CONFIDENCE = 0.95
@@ -118,6 +118,7 @@ def verify(
     confidence: float | None = None,
     groups: Any = None,
     model: Any = None,
+    repeats: str = "together",
     threads: int | None = None,
     progress: ProgressOption = False,
 ) -> Verification:
@@ -131,9 +132,14 @@ def verify(
     passes where no decision differs at all, and fails otherwise.
 
     With `groups`, a label per row, groups are counted instead of rows, as in `optimize`: the test is about
-    the rows of new groups.
+    the rows of new groups. Copies of a row are such a group where many rows repeat, unless `repeats` is
+    "independent".
 
-    X may be a data set of Spark, Ray or Dask: the engine compares, and counts only come back.
+    X must not hold the rows that the classifier was made from: it recognises them, in any order and part,
+    and raises InputError.
+
+    X may be a data set of Spark, Ray or Dask: the engine compares, and counts only come back; its rows
+    are not checked for copies or recognised.
 
     With `model`, the model that the classifier was made from, live or its file, all full decisions
     and scores are compared with the model's own first: ParityError, naming a row, where one differs.
@@ -145,6 +151,11 @@ def verify(
         budget = budget_of(alpha, by_class_of(by_class, classifier.ensemble.classes))
     level = certificate.confidence if confidence is None else check_confidence(confidence)
     level = DEFAULT_CONFIDENCE if level is None else level
+    units = None
+    if not distributed.is_distributed(X):
+        made_from = classifier.origins
+        known = (made_from.sample, made_from.recertified) if certificate.how != "proven" else ()
+        units = fresh_rows(classifier.ensemble, X, known, groups, repeats).units
     proof = None if model is None else _compare_with(model, classifier, X, threads)
     counter = grouped = None
     if distributed.is_distributed(X):
@@ -154,7 +165,7 @@ def verify(
         if not sums.rows:
             raise InputError("the data set has no rows; verifying needs rows like those to come")
     else:
-        counter = group_counter(groups, row_count(X), classifier.policy.target)
+        counter = group_counter(units, classifier.policy.target)
         sums = sums_of_policy(classifier, X, threads=threads, progress=progress, counter=counter)
     if counter is not None and not counter.alone:
         grouped = counter.groups()

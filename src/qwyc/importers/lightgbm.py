@@ -195,7 +195,20 @@ def _trees(trees: Sequence[Fields]) -> Trees:
         category_words=category_words,
         leaf_value=_numbers(trees, "leaf_value", n_leaves, float),
         leaf_other=np.empty(0, dtype=np.float64),
+        leaf_weight=_leaf_counts(trees, n_leaves),
     )
+
+
+def _leaf_counts(
+    trees: Sequence[Fields], n_leaves: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]:
+    """Training rows in each leaf, (n_leaves,); none where a tree does not say."""
+    if any(
+        len(tree.get("leaf_count", "").split()) != n
+        for tree, n in zip(trees, n_leaves, strict=True)
+    ):
+        return np.empty(0)
+    return np.asarray(_numbers(trees, "leaf_count", n_leaves, float))
 
 
 def _numbers(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -28,6 +28,10 @@ HALF_ULP_32, HALF_ULP_64 = 2.0**-24, 2.0**-53  # relative error of one rounding
 SMALLEST_32 = 2.0**-149  # absolute error of one rounding near zero
 # Other trees are compared for many rows at once (native/core/plan.hpp).
 WHY_WALKED = "node by node, having more than 256 leaves or a category of more than 254 kinds"
+
+
+def _unknown() -> Floats:
+    return np.empty(0)
 
 
 class NodeFlag(enum.IntFlag):
@@ -65,11 +69,19 @@ class Trees:
     category_words: npt.NDArray[np.uint32]  # bit sets of category codes, 32 codes a word
     leaf_value: npt.NDArray[np.float64]  # (n_leaves,) the source's own values
     leaf_other: npt.NDArray[np.float64]  # (n_leaves,) the other class's share; empty but for SHARES
+    # (n_leaves,) training rows in each leaf, or what `TreeModels.weighs` says; empty where not known.
+    # No part of the model's decisions: files and digests leave it out.
+    leaf_weight: npt.NDArray[np.float64] = field(default_factory=_unknown)
 
     @property
     def n_trees(self) -> int:
         """Number of trees, T."""
         return len(self.node_begin) - 1
+
+    @classmethod
+    def decisive(cls) -> tuple[str, ...]:
+        """The names of the arrays that decide rows: those that files keep."""
+        return tuple(name for name in cls.__dataclass_fields__ if name != "leaf_weight")
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +95,7 @@ class TreeModels:
     truncates: bool  # category codes are cut to integers before their sign is looked at
     start: float  # what the source's own sum starts from, or has added at the end
     divisor: float  # T for averages, otherwise 1
+    weighs: str = "rows"  # what leaf weights count: "rows" or "curvature", the sum of p (1 - p)
 
     kind: ClassVar[str] = "trees"
     score_bytes: ClassVar[int] = 4
@@ -196,8 +209,8 @@ class TreeModels:
         return 2.0 * (source + 2 * ours + steps + shares)
 
     def tensors(self) -> Mapping[str, npt.NDArray[Any]]:
-        """The arrays of `Trees` by name."""
-        return {name: getattr(self.trees, name) for name in Trees.__dataclass_fields__}
+        """The arrays that decide rows, by name."""
+        return {name: getattr(self.trees, name) for name in Trees.decisive()}
 
     def facts(self) -> dict[str, Any]:
         """How rows go through the trees, and how the trees add up."""
@@ -239,8 +252,11 @@ def tree_ensemble(
     classes: npt.NDArray[Any],
     source: Source,
     link: Link = LOGISTIC,
+    weighs: str = "rows",
 ) -> Ensemble:
     """An ensemble of trees; raises ModelError where its arrays are not sound."""
-    models = TreeModels(trees, schema.n_features, summation, less_equal, truncates, base, divisor)
+    models = TreeModels(
+        trees, schema.n_features, summation, less_equal, truncates, base, divisor, weighs
+    )
     _ = models.native  # checks every array
     return Ensemble(models, schema, threshold, classes, source, link)

@@ -192,6 +192,7 @@ def _read_hist(model: Any, name: str) -> Ensemble:
         value=nodes["value"],
         sets=sets[set_of[in_sets]],
         has_set=in_sets,
+        weight=nodes["count"].astype(np.float64),
     )
     base = float(np.asarray(model._baseline_prediction).item())
     return tree_ensemble(
