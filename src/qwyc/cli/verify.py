@@ -17,6 +17,8 @@ from qwyc.cli.options import (
     ConfidenceOfFile,
     DataFormat,
     Json,
+    RepeatedRows,
+    Repeats,
     Threads,
     argument,
     parse_alpha,
@@ -46,6 +48,7 @@ def verify(
             help="The file of the model. The full decisions and scores must equal those of the model."
         ),
     ] = None,
+    repeats: RepeatedRows = Repeats.together,
     format: DataFormat = None,
     threads: Threads = None,
     as_json: Json = False,
@@ -73,6 +76,7 @@ def verify(
                     by_class=limits,
                     confidence=confidence,
                     model=model,
+                    repeats=repeats.value,
                     threads=threads,
                     progress=progress,
                 )
