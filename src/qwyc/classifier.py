@@ -17,7 +17,7 @@ from qwyc.model.base_models import Runner
 from qwyc.model.ensemble import Ensemble
 from qwyc.policy.decisions import Decisions
 from qwyc.promise.budget import Alpha, Budget, budget_of, by_class_of
-from qwyc.promise.certificate import check_confidence, warn_of_rare_classes
+from qwyc.promise.certificate import check_confidence, warn_of_moves, warn_of_rare_classes
 from qwyc.promise.certified import Certified
 from qwyc.promise.evaluation import Evaluation
 from qwyc.promise.evidence import Choices
@@ -83,6 +83,7 @@ class Classifier(Certified):
         room = check_count("headroom", headroom, least=0)
         chosen = self.chosen_from(choices, budget, level, room)
         warn_of_rare_classes(chosen.certificate)
+        warn_of_moves(chosen.certificate)
         return chosen
 
     def check_quits(self, budget: Budget) -> None:

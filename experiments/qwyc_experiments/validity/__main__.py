@@ -8,13 +8,16 @@ import time
 from rich.console import Console
 
 from . import __doc__ as description
-from . import classes, independent
+from . import classes, independent, samples
 
 PARTS = {
     "known": independent.known,
     "real": independent.real,
     "classes": classes.limits,
     "bounds": classes.bounds,
+    "repeated": samples.repeated,
+    "trained-on": samples.trained_on,
+    "verification": samples.first_verification,
 }
 
 

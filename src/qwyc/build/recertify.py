@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from qwyc import distributed
@@ -13,11 +14,9 @@ from qwyc.check.training_rows import Look
 from qwyc.check.verify import DEFAULT_CONFIDENCE
 from qwyc.classifier import Classifier, check_classifier
 from qwyc.errors import InputError, OptionError
-from qwyc.policy.counts import Sums
-from qwyc.policy.scores import ScoreMatrix
 from qwyc.promise.budget import Alpha, budget_of, by_class_of
 from qwyc.promise.certificate import check_confidence, warn_of_rare_classes
-from qwyc.promise.compare import sums_of_path
+from qwyc.promise.compare import group_counter, sums_of_path
 from qwyc.promise.evidence import Choices
 from qwyc.promise.origin import Origin
 from qwyc.rows.selection import row_count
@@ -32,6 +31,7 @@ def recertify(
     alpha: Alpha | None = None,
     by_class: Mapping[Any, float] | None = None,
     confidence: float | None = None,
+    groups: Any = None,
     headroom: int = 0,
     repeats: str = "together",
     threads: int | None = None,
@@ -45,9 +45,9 @@ def recertify(
     and the smaller an alpha can be. X must be like the rows to come and must not hold the rows that
     the classifier was made from: it recognises rows in memory and raises InputError. By default alpha
     and confidence are those of its certificate; choose them before you look, since each choice is valid
-    by itself only. Copies of a row are counted once where many rows repeat, unless `repeats` is
-    "independent"; other rows are counted as independent draws. Whether quitting pays is not measured
-    again.
+    by itself only. Rows are counted as independent draws, unless `groups` has a label per row: then the
+    promise is about the rows of new groups, as in `optimize`. Copies of a row are one group where many
+    rows repeat, unless `repeats` is "independent". Whether quitting pays is not measured again.
     """
     check_classifier(classifier)
     if classifier.certificate.how == "proven":
@@ -62,38 +62,45 @@ def recertify(
     room = check_count("headroom", headroom, least=0)
     level = classifier.certificate.confidence if confidence is None else confidence
     level = check_confidence(DEFAULT_CONFIDENCE if level is None else level)
+    counter = grouped = None
     certified_on: Origin | None = None
     doubts: tuple[str, ...] = ()
     if distributed.is_distributed(X):
+        if groups is not None:
+            raise OptionError("groups are labels of rows in memory: draw a sample of the data set")
         sums = distributed.sums_of_path(classifier, X)
         if not sums.rows:
             raise InputError("the data set has no rows; certifying needs rows like those to come")
     else:
-        fresh = fresh_rows(classifier.ensemble, X, [classifier.origins.sample], repeats)
+        fresh = fresh_rows(classifier.ensemble, X, [classifier.origins.sample], groups, repeats)
         certified_on = None if fresh.hashes is None else Origin.of(fresh.hashes)
-        sums, digest, doubts = _sums(classifier, fresh.rows, threads, progress)
+        counter = group_counter(fresh.groups, row_count(X), before.path.target, len(before.path))
+        watch = Look.at(classifier.ensemble, row_count(X))
+        sums, digest = sums_of_path(
+            classifier,
+            X,
+            threads=threads,
+            progress=progress,
+            counter=counter,
+            look=None if watch is None else partial(watch.add, threads=threads),
+        )
+        doubts = doubts_of(None if watch is None else watch.closeness())
         if digest == before.evidence.sample:
             raise InputError(
                 "these are the rows that the classifier was made from, and its thresholds were fitted to "
                 "some of them: certify it on others"
             )
-    choices = Choices(
-        before.path, replace(before.evidence, counts=sums.counts(), groups=0, doubts=doubts)
+    if counter is not None and not counter.alone:
+        known = before.evidence.counts.groups  # its prior is from the rows that were fitted on
+        grouped = counter.groups(None if known is None else known.prior)
+    evidence = replace(
+        before.evidence,
+        counts=sums.counts(grouped),
+        groups=0 if counter is None else counter.n_groups,
+        windows=None,
+        doubts=doubts,
     )
+    choices = Choices(before.path, evidence)
     chosen = classifier.chosen_from(choices, budget, level, room)
     warn_of_rare_classes(chosen.certificate)
     return replace(chosen, origins=replace(classifier.origins, recertified=certified_on))
-
-
-def _sums(
-    classifier: Classifier, X: Any, threads: int | None, progress: ProgressOption
-) -> tuple[Sums, str, tuple[str, ...]]:
-    """What every policy does on rows, the rows' digest, and doubts that they are new to the model."""
-    watch = Look.at(classifier.ensemble, row_count(X))
-
-    def look(rows: Any, scores: ScoreMatrix) -> None:
-        if watch is not None:
-            watch.add(rows, scores.values, threads=threads)
-
-    sums, digest = sums_of_path(classifier, X, threads=threads, progress=progress, look=look)
-    return sums, digest, doubts_of(None if watch is None else watch.closeness())

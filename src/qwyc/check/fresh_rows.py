@@ -1,4 +1,4 @@
-"""Rows for a test of a classifier: they are refused if it was made from them, and copies count once."""
+"""Rows for a test of a classifier: they are refused if it was made from them, and copies count together."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from qwyc.model.ensemble import Ensemble
 from qwyc.promise import repeats
 from qwyc.promise.compare import BLOCK
 from qwyc.promise.origin import Origin
+from qwyc.promise.split import group_numbers
 from qwyc.rows.identity import Hashes
 from qwyc.rows.selection import row_count, take
 from qwyc.runtime.arguments import check_choice
@@ -21,14 +22,14 @@ from qwyc.runtime.arguments import check_choice
 
 @dataclass(frozen=True, eq=False)
 class FreshRows:
-    """Rows that a classifier was not made from."""
+    """What is known about rows that a classifier was not made from."""
 
-    rows: Any  # without copies, where copies count once
-    hashes: Hashes | None  # (N,) of all rows; None where rows are no table of numbers
+    groups: Any  # a label per row, the same for copies; None: rows are independent draws
+    hashes: Hashes | None  # (N,); None where rows are no table of numbers
 
 
 def fresh_rows(
-    ensemble: Ensemble, X: Any, origins: Iterable[Origin | None], together: str
+    ensemble: Ensemble, X: Any, origins: Iterable[Origin | None], groups: Any, together: str
 ) -> FreshRows:
     """Check rows in memory against the rows that a classifier was made from, and for copies.
 
@@ -37,16 +38,17 @@ def fresh_rows(
     check_choice("repeats", together, repeats.REPEATS)
     hashes = _hashes(ensemble, X)
     if hashes is None:
-        return FreshRows(X, None)
+        return FreshRows(groups, None)
     for origin in origins:
         if origin is not None:
             _refuse_known(origin, hashes)
     if together == repeats.TOGETHER:
         found = repeats.units(hashes, None)
         if found.group is not None:
-            warnings.warn(_counted_once(found), QwycWarning, stacklevel=3)
-            X = take(X, np.sort(np.unique(found.group, return_index=True)[1]))
-    return FreshRows(X, hashes)
+            warnings.warn(found.warning, QwycWarning, stacklevel=3)
+            known = None if groups is None else group_numbers(groups, len(hashes))
+            groups = found.joined_with(known)
+    return FreshRows(groups, hashes)
 
 
 def _hashes(ensemble: Ensemble, X: Any) -> Hashes | None:
@@ -74,12 +76,3 @@ def _refuse_known(origin: Origin, hashes: Hashes) -> None:
         raise InputError(f"{known}. {why}: pass other rows")
     if overlap.doubtful:
         warnings.warn(f"{known}, more than by chance. {why}", QwycWarning, stacklevel=4)
-
-
-def _counted_once(found: repeats.Repeats) -> str:
-    return (
-        f"{found.repeated:,} of {found.rows:,} rows equal another row: there are {found.distinct:,} "
-        f"distinct rows, and the most frequent occurs {found.largest:,} times. Copies are not independent "
-        "draws, so each distinct row is counted once. If they are independent draws that happen to be "
-        "equal, as rows of a few categorical columns are, pass repeats='independent'"
-    )

@@ -16,6 +16,7 @@ from qwyc.cli.options import (
     ClassifierFile,
     ConfidenceOfFile,
     DataFormat,
+    GroupsOfRows,
     Json,
     RepeatedRows,
     Repeats,
@@ -42,6 +43,7 @@ def verify(
     alpha: AlphaOfFile = None,
     by_class: ByClass = None,
     confidence: ConfidenceOfFile = None,
+    groups: GroupsOfRows = None,
     model: Annotated[
         Path | None,
         typer.Option(
@@ -64,7 +66,7 @@ def verify(
     requested = None if alpha is None else parse_alpha(alpha)
     limits = parse_by_class(by_class, classifier.ensemble.classes)
     with ProgressLine(f"Reading {data}") as progress:
-        rows = read_rows(data, classifier, format, progress)
+        rows, labels = read_rows(data, classifier, format, progress, groups)
         if model is not None:
             progress(f"Comparing with {model}", 0, 0)
         with errors_name(data):
@@ -75,6 +77,7 @@ def verify(
                     alpha=requested,
                     by_class=limits,
                     confidence=confidence,
+                    groups=labels,
                     model=model,
                     repeats=repeats.value,
                     threads=threads,

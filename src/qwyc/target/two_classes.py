@@ -45,6 +45,14 @@ class TwoClasses:
         return np.array([lost, gained], dtype=np.int64)
 
     @staticmethod
+    def differing(decided: Any, full: Decided) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """The rows that are decided differently, and in which way each: the index of the early
+        decision."""
+        early = np.asarray(decided, dtype=bool)
+        rows = np.flatnonzero(early != np.asarray(full, dtype=bool))
+        return rows, early[rows].astype(np.intp)
+
+    @staticmethod
     def lost_from(index: int) -> tuple[int, ...]:
         """The ways in which a row of a class, by its full decision, can be decided differently."""
         return (1 - index,)
