@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from qwyc import distributed, importers
 from qwyc.build.held_out import HeldOut, order_column
-from qwyc.build.sample_checks import doubts_about, groups_with_copies
+from qwyc.build.sample_checks import look_at_sample
 from qwyc.build.speed import Measure, measure
 from qwyc.check.parity import prove_parity
 from qwyc.classifier import Classifier
-from qwyc.errors import InfeasibleError, InputError, OptionError, QwycWarning, RowsError
+from qwyc.errors import InputError, OptionError, QwycWarning, RowsError
 from qwyc.model.ensemble import Ensemble, Sample
 from qwyc.policy.costs import KINDS, Costs
 from qwyc.policy.fit.orders import fixed_order
@@ -176,13 +176,9 @@ def optimize(
             n = problem.n_rows
             units = None if groups is None else group_numbers(groups, n)
             when = None if order_by is None else order_of(order_by, n)
-            units, copied = groups_with_copies(sample, scores, units, when, repeats)
-            doubts = doubts_about(sample, scores, threads)
-            try:
-                classifier = run.certified(problem, units, when, doubts)
-            except InfeasibleError as error:
-                hint = " Equal rows count together; see repeats." if copied else ""
-                raise InfeasibleError(f"{error}{hint}") from None
+            seen = look_at_sample(sample, scores, units, repeats, when is not None, threads)
+            with seen.explaining():
+                classifier = run.certified(problem, seen.units, when, seen.doubts)
         else:
             classifier = run.published(problem, method)
     classifier = replace(classifier, cost_kind=_cost_kind(costs, weights), origins=_origins(sample))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from qwyc import distributed
@@ -13,9 +14,6 @@ from qwyc.check.training_rows import Look
 from qwyc.check.verify import DEFAULT_CONFIDENCE
 from qwyc.classifier import Classifier, check_classifier
 from qwyc.errors import InputError, OptionError
-from qwyc.policy.counts import Sums
-from qwyc.policy.grouped import GroupCounter
-from qwyc.policy.scores import ScoreMatrix
 from qwyc.promise.budget import Alpha, budget_of, by_class_of
 from qwyc.promise.certificate import check_confidence, warn_of_rare_classes
 from qwyc.promise.compare import group_counter, sums_of_path
@@ -48,7 +46,7 @@ def recertify(
     the classifier was made from: it recognises rows in memory and raises InputError. By default alpha
     and confidence are those of its certificate; choose them before you look, since each choice is valid
     by itself only. Rows are counted as independent draws, unless `groups` has a label per row: then the
-    promise is about the rows of new groups, as in `optimize`. Copies of a row are such a group where many
+    promise is about the rows of new groups, as in `optimize`. Copies of a row are one group where many
     rows repeat, unless `repeats` is "independent". Whether quitting pays is not measured again.
     """
     check_classifier(classifier)
@@ -76,8 +74,17 @@ def recertify(
     else:
         fresh = fresh_rows(classifier.ensemble, X, [classifier.origins.sample], groups, repeats)
         certified_on = None if fresh.hashes is None else Origin.of(fresh.hashes)
-        counter = group_counter(fresh.units, before.path.target, len(before.path))
-        sums, digest, doubts = _sums(classifier, X, threads, progress, counter)
+        counter = group_counter(fresh.groups, row_count(X), before.path.target, len(before.path))
+        watch = Look.at(classifier.ensemble, row_count(X))
+        sums, digest = sums_of_path(
+            classifier,
+            X,
+            threads=threads,
+            progress=progress,
+            counter=counter,
+            look=None if watch is None else partial(watch.add, threads=threads),
+        )
+        doubts = doubts_of(None if watch is None else watch.closeness())
         if digest == before.evidence.sample:
             raise InputError(
                 "these are the rows that the classifier was made from, and its thresholds were fitted to "
@@ -97,23 +104,3 @@ def recertify(
     chosen = classifier.chosen_from(choices, budget, level, room)
     warn_of_rare_classes(chosen.certificate)
     return replace(chosen, origins=replace(classifier.origins, recertified=certified_on))
-
-
-def _sums(
-    classifier: Classifier,
-    X: Any,
-    threads: int | None,
-    progress: ProgressOption,
-    counter: GroupCounter | None,
-) -> tuple[Sums, str, tuple[str, ...]]:
-    """What every policy does on rows, the rows' digest, and doubts that they are new to the model."""
-    watch = Look.at(classifier.ensemble, row_count(X))
-
-    def look(rows: Any, scores: ScoreMatrix) -> None:
-        if watch is not None:
-            watch.add(rows, scores.values, threads=threads)
-
-    sums, digest = sums_of_path(
-        classifier, X, threads=threads, progress=progress, counter=counter, look=look
-    )
-    return sums, digest, doubts_of(None if watch is None else watch.closeness())

@@ -14,7 +14,6 @@ from qwyc.model.ensemble import Ensemble
 from qwyc.promise import repeats
 from qwyc.promise.compare import BLOCK
 from qwyc.promise.origin import Origin
-from qwyc.promise.repeats import Numbers
 from qwyc.promise.split import group_numbers
 from qwyc.rows.identity import Hashes
 from qwyc.rows.selection import row_count, take
@@ -23,10 +22,10 @@ from qwyc.runtime.arguments import check_choice
 
 @dataclass(frozen=True, eq=False)
 class FreshRows:
-    """Rows that a classifier was not made from."""
+    """What is known about rows that a classifier was not made from."""
 
+    groups: Any  # a label per row, the same for copies; None: rows are independent draws
     hashes: Hashes | None  # (N,); None where rows are no table of numbers
-    units: Numbers | None  # (N,) the group of each row, from 0; None where rows are independent
 
 
 def fresh_rows(
@@ -34,13 +33,12 @@ def fresh_rows(
 ) -> FreshRows:
     """Check rows in memory against the rows that a classifier was made from, and for copies.
 
-    Raises InputError where rows are recognised. `groups` are a label per row, or None, and `together` is
-    one of `repeats.REPEATS`. Warnings point at the caller of the function that calls this."""
+    Raises InputError where rows are recognised. `together` is one of `repeats.REPEATS`. Warnings point at
+    the caller of the function that calls this."""
     check_choice("repeats", together, repeats.REPEATS)
-    given = None if groups is None else group_numbers(groups, row_count(X))
     hashes = _hashes(ensemble, X)
     if hashes is None:
-        return FreshRows(None, given)
+        return FreshRows(groups, None)
     for origin in origins:
         if origin is not None:
             _refuse_known(origin, hashes)
@@ -48,8 +46,9 @@ def fresh_rows(
         found = repeats.units(hashes, None)
         if found.group is not None:
             warnings.warn(found.warning, QwycWarning, stacklevel=3)
-            return FreshRows(hashes, found.joined_with(given))
-    return FreshRows(hashes, given)
+            known = None if groups is None else group_numbers(groups, len(hashes))
+            groups = found.joined_with(known)
+    return FreshRows(groups, hashes)
 
 
 def _hashes(ensemble: Ensemble, X: Any) -> Hashes | None:

@@ -19,6 +19,7 @@ from qwyc.promise.budget import Alpha, Budget, budget_of, by_class_of
 from qwyc.promise.certificate import ClassLoss, Observed, check_confidence, percent
 from qwyc.promise.compare import group_counter, sums_of_policy
 from qwyc.promise.limits import Limit
+from qwyc.rows.selection import row_count
 from qwyc.runtime.progress import ProgressOption
 
 DEFAULT_CONFIDENCE = 0.95
@@ -132,11 +133,11 @@ def verify(
     passes where no decision differs at all, and fails otherwise.
 
     With `groups`, a label per row, groups are counted instead of rows, as in `optimize`: the test is about
-    the rows of new groups. Copies of a row are such a group where many rows repeat, unless `repeats` is
-    "independent".
+    the rows of new groups.
 
     X must not hold the rows that the classifier was made from: it recognises them, in any order and part,
-    and raises InputError.
+    and raises InputError. Copies of a row are one group where many rows repeat, unless `repeats` is
+    "independent".
 
     X may be a data set of Spark, Ray or Dask: the engine compares, and counts only come back; its rows
     are not checked for copies or recognised.
@@ -151,11 +152,10 @@ def verify(
         budget = budget_of(alpha, by_class_of(by_class, classifier.ensemble.classes))
     level = certificate.confidence if confidence is None else check_confidence(confidence)
     level = DEFAULT_CONFIDENCE if level is None else level
-    units = None
     if not distributed.is_distributed(X):
         made_from = classifier.origins
         known = (made_from.sample, made_from.recertified) if certificate.how != "proven" else ()
-        units = fresh_rows(classifier.ensemble, X, known, groups, repeats).units
+        groups = fresh_rows(classifier.ensemble, X, known, groups, repeats).groups
     proof = None if model is None else _compare_with(model, classifier, X, threads)
     counter = grouped = None
     if distributed.is_distributed(X):
@@ -165,7 +165,7 @@ def verify(
         if not sums.rows:
             raise InputError("the data set has no rows; verifying needs rows like those to come")
     else:
-        counter = group_counter(units, classifier.policy.target)
+        counter = group_counter(groups, row_count(X), classifier.policy.target)
         sums = sums_of_policy(classifier, X, threads=threads, progress=progress, counter=counter)
     if counter is not None and not counter.alone:
         grouped = counter.groups()

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from qwyc.errors import RowsError
 from qwyc.policy.counts import Sums, sum_over_rows
 from qwyc.policy.grouped import GroupCounter, in_random_order
-from qwyc.policy.scores import ScoreMatrix
 from qwyc.promise.certified import Certified
+from qwyc.promise.split import group_numbers
 from qwyc.rows.selection import row_count, take
 from qwyc.runtime.progress import ProgressOption, progress_reporter
 from qwyc.target.target import Decided, Target
@@ -67,17 +67,18 @@ def sums_of_path(
     threads: int | None = None,
     progress: ProgressOption = False,
     counter: GroupCounter | None = None,
-    look: Callable[[Any, ScoreMatrix], None] = lambda rows, scores: None,
+    look: Callable[[Any, npt.NDArray[Any]], None] | None = None,
 ) -> tuple[Sums, str]:
     """What every policy of a classifier's path does on rows, and the rows' digest. `counter` gets the same,
-    to count groups. `look` is called with each block of rows, as the base models take them, and its
-    scores."""
+    to count groups. `look` is called with each block of rows, as the base models take them, and what each
+    base model says."""
     path = certified.needed_choices().path
     digest, sums = hashlib.sha256(), []
     for part, block in _blocks(X, row_count(X), progress):
         sample = certified.ensemble.sample(block)
         scores = certified.ensemble.scores(sample, threads=threads)
-        look(sample.rows, scores)
+        if look is not None:
+            look(sample.rows, scores.values)
         digest.update(scores.full_bytes)
 
         def watch(k: int, decided: Any, full: Decided, start: int = part.start) -> None:
@@ -89,13 +90,13 @@ def sums_of_path(
 
 
 def group_counter(
-    units: npt.NDArray[np.intp] | None, target: Target, n_policies: int = 1
+    groups: Any, n_rows: int, target: Target, n_policies: int = 1
 ) -> GroupCounter | None:
-    """What counts groups, (N,) by their number, which come in a random order; None where there are
-    none."""
-    if units is None:
+    """What counts groups, which come in a random order; None where there are none."""
+    if groups is None:
         return None
-    return GroupCounter(in_random_order(units, seed=0), target, n_policies)
+    units = in_random_order(group_numbers(groups, n_rows), seed=0)
+    return GroupCounter(units, target, n_policies)
 
 
 def _blocks(X: Any, n: int, progress: ProgressOption) -> Iterator[tuple[slice, Any]]:

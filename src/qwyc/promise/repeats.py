@@ -47,20 +47,28 @@ class Repeats:
     group: Numbers | None = None  # (rows,) from 0; None where rows count as independent
 
     @property
+    def facts(self) -> str:
+        """How many rows repeat, as a clause."""
+        equal = (
+            "get the same score as another row from every base model"
+            if self.reason == "scores"
+            else "equal another row"
+        )
+        return (
+            f"{self.repeated:,} of {self.rows:,} rows {equal}; there are {self.distinct:,} distinct rows, "
+            f"and the most frequent occurs {self.largest:,} times"
+        )
+
+    @property
     def warning(self) -> str:
         """What was found and done about it, and how to change that; "" where nothing was done."""
         if self.group is None:
             return ""
-        equal = {
-            "values": "equal another row",
-            "scores": "get the same score as another row from every base model",
-        }
         return (
-            f"{self.repeated:,} of {self.rows:,} rows {equal[self.reason]}: there are {self.distinct:,} "
-            f"distinct rows, and the most frequent occurs {self.largest:,} times. Copies are not "
-            "independent draws, so equal rows are counted together, as a group, and are never on both "
-            "sides of a split. If they are independent draws that happen to be equal, as rows of a few "
-            "categorical columns are, pass repeats='independent'"
+            f"{self.facts}. Copies are not independent draws, so equal rows are one group: groups are "
+            "counted instead of rows, and none is fitted on as well as certified on. If they are "
+            "independent draws that happen to be equal, as rows of a few categorical columns are, pass "
+            "repeats='independent'"
         )
 
     def joined_with(self, groups: Numbers | None) -> Numbers | None:
