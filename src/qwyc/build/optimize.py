@@ -113,6 +113,8 @@ def optimize(
     if groups is not None and (method != "auto" or max_rows is not None):
         raise OptionError("groups go with method='auto', and not with max_rows")
     source = importers.open_model(model)
+    if isinstance(threshold, Probability):
+        source = source.for_probability(threshold.value)
     ensemble = source.ensemble
     beta = _threshold(threshold, ensemble)
     if threshold is None and ensemble.doubt:
@@ -120,6 +122,9 @@ def optimize(
     sample = None if X is None else _draw(X, ensemble, groups, max_rows, seed)
     run = _Run(ensemble, sample, budget, confidence, quit, beta, seed, threads, progress)
     scores = None if sample is None else run.score(source)
+    if scores is not None and isinstance(threshold, Probability):
+        beta = ensemble.link.score_among(scores.full, threshold.value)
+        run = replace(run, threshold=beta)
     weights = Costs.of(run.measured_costs(costs), ensemble.n_models)
     if proof:
         classifier = run.proven(scores, weights)

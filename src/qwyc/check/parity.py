@@ -41,6 +41,8 @@ def compare_with_model(
     """Compare a classifier's ensemble with a model, live or in a file, on the rows X; raise where they
     differ. Returns what was compared, in words."""
     source = importers.open_model(model)
+    if source.for_probability(0.5).ensemble.digest == ensemble.digest:
+        source = source.for_probability(0.5)
     if source.ensemble.source is None:
         raise ModelError(
             f"{source.ensemble.description} cannot be compared with: pass the model that the classifier "

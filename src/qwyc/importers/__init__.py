@@ -34,6 +34,7 @@ from qwyc.importers.sklearn.pipelines import (
     with_transform,
 )
 from qwyc.model.ensemble import Ensemble, Sample
+from qwyc.model.trees import by_share
 
 __all__ = [
     "SUPPORTED_FILES",
@@ -45,6 +46,8 @@ __all__ = [
 ]
 
 Array = npt.NDArray[Any]
+
+SHARE_ROUNDING = 1e-12  # how far rounding may move a share
 
 
 class LiveImporter(Protocol):
@@ -109,6 +112,13 @@ class OpenModel:
     ensemble: Ensemble
     predict_live: PredictLive | None = None  # None: no live model, as for a file or plain callables
 
+    def for_probability(self, probability: float) -> OpenModel:
+        """The same model, to be decided where its probability reaches this one: see `by_share`."""
+        ensemble = by_share(self.ensemble, probability)
+        if ensemble is self.ensemble:
+            return self
+        return OpenModel(ensemble, self.predict_live and partial(_by_share, self.predict_live))
+
 
 def read_model(model: Any) -> Ensemble:
     """Read a trained model: a path, a live model of any library in docs/models.md, or a pipeline."""
@@ -167,6 +177,16 @@ def _predict(predict_live: PredictLive, sample: Sample) -> Predictions:
             f"the model's own predict fails on X, so that its decisions cannot be compared "
             f"({files.reason(error)}); pass rows that the model takes"
         ) from error
+
+
+def _by_share(predict_live: PredictLive, sample: Sample) -> Predictions:
+    """The predictions of a live model that averages class shares. Next to 1/2, where the last bit decides
+    between the shares, its scores alone are compared: the decision is ours."""
+    found, ensemble = predict_live(sample), sample.ensemble
+    ours = ensemble.score_full(sample)
+    decided = ensemble.classes[ensemble.target.decide(ours)]
+    labels = np.where(np.abs(ours - 0.5) <= SHARE_ROUNDING, decided, found.labels)
+    return replace(found, labels=labels, tolerance=max(found.tolerance, SHARE_ROUNDING))
 
 
 def _predict_estimator(model: Any, sample: Sample) -> Predictions:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -252,3 +252,18 @@ def tree_ensemble(
     models = TreeModels(trees, schema.n_features, summation, less_equal, truncates, base, divisor)
     _ = models.native  # checks every array
     return Ensemble(models, schema, threshold, classes, source, link)
+
+
+def by_share(ensemble: Ensemble, probability: float) -> Ensemble:
+    """An ensemble whose score decides `share >= probability` exactly as the positive class's share does.
+
+    Near 1/2, the score of class shares is moved to the side of the source's own decision, which compares
+    the two shares. For a probability that close to 1/2, the score becomes the share itself; otherwise, and
+    for ensembles without shares, this is the ensemble as it is."""
+    models = ensemble.base_models
+    if not isinstance(models, TreeModels) or models.summation != Summation.SHARES:
+        return ensemble
+    if abs(probability - 0.5) > models.rounding_margin():
+        return ensemble
+    trees = replace(models.trees, leaf_other=np.empty(0, dtype=np.float64))
+    return replace(ensemble, base_models=replace(models, trees=trees, summation=Summation.FLOAT64))
