@@ -57,7 +57,8 @@ def read_file(path: Path) -> Ensemble:
                 "expected a LightGBM model in text, which starts with the line 'tree', but it "
                 f"starts with {content[:8]!r}; {_REMEDY}"
             )
-        return _ensemble(content.decode("utf-8", "surrogateescape"), np.array([0, 1]))
+        text = content.decode("utf-8", "surrogateescape")
+        return _ensemble(text, np.array([0, 1]), "float32 objects")  # it is loaded as a Booster
 
 
 def read_live(model: Any) -> Ensemble:
@@ -66,19 +67,20 @@ def read_live(model: Any) -> Ensemble:
         if live.derives_from(model, "LGBMClassifier"):
             try:
                 booster, classes = model.booster_, np.asarray(model.classes_)
+                integers = "float32"
             except Exception as error:
                 raise ModelError(f"the model is not fitted yet ({error}); fit it first") from None
-            if str(model.get_params().get("pred_early_stop", False)).lower() in ("true", "1"):
+            if str(model.get_params().get("pred_early_stop", False)).lower() in ("true", "1", "+"):
                 raise ModelError(
                     "the model has pred_early_stop, so that its decisions are not those of all its trees; "
                     "pass it after model.set_params(pred_early_stop=False)"
                 )
         elif live.derives_from(model, "Booster"):
-            booster, classes = model, np.array([0, 1])
+            booster, classes, integers = model, np.array([0, 1]), "float32 objects"
         else:
             raise ModelError("this is not a classifier; take an LGBMClassifier or a Booster")
         # Both this and predict stop at the best iteration where there is one.
-        return _ensemble(booster.model_to_string(), classes)
+        return _ensemble(booster.model_to_string(), classes, integers)
 
 
 def live_predictions(model: Any, sample: Sample) -> live.Predictions:
@@ -108,7 +110,7 @@ def load(path: Path) -> Any:
     return lightgbm.Booster(model_file=str(path))
 
 
-def _ensemble(text: str, classes: npt.NDArray[Any]) -> Ensemble:
+def _ensemble(text: str, classes: npt.NDArray[Any], integers: str) -> Ensemble:
     body, end, tail = text.replace("\r\n", "\n").partition("\nend of trees")
     if not end or ("\nparameters:" in tail and "\nend of parameters" not in tail):
         raise ModelError(f"the model is cut off before its end; {_REMEDY}")
@@ -125,7 +127,7 @@ def _ensemble(text: str, classes: npt.NDArray[Any]) -> Ensemble:
         raise ModelError("the model has no trees; train it for one round at least")
     return tree_ensemble(
         _trees(trees),
-        schema=_inputs(header, tail),
+        schema=_inputs(header, tail, integers),
         summation=Summation.FLOAT64,
         less_equal=True,
         truncates=True,
@@ -274,7 +276,7 @@ def _category_sets(
     return offsets(sizes), np.concatenate(sets)
 
 
-def _inputs(header: Fields, tail: str) -> Schema:
+def _inputs(header: Fields, tail: str, integers: str) -> Schema:
     n_features = int(header["max_feature_idx"]) + 1
     names = header["feature_names"].split()
     if len(names) != n_features:
@@ -285,7 +287,7 @@ def _inputs(header: Fields, tail: str) -> Schema:
         names=None if automatic else tuple(names),
         dtype="float64",
         categories=_categories(header.get("feature_infos", "").split(), tail),
-        integers="float32",
+        integers=integers,
     )
 
 
