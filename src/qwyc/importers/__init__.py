@@ -26,6 +26,7 @@ from qwyc.importers import (
     xgboost,
     ydf,
 )
+from qwyc.importers.column_order import refuse_other_outputs
 from qwyc.importers.live import Predictions, as_pandas, unwrapped
 from qwyc.importers.sklearn.callables import columns_of, take_apart
 from qwyc.importers.sklearn.pipelines import (
@@ -191,7 +192,12 @@ def _by_share(predict_live: PredictLive, sample: Sample) -> Predictions:
 
 def _predict_estimator(model: Any, sample: Sample) -> Predictions:
     """The decisions of an estimator that was taken apart into its base models."""
-    return Predictions(np.asarray(model.predict(columns_of(model)(sample.transformed))))
+    columns, X = columns_of(model), sample.transformed
+    ordered = columns(X)
+    names = None if columns.names is None else [str(name) for name in columns.names]
+    code = "model.feature_names_in_"
+    refuse_other_outputs(X, names, "The model", code, model.predict, ordered)
+    return Predictions(np.asarray(model.predict(ordered)))
 
 
 def _predict_pipeline(model: Any, last: PredictLive | None, sample: Sample) -> Predictions:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from qwyc.errors import ModelError
 from qwyc.importers import files, live
+from qwyc.importers.column_order import refuse_by_position
 from qwyc.importers.flatten import MAX_CATEGORY, MAX_WORDS, offsets, to_int32
 from qwyc.model.ensemble import Ensemble, Sample, Source
 from qwyc.model.link import Link
@@ -32,6 +33,7 @@ _BINARY = ("binary", "cross_entropy")
 _SUPPORTED = f"supported are binary classifiers ({' or '.join(_BINARY)}) of decision trees"
 _REMEDY = "save it again with Booster.save_model('model.txt')"
 LOADING_ERROR = 0.0
+_ANY_SHAPE = "predict_disable_shape_check"
 _MAX_CHOICES = 1_000_000  # features times ordered columns
 _ZERO = float(np.float32(1e-35))  # LightGBM takes every |x| up to this for 0
 
@@ -70,7 +72,7 @@ def read_live(model: Any) -> Ensemble:
                 integers = "float32"
             except Exception as error:
                 raise ModelError(f"the model is not fitted yet ({error}); fit it first") from None
-            if str(model.get_params().get("pred_early_stop", False)).lower() in ("true", "1", "+"):
+            if _is_set(model, "pred_early_stop"):
                 raise ModelError(
                     "the model has pred_early_stop, so that its decisions are not those of all its trees; "
                     "pass it after model.set_params(pred_early_stop=False)"
@@ -83,8 +85,21 @@ def read_live(model: Any) -> Ensemble:
         return _ensemble(booster.model_to_string(), classes, integers)
 
 
+def _is_set(model: Any, option: str) -> bool:
+    """Whether an option of an LGBMClassifier is true, in any of the ways that LightGBM reads."""
+    options = model.get_params() if hasattr(model, "get_params") else {}
+    return str(options.get(option, False)).lower() in ("true", "1", "+")
+
+
 def live_predictions(model: Any, sample: Sample) -> live.Predictions:
-    """The model's own decisions and scores."""
+    """The model's own decisions and scores. ParityError where it would take columns by position that are
+    in another order."""
+    code = "model.feature_name_" if hasattr(model, "feature_name_") else "model.feature_name()"
+    assert sample.ensemble.schema is not None
+    names, X = sample.ensemble.schema.names, sample.given
+    # LightGBM refuses other numbers of columns, and prints that, so that it is not asked.
+    if names is None or np.shape(X)[1:] == (len(names),) or _is_set(model, _ANY_SHAPE):
+        refuse_by_position(X, names, "LightGBM", code, model.predict)
     return live.Predictions.of(live_labels(model, sample), live_scores(model, sample))
 
 
