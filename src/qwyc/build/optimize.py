@@ -10,7 +10,7 @@ import numpy as np
 
 from qwyc import distributed, importers
 from qwyc.build.speed import Measure, measure
-from qwyc.check.parity import prove_parity
+from qwyc.check.parity import prove_parity, prove_parity_without_rows
 from qwyc.classifier import Classifier
 from qwyc.errors import InputError, OptionError, QwycWarning, RowsError
 from qwyc.model.ensemble import Ensemble, Sample
@@ -125,6 +125,8 @@ def optimize(
     if scores is not None and isinstance(threshold, Probability):
         beta = ensemble.link.score_among(scores.full, threshold.value)
         run = replace(run, threshold=beta)
+    if sample is None:
+        prove_parity_without_rows(source, seed, threads)
     weights = Costs.of(run.measured_costs(costs), ensemble.n_models)
     if proof:
         classifier = run.proven(scores, weights)

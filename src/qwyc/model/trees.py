@@ -179,6 +179,24 @@ class TreeModels:
         least, most = np.minimum.reduceat(step, first), np.maximum.reduceat(step, first)
         return Bounds(least, most, self.rounding_margin())
 
+    def cuts(self) -> dict[int, Floats]:
+        """The thresholds of each feature, and the category codes of its sets and one more."""
+        trees = self.trees
+        categorical = (trees.flags & NodeFlag.CATEGORICAL) != 0
+        numerical = ~categorical
+        feature = [trees.feature[numerical].astype(np.int64)]
+        value = [trees.threshold[numerical].astype(np.float64)]
+        for node in np.flatnonzero(categorical):
+            words = trees.category_words[
+                trees.category_begin[node] : trees.category_begin[node + 1]
+            ]
+            bits = np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")
+            codes = np.append(np.flatnonzero(bits), len(bits)).astype(np.float64)
+            feature.append(np.full(len(codes), trees.feature[node], dtype=np.int64))
+            value.append(codes)
+        features, values = np.concatenate(feature), np.concatenate(value)
+        return {int(j): np.unique(values[features == j]) for j in np.unique(features)}
+
     def rounding_margin(self) -> float:
         """More than running sum + exact remainder and the source's full score can differ by, for any
         row. It is infinite where a partial sum of the source may overflow."""
