@@ -14,7 +14,7 @@ from qwyc import distributed, importers
 from qwyc.build.held_out import HeldOut, order_column
 from qwyc.build.sample_checks import look_at_sample
 from qwyc.build.speed import Measure, measure
-from qwyc.check.parity import prove_parity
+from qwyc.check.parity import prove_parity, prove_parity_without_rows
 from qwyc.classifier import Classifier
 from qwyc.errors import InputError, OptionError, QwycWarning, RowsError
 from qwyc.model.ensemble import Ensemble, Sample
@@ -144,6 +144,8 @@ def optimize(
     if by_class is None or alpha is not None:
         budget_of(alpha)  # a wrong alpha is said before the model is read
     source = importers.open_model(model)
+    if isinstance(threshold, Probability):
+        source = source.for_probability(threshold.value)
     ensemble = source.ensemble
     budget = budget_of(alpha, by_class_of(by_class, ensemble.classes))
     if headroom and (method != "auto" or budget.is_zero):
@@ -165,6 +167,11 @@ def optimize(
     sample = None if X is None else _draw(X, ensemble, groups, order_by, max_rows, seed)
     run = _Run(ensemble, sample, budget, confidence, headroom, quit, beta, seed, threads, progress)
     scores = None if sample is None else run.score(source)
+    if scores is not None and isinstance(threshold, Probability):
+        beta = ensemble.link.score_among(scores.full, threshold.value)
+        run = replace(run, threshold=beta)
+    if sample is None:
+        prove_parity_without_rows(source, seed, threads)
     weights = Costs.of(run.measured_costs(costs), ensemble.n_models)
     if proof:
         classifier = run.proven(scores, weights)

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from qwyc import _native
 from qwyc.errors import ModelError
 from qwyc.importers import files, live
+from qwyc.importers.column_order import refuse_other_outputs
 from qwyc.importers.flatten import NodeTable, flatten, offsets
 from qwyc.importers.wire import ubjson
 from qwyc.model.ensemble import Ensemble, Sample, Source
@@ -88,7 +89,18 @@ def read_live(model: Any) -> Ensemble:
 
 
 def live_predictions(model: Any, sample: Sample) -> live.Predictions:
-    """The model's own decisions and scores."""
+    """The model's own decisions and scores. ParityError where it takes columns by position that are in
+    another order: it compares the names of pandas frames, but not those of other tables."""
+    assert sample.ensemble.schema is not None
+    own = live.derives_from(model, "XGBClassifier")
+    refuse_other_outputs(
+        sample.given,
+        sample.ensemble.schema.names,
+        "XGBoost",
+        "model.feature_names_in_" if own else "model.feature_names",
+        partial(model.predict, output_margin=True) if own else model.inplace_predict,
+        sample.rows,
+    )
     return live.Predictions.of(live_labels(model, sample), live_scores(model, sample))
 
 

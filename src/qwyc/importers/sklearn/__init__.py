@@ -324,7 +324,7 @@ def _read_ada_boost(model: Any, name: str) -> Ensemble:
         threshold=smallest_sum_above_zero(value, 0.0) / total,
         classes=np.asarray(model.classes_),
         source=source(name),
-        link=Link("logistic"),
+        link=Link("logistic", form="softmax"),
     )
 
 
