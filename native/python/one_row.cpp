@@ -1,5 +1,7 @@
 // One row at a time for Python.
+#include <atomic>
 #include <cmath>
+#include <limits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -52,23 +54,8 @@ class OneRow {
         return positive == kUseFallback ? fallback_(row) : label_[positive];
     }
 
-    // For Python's garbage collector: `fallback` usually refers to the owner of this object.
-    static int traverse(PyObject* self, visitproc visit, void* arg) {
-        Py_VISIT(Py_TYPE(self));
-        if (!nb::inst_ready(self)) return 0;
-        const OneRow* one = nb::inst_ptr<OneRow>(self);
-        for (const nb::object* held :
-             {&one->label_[0], &one->label_[1], &one->fallback_, &one->plain_row_})
-            Py_VISIT(held->ptr());
-        return 0;
-    }
-    static int clear(PyObject* self) {
-        OneRow* one = nb::inst_ptr<OneRow>(self);
-        for (nb::object* held :
-             {&one->label_[0], &one->label_[1], &one->fallback_, &one->plain_row_})
-            held->reset();
-        return 0;
-    }
+    // The Python objects that it refers to.
+    std::vector<nb::object*> held() { return {&label_[0], &label_[1], &fallback_, &plain_row_}; }
 
   private:
     // The decide* functions return 1 (positive), 0 (negative) or kUseFallback.
@@ -188,18 +175,93 @@ class OneRow {
     int64_t max_exact_integer_;  // integers up to here are the same in any type that rows may have
 };
 
+// Counts rows, and says when a row is due of which the caller wants to know more. Threads need no
+// lock.
+class RowCounter {
+  public:
+    // Counts n more rows. Returns how many came before them if a row may be due among them, else
+    // -1.
+    int64_t take(int64_t n) {
+        const int64_t before = taken_.fetch_add(n);
+        return due_.load() < before + n ? before : -1;
+    }
+    int64_t taken() const { return taken_.load(); }
+    int64_t due() const { return due_.load(); }
+    void set_due(int64_t position) { due_.store(position); }
+
+  private:
+    std::atomic<int64_t> taken_{0};
+    std::atomic<int64_t> due_{std::numeric_limits<int64_t>::max()};  // the first row that is due
+};
+
+// Decides one row at a time and counts it. Calls `on_due(row, position)` where a row may be due.
+class CountedOneRow {
+  public:
+    CountedOneRow(const OneRow& one, nb::object counter, nb::object on_due)
+        : one_(one),
+          counter_(nb::cast<RowCounter*>(counter)),
+          owner_(std::move(counter)),
+          on_due_(std::move(on_due)) {}
+
+    nb::object predict(nb::handle row) const {
+        nb::object label = one_.predict(row);
+        const int64_t position = counter_->take(1);
+        if (position >= 0) on_due_(row, position);
+        return label;
+    }
+
+    std::vector<nb::object*> held() {
+        auto all = one_.held();
+        all.insert(all.end(), {&owner_, &on_due_});
+        return all;
+    }
+
+  private:
+    OneRow one_;
+    RowCounter* counter_;  // kept alive by owner_
+    nb::object owner_, on_due_;
+};
+
+// For Python's garbage collector: the callables that these classes hold usually refer to the owner.
+template <class Self>
+int traverse(PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(self));
+    if (!nb::inst_ready(self)) return 0;
+    for (const nb::object* held : nb::inst_ptr<Self>(self)->held()) Py_VISIT(held->ptr());
+    return 0;
+}
+template <class Self>
+int clear(PyObject* self) {
+    for (nb::object* held : nb::inst_ptr<Self>(self)->held()) held->reset();
+    return 0;
+}
+template <class Self>
+PyType_Slot collected[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse<Self>)},
+                           {Py_tp_clear, reinterpret_cast<void*>(clear<Self>)},
+                           {0, nullptr}};
+
 }  // namespace
 
 void bind_one_row(nb::module_& m) {
-    static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(OneRow::traverse)},
-                                  {Py_tp_clear, reinterpret_cast<void*>(OneRow::clear)},
-                                  {0, nullptr}};
-    nb::class_<OneRow>(m, "OneRow", nb::type_slots(slots), "Decides one row at a time.")
+    nb::class_<OneRow>(m, "OneRow", nb::type_slots(collected<OneRow>), "Decides one row at a time.")
         .def(nb::init<const AnyQuitter&, nb::object, nb::object, nb::object, nb::object, bool,
                       int64_t>(),
              "quitter"_a, "negative"_a, "positive"_a, "fallback"_a, "plain_row"_a, "finite_only"_a,
              "max_exact_integer"_a)
         .def("predict", &OneRow::predict, "row"_a.none(), "The class of one row, (n_features,).");
+    nb::class_<RowCounter>(m, "RowCounter", "Counts rows, and says when a row is due.")
+        .def(nb::init<>())
+        .def("take", &RowCounter::take, "n"_a,
+             "Count n more rows. Returns how many came before them if one may be due, else -1.")
+        .def_prop_ro("taken", &RowCounter::taken, "How many rows were counted.")
+        .def_prop_rw("due", &RowCounter::due, &RowCounter::set_due,
+                     "The position of the first row that is due.");
+    nb::class_<CountedOneRow>(m, "CountedOneRow", nb::type_slots(collected<CountedOneRow>),
+                              "Decides one row at a time and counts it.")
+        .def(nb::init<const OneRow&, nb::object, nb::object>(), "one"_a, "counter"_a, "on_due"_a)
+        .def("predict", &CountedOneRow::predict, "row"_a.none(),
+             "The class of one row, (n_features,). Calls on_due(row, position) where a row may be "
+             "due.");
 }
 
 }  // namespace qwyc

@@ -144,6 +144,37 @@ class OneRow:
     def predict(self, row: object | None) -> object:
         """The class of one row, (n_features,)."""
 
+class RowCounter:
+    """Counts rows, and says when a row is due."""
+
+    def __init__(self) -> None: ...
+
+    def take(self, n: int) -> int:
+        """
+        Count n more rows. Returns how many came before them if one may be due, else -1.
+        """
+
+    @property
+    def taken(self) -> int:
+        """How many rows were counted."""
+
+    @property
+    def due(self) -> int:
+        """The position of the first row that is due."""
+
+    @due.setter
+    def due(self, arg: int, /) -> None: ...
+
+class CountedOneRow:
+    """Decides one row at a time and counts it."""
+
+    def __init__(self, one: OneRow, counter: object, on_due: object) -> None: ...
+
+    def predict(self, row: object | None) -> object:
+        """
+        The class of one row, (n_features,). Calls on_due(row, position) where a row may be due.
+        """
+
 @overload
 def gram(values: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
 
