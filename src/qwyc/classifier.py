@@ -123,10 +123,10 @@ class _OneRow:
     runner: Runner
 
     def __call__(self, row: Any) -> Any:
-        return self.ensemble.decide(_as_table(row), self.runner).label.tolist()[0]
+        return self.ensemble.decide(as_table(row), self.runner).label.tolist()[0]
 
 
-def _as_table(row: Any) -> Any:
+def as_table(row: Any) -> Any:
     """One row as a table of one row, if it is not one already."""
     if isinstance(row, np.ndarray) and row.ndim == 1:
         return row[np.newaxis]

@@ -142,7 +142,11 @@ class Ensemble:
 
     def decide(self, X: Any, runner: Runner, *, threads: int | None = None) -> Decisions:
         """Decide rows with base models that are laid out for a policy."""
-        decided, steps, score = runner.decide(self.rows(X), threads=threads)
+        return self.decide_rows(self.rows(X), runner, threads=threads)
+
+    def decide_rows(self, rows: Any, runner: Runner, *, threads: int | None = None) -> Decisions:
+        """The same for rows as the base models take them."""
+        decided, steps, score = runner.decide(rows, threads=threads)
         return Decisions(self.classes[decided], steps, score, steps == self.n_models)
 
     def runner(self, policy: StoppingRule) -> Runner:

@@ -125,3 +125,24 @@ class NativeRunner:
             schema.finite_only,
             schema.exact_integers,
         ).predict
+
+
+def counted_one_row(
+    one_row: Callable[[Any], Any],
+    counter: _native.RowCounter,
+    on_due: Callable[[Any, int], None],
+) -> Callable[[Any], Any]:
+    """`one_row` that counts rows after they were decided, and calls `on_due(row, position)` where one may
+    be due."""
+    native = getattr(one_row, "__self__", None)
+    if isinstance(native, _native.OneRow):
+        return _native.CountedOneRow(native, counter, on_due).predict
+
+    def counted(row: Any) -> Any:
+        label = one_row(row)
+        position = counter.take(1)
+        if position >= 0:
+            on_due(row, position)
+        return label
+
+    return counted
