@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,13 +16,14 @@ from qwyc.files import classifier_file
 from qwyc.model.base_models import Runner
 from qwyc.model.ensemble import Ensemble
 from qwyc.policy.decisions import Decisions
-from qwyc.promise.budget import Alpha, Budget, budget_of
+from qwyc.promise.budget import Alpha, Budget, budget_of, by_class_of
 from qwyc.promise.certificate import check_confidence, warn_of_rare_classes
 from qwyc.promise.certified import Certified
 from qwyc.promise.evaluation import Evaluation
 from qwyc.promise.evidence import Choices
 from qwyc.report.card import card
 from qwyc.report.text import summary
+from qwyc.runtime.arguments import check_count
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,23 +60,45 @@ class Classifier(Certified):
         """The full score of every row, (N,), from every base model."""
         return self.ensemble.score_full(X, threads=threads)
 
-    def at(self, *, alpha: Alpha, confidence: float | None = None) -> Classifier:
-        """The same classifier for another alpha (and confidence), without fitting anything again.
+    def at(
+        self,
+        *,
+        alpha: Alpha | None = None,
+        by_class: Mapping[Any, float] | None = None,
+        confidence: float | None = None,
+        headroom: int = 0,
+    ) -> Classifier:
+        """The same classifier for another alpha or other limits by class, without fitting anything again.
 
-        The policy is taken from the path by the rows that were held out; each such choice is valid by
+        The policy is taken from the path by the rows that were held out. Each such choice is valid by
         itself, so do not try many and keep the one you like best. Whether quitting pays is not measured
-        again: the result quits early wherever a policy that does is certified."""
-        budget, choices = budget_of(alpha), self.needed_choices()
+        again: the result quits early wherever a policy that does is certified. The parameters are those
+        of `qwyc.optimize`."""
+        budget = budget_of(alpha, by_class_of(by_class, self.ensemble.classes))
+        choices = self.needed_choices()
         if budget.is_zero:
             raise OptionError("alpha=0 is proven, not sampled: optimise the model for it")
         level = check_confidence(self.certificate.confidence if confidence is None else confidence)
-        chosen = self.chosen_from(choices, budget, level)
-        warn_of_rare_classes(chosen.certificate, chosen.policy.quit)
+        self.check_quits(budget)
+        room = check_count("headroom", headroom, least=0)
+        chosen = self.chosen_from(choices, budget, level, room)
+        warn_of_rare_classes(chosen.certificate)
         return chosen
 
-    def chosen_from(self, choices: Choices, budget: Budget, confidence: float) -> Classifier:
+    def check_quits(self, budget: Budget) -> None:
+        """Refuse a budget without a limit on mistakes that the path's policies can make."""
+        quit = self.needed_choices().path[-1].quit
+        if quit != "never" and budget.allowed(quit) != quit:
+            raise OptionError(
+                f"rows quit {quit if quit != 'both' else 'both ways'}, and by_class limits the mistakes of "
+                "one way only: give alpha too, or name the other class, or optimise the model anew"
+            )
+
+    def chosen_from(
+        self, choices: Choices, budget: Budget, confidence: float, headroom: int = 0
+    ) -> Classifier:
         """The same ensemble with the boldest policy of these choices that passes."""
-        policy, certificate = choices.choose(budget, confidence)
+        policy, certificate = choices.choose(budget, confidence, headroom)
         return replace(
             self,
             policy=policy,

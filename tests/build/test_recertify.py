@@ -32,7 +32,7 @@ def test_more_rows_certify_a_smaller_alpha(fitted):
     assert better.certificate.sample == fast.certificate.sample  # the fitting rows are of that one
     full = fast.score_full(X_new) >= fast.policy.threshold
     assert better.certificate.full_positive == np.count_nonzero(full)
-    assert f" of {np.count_nonzero(full):,} positives lost" in str(better.certificate)
+    assert f" of {np.count_nonzero(full):,} lost" in str(better.certificate)
     assert better.at(alpha=0.01).certificate.rows == len(X_new)  # and so is all that follows
 
 

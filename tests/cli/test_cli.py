@@ -149,6 +149,7 @@ def saved(tmp_path_factory):
     model = lightgbm.LGBMClassifier(n_estimators=60, verbose=-1).fit(frame[:3000], y[:3000])
     qwyc.optimize(model, frame[3000:6000], alpha=0.02).save(folder / "m.qwyc")
     X[6000:].to_csv(folder / "new.csv", index=False)
+    X[6000:6010].to_csv(folder / "few.csv", index=False)
     frame[6000:].to_parquet(folder / "new.parquet")
     frame[6000:].reset_index(drop=True).to_feather(folder / "new.feather")
     X[6000:].drop(columns="c").to_csv(folder / "short.csv", index=False)
@@ -181,6 +182,9 @@ def test_verify_fails_where_it_must(saved):
     done = run("verify", "m.qwyc", "new.csv", "--alpha", "0.0001", cwd=saved)
     assert done.returncode == 1
     assert done.stdout.startswith("FAIL: ")
+    done = run("verify", "m.qwyc", "few.csv", "--alpha", "0.0001", cwd=saved)
+    assert done.returncode == 3
+    assert done.stdout.startswith("UNDECIDED: ")
     assert "at least 29,956 are needed" in done.stdout
 
 
@@ -257,7 +261,7 @@ def test_a_rare_class_is_noted_in_one_line(tmp_path):
     assert done.returncode == 0, done.stderr
     (line,) = done.stderr.splitlines()
     assert line.startswith(
-        "qwyc: note: alpha = 2% is too large for this sample: the full ensemble calls "
+        "qwyc: note: up to 100% of the rows that the full ensemble calls positive"
     )
     assert "Wrote m.qwyc." in done.stdout
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import qwyc
-from qwyc.policy.counts import Counts, Sums, sum_over_rows
+from qwyc.policy.counts import Counts, Sums, exit_bins, sum_over_rows
 
 
 @pytest.fixture
@@ -21,12 +21,13 @@ def test_sums_of_parts_add_up_to_those_of_the_whole(path_and_scores):
     parts = [
         path.sums(scores.take(np.arange(a, b))) for a, b in ((0, 700), (700, 701), (701, 3000))
     ]
-    total = Sums.from_vector(np.sum([part.vector() for part in parts], axis=0), path.target)
+    total = Sums.from_vector(np.sum([part.vector() for part in parts], axis=0), path.target, 8)
     np.testing.assert_array_equal(whole.differences, total.differences)
     np.testing.assert_array_equal(whole.by_class, total.by_class)
     np.testing.assert_array_equal(whole.steps, total.steps)
     np.testing.assert_array_equal(whole.cost, total.cost)  # whole numbers, so exactly
-    assert len(whole.vector()) == Sums.size(path.target, len(path))
+    np.testing.assert_array_equal(whole.exits, total.exits)
+    assert len(whole.vector()) == Sums.size(path.target, 8, len(path))
 
 
 def test_counts_are_what_decisions_say(path_and_scores):
@@ -36,6 +37,10 @@ def test_counts_are_what_decisions_say(path_and_scores):
         policy, seen = path[k], counts[k]
         decisions = policy.apply(scores)
         assert seen.rows == 3000
+        bins = [(1, 1), (2, 2), (3, 4), (5, 7), (8, 8)]
+        assert exit_bins(8) == bins
+        stopped = [int(((decisions.steps >= a) & (decisions.steps <= b)).sum()) for a, b in bins]
+        assert seen.exits == tuple(stopped)
         assert seen.by_class == (int((~full).sum()), int(full.sum()))
         assert seen.disagreements == int((decisions.label != full).sum())
         assert seen.differences[0] == int((full & (decisions.label == 0)).sum())

@@ -21,8 +21,8 @@ def test_a_number_is_a_share_of_all_rows():
     assert budget.alpha == 0.005
     assert str(budget) == "0.5%"
     assert budget.at_most == "at most 0.5%"
-    assert budget.share_of("negative") == budget.share_of("positive") == 0.005
-    assert budget.penalty_weights == (1.0, 1.0)
+    assert budget.share_of("negative", (9, 1)) == budget.share_of("positive", (9, 1)) == 0.005
+    assert budget.penalty_weights((9, 1)) == (1.0, 1.0)
     assert budget.rows_allowed(1000) == 5
 
 
@@ -31,8 +31,8 @@ def test_a_mapping_is_a_share_for_each_way_to_differ():
     assert budget == BudgetByDifference((0.002, 0.01))
     assert budget.alpha == {"negative": 0.002, "positive": 0.01}
     assert str(budget) == "0.2% negative and 1% positive"
-    assert budget.share_of("negative") == 0.002
-    lost, gained = budget.penalty_weights
+    assert budget.share_of("negative", (5, 5)) == 0.002
+    lost, gained = budget.penalty_weights((5, 5))
     assert lost / gained == pytest.approx(5)
     with pytest.raises(qwyc.OptionError, match="method='auto'"):
         budget.rows_allowed(1000)

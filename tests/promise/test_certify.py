@@ -225,10 +225,10 @@ def test_bounds_at_low_confidence_can_be_below_what_was_seen():
 
 def test_a_certificate_with_groups_or_kinds_says_so():
     counts = Counts((600, 400), (3, 4), mean_models=2.0, mean_cost=2.0)
-    facts = {"confidence": 0.95, "counts": counts, "upper_bound": 0.01, "full_cost": 5.0}
+    facts = {"confidence": 0.95, "counts": counts, "full_cost": 5.0}
     facts |= {"how": "held-out", "fit_rows": 9, "seed": 0, "sample": "abc"}
     said = str(Certificate(budget_of(0.01), groups=25, **facts))
-    assert "The rows come from 25 groups" in said
+    assert "Groups of rows were counted (25 of them), not rows" in said
     both = str(Certificate(budget_of({"negative": 0.01, "positive": 0.02}), **facts))
     assert (
         "decided negative instead of positive, and 2% the other way round (held out: 3 and" in both
@@ -251,13 +251,13 @@ def rare(share, n=6000):
 
 def test_an_alpha_that_a_whole_class_fits_in_is_warned_of():
     models, X = rare(0.002)
-    with pytest.warns(qwyc.QwycWarning, match=r"only \d+ of 3,000 rows positive.*below 0\.\d+%"):
+    with pytest.warns(qwyc.QwycWarning, match=r"up to [\d.]+% of the rows that .* calls positive"):
         fast = qwyc.optimize(models, X, alpha=0.02, progress=False)
     positives = int((X[:, 2] > 0).sum())
     found = qwyc.diagnose(fast, X)
     assert [share.rows for share in found.by_decision] == [len(X) - positives, positives]
     assert "by full decision" in str(found)
-    with pytest.warns(qwyc.QwycWarning, match="only"):
+    with pytest.warns(qwyc.QwycWarning, match="pass by_class"):
         fast.at(alpha=0.01)
 
 

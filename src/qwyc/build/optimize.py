@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +21,7 @@ from qwyc.policy.fit.paper import fit_thresholds
 from qwyc.policy.fit.problem import QUITS, Problem
 from qwyc.policy.fit.stopping import fit_path
 from qwyc.policy.scores import ScoreMatrix
-from qwyc.promise.budget import Alpha, Budget, budget_of
+from qwyc.promise.budget import Alpha, Budget, budget_of, by_class_of
 from qwyc.promise.certificate import check_confidence, observed_certificate, warn_of_rare_classes
 from qwyc.promise.evaluation import Evaluation
 from qwyc.promise.evidence import Choices, Evidence
@@ -44,13 +45,15 @@ def optimize(
     model: Any,
     X: Any = None,
     *,
-    alpha: Alpha,
+    alpha: Alpha | None = None,
+    by_class: Mapping[Any, float] | None = None,
     confidence: float = 0.95,
     quit: str = "both",
     threshold: float | Probability | None = None,
     costs: Any = None,
     method: str = "auto",
     groups: Any = None,
+    headroom: int = 0,
     seed: int = 0,
     max_rows: int | None = None,
     evaluation: str | Measure = "measured",
@@ -59,10 +62,12 @@ def optimize(
 ) -> Classifier:
     """Make a classifier that decides like `model` from a fraction of its base models.
 
-    With `confidence`, at most a share `alpha` of decisions on new rows differs from the full
-    ensemble's. Order and thresholds are fitted on one part of X and the operating point is chosen on
-    the other part by an exact binomial test, so X must be like the rows to come. Rows that the model
-    was trained on are not: the model is surer of them than of others, and the promise would be void.
+    With `confidence`, at most a share `alpha` of all rows drawn like X is decided differently from the
+    full ensemble. This is a statement about the population that X is a sample of: a batch of new rows
+    may show a little more or less by chance. Order and thresholds are fitted on one part of X and the
+    operating point is chosen on the other part by an exact binomial test, so X must be like the rows to
+    come. Rows that the model was trained on are not: the model is surer of them than of others, and the
+    promise would be void.
 
     Parameters
     ----------
@@ -75,6 +80,10 @@ def optimize(
     alpha : the share of decisions that may differ from the full ensemble's; or both kinds apart,
         `dict(negative=..., positive=...)`: full-positive rows called negative, and the reverse. 0 is
         proven for every input by bounds on what the remaining trees can add, and needs no X.
+    by_class : the share that may be lost of each class that is named, `{label: share}`: of the rows that
+        the full ensemble puts in that class, at most this share is decided differently. Alone or with
+        `alpha`. Without `alpha`, only mistakes on the classes named are risked, so that rows quit one way
+        if one class is named.
     confidence : with which alpha holds on new rows.
     quit : "both", "negative" (a filter: what is not rejected gets its full score) or "positive".
     threshold : decide positive where score >= threshold; None is the model's own decision.
@@ -89,6 +98,9 @@ def optimize(
     groups : a label per row; rows of one group are never on both sides of the split. Rows are still
         counted as independent draws: the more alike the rows of a group are, the less certain the
         promise is.
+    headroom : leave room for a later `verify` on this many other rows: the policy is the boldest that
+        such a verification, at the same limits and confidence, passes with a probability of about 90%.
+        With 0, a policy may be taken that a second test does not confirm.
     seed : of everything random; the same inputs and seed give the same classifier, unless `evaluation`
         is measured and the two ways are about equally fast.
     evaluation : "measured" times both ways on the sample and evaluates rows in full where that takes less
@@ -101,24 +113,31 @@ def optimize(
     progress : None shows a bar on a terminal, True always, False never, or a callable
         (what, done, total).
     """
-    budget, confidence = budget_of(alpha), check_confidence(confidence)
+    confidence = check_confidence(confidence)
     check_choice("method", method, METHODS)
     check_choice("quit", quit, QUITS)
     if not callable(evaluation):
         check_choice("evaluation", evaluation, EVALUATIONS)
-    seed = check_count("seed", seed, least=0)
+    seed, headroom = check_count("seed", seed, least=0), check_count("headroom", headroom, least=0)
+    if by_class is None or alpha is not None:
+        budget_of(alpha)  # a wrong alpha is said before the model is read
+    source = importers.open_model(model)
+    ensemble = source.ensemble
+    budget = budget_of(alpha, by_class_of(by_class, ensemble.classes))
+    if headroom and (method != "auto" or budget.is_zero):
+        raise OptionError("headroom goes with method='auto' and an alpha above 0")
+    if method == "auto":
+        quit = budget.allowed(quit)
     proof = method == "auto" and budget.is_zero
     if X is None and not proof:
         raise InputError("a sample of rows like those to come is needed, except with alpha=0")
     if groups is not None and (method != "auto" or max_rows is not None):
         raise OptionError("groups go with method='auto', and not with max_rows")
-    source = importers.open_model(model)
-    ensemble = source.ensemble
     beta = _threshold(threshold, ensemble)
     if threshold is None and ensemble.doubt:
         warnings.warn(f"{ensemble.doubt}; pass threshold=", QwycWarning, stacklevel=2)
     sample = None if X is None else _draw(X, ensemble, groups, max_rows, seed)
-    run = _Run(ensemble, sample, budget, confidence, quit, beta, seed, threads, progress)
+    run = _Run(ensemble, sample, budget, confidence, headroom, quit, beta, seed, threads, progress)
     scores = None if sample is None else run.score(source)
     weights = Costs.of(run.measured_costs(costs), ensemble.n_models)
     if proof:
@@ -132,7 +151,7 @@ def optimize(
     timed = costs is None or isinstance(costs, str)  # given costs count instead of time
     classifier = run.choose_evaluation(classifier, scores, evaluation, timed)
     if classifier.certificate.how == "held-out":
-        warn_of_rare_classes(classifier.certificate, classifier.policy.quit)
+        warn_of_rare_classes(classifier.certificate)
     return classifier
 
 
@@ -144,6 +163,7 @@ class _Run:
     sample: Sample | None
     budget: Budget
     confidence: float
+    headroom: int
     quit: str
     threshold: float
     seed: int
@@ -206,7 +226,9 @@ class _Run:
         fitting = replace(problem, matrix=scores.take(fit_rows))
         with progress_reporter(self.progress, "Finding the order", 0):
             order = fixed_order(fitting, "correlation")
-        path = fit_path(fitting, order, weights=self.budget.penalty_weights, progress=self.progress)
+        by_class = fitting.target.count_classes(fitting.positive.astype(np.intp))
+        weights = self.budget.penalty_weights(by_class.tolist())
+        path = fit_path(fitting, order, weights=weights, progress=self.progress)
         with progress_reporter(self.progress, "Certifying", len(path)) as report:
             counts = path.sums(scores, rows=held_out, threads=self.threads, report=report).counts()
         evidence = Evidence(
@@ -218,7 +240,8 @@ class _Run:
             groups=0 if groups is None else len(np.unique(group_numbers(groups, n)[held_out])),
         )
         choices = Choices(path, evidence)
-        return Classifier(self.ensemble, *choices.choose(self.budget, self.confidence), choices)
+        chosen = choices.choose(self.budget, self.confidence, self.headroom)
+        return Classifier(self.ensemble, *chosen, choices)
 
     def choose_evaluation(
         self,

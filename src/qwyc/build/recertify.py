@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,10 +10,11 @@ from qwyc import distributed
 from qwyc.check.verify import DEFAULT_CONFIDENCE
 from qwyc.classifier import Classifier, check_classifier
 from qwyc.errors import InputError, OptionError
-from qwyc.promise.budget import Alpha, budget_of
+from qwyc.promise.budget import Alpha, budget_of, by_class_of
 from qwyc.promise.certificate import check_confidence, warn_of_rare_classes
 from qwyc.promise.compare import sums_of_path
 from qwyc.promise.evidence import Choices
+from qwyc.runtime.arguments import check_count
 from qwyc.runtime.progress import ProgressOption
 
 
@@ -21,7 +23,9 @@ def recertify(
     X: Any,
     *,
     alpha: Alpha | None = None,
+    by_class: Mapping[Any, float] | None = None,
     confidence: float | None = None,
+    headroom: int = 0,
     threads: int | None = None,
     progress: ProgressOption = False,
 ) -> Classifier:
@@ -39,9 +43,13 @@ def recertify(
     if classifier.certificate.how == "proven":
         raise OptionError("this classifier is proven for every input; there is nothing to certify")
     before = classifier.needed_choices()
-    budget = classifier.certificate.budget if alpha is None else budget_of(alpha)
+    budget = classifier.certificate.budget
+    if alpha is not None or by_class is not None:
+        budget = budget_of(alpha, by_class_of(by_class, classifier.ensemble.classes))
     if budget.is_zero:
         raise OptionError("alpha=0 is proven, not sampled: optimise the model for it")
+    classifier.check_quits(budget)
+    room = check_count("headroom", headroom, least=0)
     level = classifier.certificate.confidence if confidence is None else confidence
     level = check_confidence(DEFAULT_CONFIDENCE if level is None else level)
     if distributed.is_distributed(X):
@@ -56,6 +64,6 @@ def recertify(
                 "some of them: certify it on others"
             )
     choices = Choices(before.path, replace(before.evidence, counts=sums.counts(), groups=0))
-    chosen = classifier.chosen_from(choices, budget, level)
-    warn_of_rare_classes(chosen.certificate, chosen.policy.quit)
+    chosen = classifier.chosen_from(choices, budget, level, room)
+    warn_of_rare_classes(chosen.certificate)
     return chosen

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,58 +12,82 @@ from qwyc.check.parity import compare_with_model
 from qwyc.classifier import Classifier, check_classifier
 from qwyc.errors import InputError, OptionError
 from qwyc.policy.counts import Counts
-from qwyc.promise.binomial import upper_bound
-from qwyc.promise.budget import Alpha, Budget, budget_of
+from qwyc.promise.budget import Alpha, Budget, budget_of, by_class_of
 from qwyc.promise.certificate import Observed, check_confidence, percent
 from qwyc.promise.compare import sums_of_policy
+from qwyc.promise.limits import Limit
 from qwyc.runtime.progress import ProgressOption
 
 DEFAULT_CONFIDENCE = 0.95
 
 
+PASS, FAIL, UNDECIDED = "pass", "fail", "undecided"
+
+
 @dataclass(frozen=True)
 class Verification(Observed):
-    """Whether rows that the classifier has never seen confirm its promise."""
+    """What rows that the classifier has never seen say about its promise."""
 
-    passed: bool
+    outcome: str  # "pass": shown to hold; "fail": shown to be broken; "undecided": neither is shown
     budget: Budget
     confidence: float
     counts: Counts
-    upper_bound: float  # on the share that differs among new rows
+    upper_bound: float  # on the share that differs among rows drawn like these
     full_models: int
     rows_needed: int  # the fewest rows that could have shown it
+    more_rows: int | None = None  # about how many more would decide it; None where none would
     parity: str | None = None  # what was compared with the model itself, if that was given
+
+    @property
+    def passed(self) -> bool:
+        """Whether the rows show that the promise holds."""
+        return self.outcome == PASS
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain values, for JSON."""
         return (
-            {"passed": self.passed, "confidence": self.confidence}
+            {"outcome": self.outcome, "passed": self.passed, "confidence": self.confidence}
             | self._count_facts()
             | {
                 "upper_bound": self.upper_bound,
                 "full_models": self.full_models,
                 "rows_needed": self.rows_needed,
+                "more_rows": self.more_rows,
                 "parity": self.parity,
             }
         )
 
     def __str__(self) -> str:
+        bound = ""
+        if self.budget.alpha != 0:
+            bound = f"; with {percent(self.confidence)} confidence at most {self.upper_bound:.3%}"
         text = (
-            f"{'PASS' if self.passed else 'FAIL'}: {self.disagreements:,} of {self.rows:,} rows are "
-            f"decided differently from the full ensemble ({self.observed:.3%}; with "
-            f"{percent(self.confidence)} confidence at most {self.upper_bound:.3%}), with "
-            f"{self.negative:,} of {self.full_positive:,} positives lost and {self.positive:,} gained; "
-            f"requested: {self.budget.at_most}; {self.mean_models:.1f} of {self.full_models} base models "
-            "per row."
+            f"{self.outcome.upper()}: {self.disagreements:,} of {self.rows:,} rows are decided differently "
+            f"from the full ensemble ({self.observed:.3%}{bound}), with {self.negative:,} of "
+            f"{self.full_positive:,} positives lost and {self.positive:,} gained; requested: "
+            f"{self.budget.at_most}; {self.mean_models:.1f} of {self.full_models} base models per row."
+            f" {self._reason()}"
         )
-        if not self.passed and self.rows < self.rows_needed:
-            text += f" {self.rows:,} rows are too few to show it: at least {self.rows_needed:,} are needed."
-        elif not self.passed and self.budget.covers(self.counts):
-            text += (
-                " The observed share is within alpha, but these rows do not show with that confidence that "
-                "the true share is: verify on more rows, or optimise for a smaller alpha."
-            )
         return text if self.parity is None else f"{text}\n{self.parity}"
+
+    def _reason(self) -> str:
+        level = percent(self.confidence)
+        if self.outcome == PASS:
+            return "The rows show that the limit holds."
+        if self.outcome == FAIL:
+            return "The rows show that more than the limit differs: do not rely on this classifier."
+        text = f"The rows are too few to decide with {level} confidence"
+        if self.rows < self.rows_needed:
+            text += f": at least {self.rows_needed:,} are needed"
+        if self.more_rows is None:
+            return (
+                f"{text}. The observed share is not below the limit, so more rows with the same share "
+                "would not show that it holds."
+            )
+        return (
+            f"{text}. With the same share, about {self.more_rows:,} more rows would show that the limit "
+            "holds. To make a first verification pass, optimise with headroom."
+        )
 
 
 def verify(
@@ -69,6 +95,7 @@ def verify(
     X: Any,
     *,
     alpha: Alpha | None = None,
+    by_class: Mapping[Any, float] | None = None,
     confidence: float | None = None,
     model: Any = None,
     threads: int | None = None,
@@ -76,8 +103,12 @@ def verify(
 ) -> Verification:
     """Test what a classifier promises, on fresh rows like those to come.
 
-    It passes where the exact binomial bound on the share that differs is within alpha, by default
-    what the certificate promises; a proven classifier passes where no decision differs at all.
+    The outcome is "pass" where the rows show, by an exact binomial test at the confidence, that no more
+    differs than the limits allow: by default those of the certificate. It is "fail" where they show that
+    more differs, and "undecided" where they show neither; then the result says about how many more rows
+    would decide it. The policy was chosen because it just passes such a test, so a second test at the
+    same limits often is undecided; `optimize(..., headroom=)` leaves room for it. A proven classifier
+    passes where no decision differs at all, and fails otherwise.
 
     X may be a data set of Spark, Ray or Dask: the engine compares, and counts only come back.
 
@@ -86,7 +117,9 @@ def verify(
     """
     check_classifier(classifier)
     certificate = classifier.certificate
-    budget = certificate.budget if alpha is None else budget_of(alpha)
+    budget = certificate.budget
+    if alpha is not None or by_class is not None:
+        budget = budget_of(alpha, by_class_of(by_class, classifier.ensemble.classes))
     level = certificate.confidence if confidence is None else check_confidence(confidence)
     level = DEFAULT_CONFIDENCE if level is None else level
     proof = None if model is None else _compare_with(model, classifier, X, threads)
@@ -97,16 +130,39 @@ def verify(
     else:
         sums = sums_of_policy(classifier, X, threads=threads, progress=progress)
     counts = sums.counts()[0]
+    whole = Limit(1.0, tuple(range(len(counts.differences))))
     return Verification(
-        passed=budget.passes(counts, level),
+        outcome=_outcome(budget, counts, level),
         budget=budget,
         confidence=level,
         counts=counts,
-        upper_bound=upper_bound(counts.disagreements, counts.rows, level),
+        upper_bound=whole.upper_bound(counts, level),
         full_models=classifier.policy.n_models,
         rows_needed=budget.rows_needed(level),
+        more_rows=_more_rows(budget, counts, level),
         parity=proof,
     )
+
+
+def _outcome(budget: Budget, counts: Counts, confidence: float) -> str:
+    if budget.passes(counts, confidence):
+        return PASS
+    return FAIL if budget.fails(counts, confidence) else UNDECIDED
+
+
+def _more_rows(budget: Budget, counts: Counts, confidence: float) -> int | None:
+    """How many more rows, with the same share of differences, would show that every limit holds."""
+    missing = 0
+    for limit in budget.limits:
+        if limit.passes(counts, confidence):
+            continue
+        differ, rows = limit.counted(counts)
+        needed = limit.rows_at(differ / rows if rows else 0.0, confidence)
+        if needed is None:
+            return None
+        # Rows of one class come with rows of the other.
+        missing = max(missing, math.ceil((needed - rows) * counts.rows / max(rows, 1)))
+    return max(missing, 0)
 
 
 def _compare_with(model: Any, classifier: Classifier, X: Any, threads: int | None) -> str:

@@ -13,13 +13,16 @@ import qwyc
 from qwyc.cli.data import errors_name
 from qwyc.cli.options import (
     Alpha,
+    ByClass,
     Confidence,
     DataFormat,
+    Headroom,
     Json,
     Threads,
     argument,
     option,
     parse_alpha,
+    parse_by_class,
 )
 from qwyc.cli.printing import save_classifier
 from qwyc.cli.progress import ProgressLine
@@ -29,6 +32,9 @@ from qwyc.rows.files.reader import read_table
 from qwyc.runtime.output import check_target
 
 COST_NAMES = ("size", "measured")  # any other value of --costs names a file
+
+
+DEFAULT_ALPHA = 0.005
 
 
 class Quit(str, Enum):
@@ -80,7 +86,8 @@ def optimize(
             "-o",
         ),
     ] = None,
-    alpha: Alpha = "0.005",
+    alpha: Alpha = None,
+    by_class: ByClass = None,
     confidence: Confidence = 0.95,
     quit: Annotated[
         Quit,
@@ -124,6 +131,7 @@ def optimize(
         int | None,
         typer.Option(metavar="N", help="Use at most N rows of DATA, drawn at random."),
     ] = None,
+    headroom: Headroom = 0,
     evaluation: Annotated[
         Evaluation,
         typer.Option(
@@ -154,19 +162,23 @@ def optimize(
     target = output or _default_target(model)
     check_target(target, regular=True, inputs=_files_to_read(model, data, costs))
     options: dict[str, Any] = {
-        "alpha": parse_alpha(alpha),
+        "alpha": None if alpha is None else parse_alpha(alpha),
         "confidence": confidence,
         "quit": quit.value,
         "threshold": _parse_threshold(threshold),
         "costs": _parse_costs(costs),
         "method": method.value,
         "max_rows": max_rows,
+        "headroom": headroom,
         "evaluation": evaluation.value,
         "seed": seed,
         "threads": threads,
     }
     with ProgressLine(f"Reading {model}") as progress:
         ensemble = qwyc.load(model).ensemble if _is_classifier(model) else qwyc.read_model(model)
+        options["by_class"] = parse_by_class(by_class, ensemble.classes)
+        if alpha is None and by_class is None:
+            options["alpha"] = DEFAULT_ALPHA
         rows = None
         if data is not None:
             assert ensemble.schema is not None  # a model in a file has one

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
@@ -39,12 +40,28 @@ DataFormat = Annotated[
     Format | None, option("Format of DATA \\[default: by its name; csv for -]", "--format")
 ]
 Alpha = Annotated[
-    str,
-    typer.Option(
-        metavar="SHARE",
-        help="Share of decisions on new rows that may differ from those of the full ensemble: one share, "
+    str | None,
+    option(
+        "Share of decisions on new rows that may differ from those of the full ensemble: one share, "
         "such as 0.005, or one for each direction, such as negative=0.001,positive=0.01 (negative: decided "
-        "negative instead of positive). With 0, no decision differs, and this is proven for every input.",
+        "negative instead of positive). With 0, no decision differs, and this is proven for every input "
+        "\\[default: 0.005, unless --by-class is given]",
+        metavar="SHARE",
+    ),
+]
+ByClass = Annotated[
+    str | None,
+    option(
+        "Share of the rows of a class that may be decided differently, by the decision of the full "
+        "ensemble, such as 1=0.01, or 0=0.001,1=0.01. With or without --alpha.",
+        metavar="LABEL=SHARE",
+    ),
+]
+Headroom = Annotated[
+    int,
+    typer.Option(
+        metavar="N",
+        help="Leave room for a later verification on N other rows, so that it is likely to pass.",
     ),
 ]
 Confidence = Annotated[float, typer.Option(help="Probability that alpha holds on new rows.")]
@@ -58,6 +75,26 @@ ConfidenceOfFile = Annotated[
 ]
 Threads = Annotated[int | None, option("Number of threads \\[default: all cores]", metavar="N")]
 Json = Annotated[bool, flag("Print one JSON object instead of text.", "--json")]
+
+
+def parse_by_class(text: str | None, classes: Iterable[Any]) -> dict[Any, float] | None:
+    """The value of --by-class: a share for each label that it names."""
+    if text is None:
+        return None
+    labels = {str(label): label for label in classes}
+    shares = {}
+    for part in text.split(","):
+        name, _, share = part.rpartition("=")
+        try:
+            shares[name.strip()] = float(share)
+        except ValueError:
+            raise OptionError(
+                f"by-class must be a label and a share, such as 1=0.01; got {text!r}"
+            ) from None
+    for name in shares:
+        if name not in labels:
+            raise OptionError(f"by-class names {name!r}; the classes are {', '.join(labels)}")
+    return {labels[name]: share for name, share in shares.items()}
 
 
 def parse_alpha(text: str) -> float | dict[str, float]:

@@ -11,13 +11,16 @@ import qwyc
 from qwyc.cli.data import errors_name, read_rows
 from qwyc.cli.options import (
     AlphaOfFile,
+    ByClass,
     ClassifierFile,
     ConfidenceOfFile,
     DataFormat,
+    Headroom,
     Json,
     Threads,
     argument,
     parse_alpha,
+    parse_by_class,
 )
 from qwyc.cli.printing import save_classifier
 from qwyc.cli.progress import ProgressLine
@@ -35,7 +38,9 @@ def recertify(
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="File to write; may be FILE.")],
     alpha: AlphaOfFile = None,
+    by_class: ByClass = None,
     confidence: ConfidenceOfFile = None,
+    headroom: Headroom = 0,
     format: DataFormat = None,
     threads: Threads = None,
     as_json: Json = False,
@@ -58,6 +63,8 @@ def recertify(
                 classifier,
                 rows,
                 alpha=requested,
+                by_class=parse_by_class(by_class, classifier.ensemble.classes),
+                headroom=headroom,
                 confidence=confidence,
                 threads=threads,
                 progress=progress,

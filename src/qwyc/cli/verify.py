@@ -12,6 +12,7 @@ import qwyc
 from qwyc.cli.data import errors_name, read_rows
 from qwyc.cli.options import (
     AlphaOfFile,
+    ByClass,
     ClassifierFile,
     ConfidenceOfFile,
     DataFormat,
@@ -19,9 +20,12 @@ from qwyc.cli.options import (
     Threads,
     argument,
     parse_alpha,
+    parse_by_class,
 )
 from qwyc.cli.printing import print_json
 from qwyc.cli.progress import ProgressLine
+
+EXIT_CODES = {"pass": 0, "fail": 1, "undecided": 3}
 
 
 def verify(
@@ -34,6 +38,7 @@ def verify(
         ),
     ],
     alpha: AlphaOfFile = None,
+    by_class: ByClass = None,
     confidence: ConfidenceOfFile = None,
     model: Annotated[
         Path | None,
@@ -47,10 +52,14 @@ def verify(
 ) -> None:
     """Test on fresh rows whether a classifier keeps its guarantee.
 
-    Prints PASS or FAIL, and where decisions differ. Exit code 0: pass; 1: fail; 2: wrong input.
+    Prints PASS (the rows show that it does), FAIL (they show that it does not) or UNDECIDED (they show
+    neither, and about how many more rows would), and where decisions differ.
+
+    Exit code 0: pass; 1: fail; 2: wrong input; 3: undecided.
     """
     classifier = qwyc.load(classifier_file)
     requested = None if alpha is None else parse_alpha(alpha)
+    limits = parse_by_class(by_class, classifier.ensemble.classes)
     with ProgressLine(f"Reading {data}") as progress:
         rows = read_rows(data, classifier, format, progress)
         if model is not None:
@@ -61,6 +70,7 @@ def verify(
                     classifier,
                     rows,
                     alpha=requested,
+                    by_class=limits,
                     confidence=confidence,
                     model=model,
                     threads=threads,
@@ -75,4 +85,4 @@ def verify(
     else:
         print(verification)
         print(diagnosis)
-    raise typer.Exit(0 if verification.passed else 1)
+    raise typer.Exit(EXIT_CODES[verification.outcome])

@@ -154,7 +154,7 @@ def _sums(classifier: Classifier, data: Any, *, whole_path: bool) -> Sums:
     engine, _, features = _prepare(classifier.ensemble, data, None)
     work, parcel = Counting(features, whole_path), pack(classifier, whole_path=whole_path)
     vector = engine.total(data, parcel, work, work.size(classifier))
-    return Sums.from_vector(vector, classifier.policy.target)
+    return Sums.from_vector(vector, classifier.policy.target, classifier.policy.n_models)
 
 
 def engine_of(data: Any) -> Engine:

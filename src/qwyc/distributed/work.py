@@ -86,7 +86,7 @@ class Counting:
     def size(self, classifier: Classifier) -> int:
         """How many sums there are."""
         policies = len(classifier.needed_choices().path) if self.whole_path else 1
-        return Sums.size(classifier.policy.target, policies)
+        return Sums.size(classifier.policy.target, classifier.policy.n_models, policies)
 
 
 def decide(classifier: Classifier, rows: Any) -> Decisions:

@@ -36,6 +36,7 @@ PATH_TENSORS: TensorTypes = {
     "path.mean_models": (1, ("float64",)),
     "path.mean_cost": (1, ("float64",)),
 }
+LATER_TENSORS: TensorTypes = {"path.exits": (2, ("int64",))}  # (K, B); not in files of 0.1.0
 
 
 def write(path: str | os.PathLike[str], certified: Certified) -> None:
@@ -138,7 +139,7 @@ def _build(body: dict[str, Any], tensors: Tensors) -> Certified:
     return Certified(
         ensemble,
         policy,
-        parts.read_certificate(body["certificate"]),
+        parts.read_certificate(body["certificate"], policy, choices),
         choices,
         parts.read_evaluation(body["evaluation"]),
         cost_kind=parts.read_cost_kind(body.get("costs")),
@@ -149,6 +150,7 @@ def _check_tensors(tensors: Tensors, kind: str) -> None:
     expected = {**FAMILIES[kind].tensors, **POLICY_TENSORS}
     if "path.lower" in tensors:
         expected |= PATH_TENSORS
+        expected |= {name: kind for name, kind in LATER_TENSORS.items() if name in tensors}
     if set(tensors) != set(expected):
         raise ArtifactError(
             f"tensors are missing or unknown: {sorted(set(tensors) ^ set(expected))}"

@@ -16,10 +16,10 @@ from qwyc.files.values import count, flag, number, one_of, text, whole
 from qwyc.model.ensemble import Ensemble, Source
 from qwyc.model.link import Link
 from qwyc.policy.costs import KINDS
-from qwyc.policy.counts import Counts, PathCounts
+from qwyc.policy.counts import Counts, PathCounts, exit_bins
 from qwyc.policy.path import Path
 from qwyc.policy.policy import Policy
-from qwyc.promise.budget import budget_of
+from qwyc.promise.budget import Budget, budget_of
 from qwyc.promise.certificate import Certificate
 from qwyc.promise.evaluation import DECIDED_BY, Evaluation
 from qwyc.promise.evidence import Choices, Evidence
@@ -171,38 +171,52 @@ def certificate_facts(certificate: Certificate) -> dict[str, Any]:
     """What `certificate` holds in a header."""
     return {
         "alpha": certificate.alpha,
+        "by_class": {str(c): share for c, share in certificate.budget.by_class.items()},
         "confidence": certificate.confidence,
         "counts": asdict(certificate.counts),
-        "upper_bound": certificate.upper_bound,
         "full_cost": certificate.full_cost,
         "how": certificate.how,
         "fit_rows": certificate.fit_rows,
         "seed": certificate.seed,
         "sample": certificate.sample,
         "groups": certificate.groups,
+        "headroom": certificate.headroom,
+        "doubts": list(certificate.doubts),
     }
 
 
-def read_certificate(facts: dict[str, Any]) -> Certificate:
-    """A certificate whose numbers go together."""
+def read_certificate(facts: dict[str, Any], policy: Policy, choices: Choices | None) -> Certificate:
+    """A certificate whose numbers go together. The keys that `get` reads came after format 1."""
     how = one_of(facts["how"], "held-out", "in-sample", "proven")
-    confidence, bound = facts["confidence"], facts["upper_bound"]
+    confidence = facts["confidence"]
     if confidence is not None and not 0 < number(confidence) < 1:
         raise ArtifactError(f"confidence must be between 0 and 1, got {confidence!r}")
     if number(facts["full_cost"]) <= 0:
         raise ArtifactError("costs must be positive")
     return Certificate(
-        budget=budget_of(facts["alpha"]),
+        budget=_read_budget(facts),
         confidence=None if confidence is None and how != "held-out" else number(confidence),
         counts=_read_counts(facts["counts"]),
-        upper_bound=None if bound is None and how != "held-out" else number(bound),
         full_cost=number(facts["full_cost"]),
         how=how,
         fit_rows=count(facts["fit_rows"]),
         seed=whole(facts["seed"]),
         sample=text(facts["sample"]),
         groups=count(facts["groups"]),
+        policies=1 if choices is None else choices.policies,
+        quit=policy.quit,
+        headroom=count(facts.get("headroom", 0)),
+        doubts=_read_doubts(facts),
     )
+
+
+def _read_budget(facts: Mapping[str, Any]) -> Budget:
+    by_class = {int(text(c)): number(share) for c, share in facts.get("by_class", {}).items()}
+    return budget_of(facts["alpha"], by_class or None)
+
+
+def _read_doubts(facts: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(text(doubt) for doubt in facts.get("doubts", ()))
 
 
 def _read_counts(facts: Mapping[str, Any]) -> Counts:
@@ -211,7 +225,10 @@ def _read_counts(facts: Mapping[str, Any]) -> Counts:
         tuple(count(n) for n in facts["differences"]),
         number(facts["mean_models"]),
         number(facts["mean_cost"]),
+        tuple(count(n) for n in facts.get("exits", ())),
     )
+    if counts.exits and sum(counts.exits) != counts.rows:
+        raise ArtifactError("the certificate counts other rows where they stopped")
     if len(counts.differences) != len(TwoClasses.differences):
         raise ArtifactError("the certificate counts other kinds of difference")
     if counts.disagreements > counts.rows:
@@ -237,6 +254,7 @@ def evidence_facts(choices: Choices) -> dict[str, Any]:
         "seed": seen.seed,
         "sample": seen.sample,
         "groups": seen.groups,
+        "doubts": list(seen.doubts),
     }
 
 
@@ -251,7 +269,7 @@ def path_tensors(choices: Choices) -> Tensors:
         "path.fit_differences": seen.fit_differences,
         "path.mean_models": seen.counts.mean_models,
         "path.mean_cost": seen.counts.mean_cost,
-    }
+    } | ({} if seen.counts.exits is None else {"path.exits": seen.counts.exits})
 
 
 def read_choices(facts: dict[str, Any], tensors: Tensors, policy: Policy) -> Choices:
@@ -261,13 +279,18 @@ def read_choices(facts: dict[str, Any], tensors: Tensors, policy: Policy) -> Cho
     K, T, kinds = len(path), policy.n_models, len(TwoClasses.differences)
     shapes: dict[str, tuple[int, ...]] = {"lower": (K, T), "upper": (K, T), "mean_models": (K,)}
     shapes |= {"differences": (K, kinds), "fit_differences": (K, kinds), "mean_cost": (K,)}
+    exits = t.get("exits")  # files of 0.1.0 do not have them
+    if exits is not None:
+        shapes["exits"] = (K, len(exit_bins(T)))
     if K == 0 or any(t[name].shape != shape for name, shape in shapes.items()):
         raise ArtifactError("the path's tensors differ in length")
     for k in range(K):
         _ = path[k]  # checks its thresholds
     path.index_of(policy)  # which was chosen from it
     by_class = _by_class(facts["by_class"])
-    counts = PathCounts(by_class, t["differences"], t["mean_models"], t["mean_cost"])
+    counts = PathCounts(by_class, t["differences"], t["mean_models"], t["mean_cost"], exits)
+    if exits is not None and (exits.min() < 0 or (exits.sum(axis=1) != counts.rows).any()):
+        raise ArtifactError("the path counts other rows where they stopped")
     fit_rows = count(facts["fit_rows"])
     for found, n in ((counts.differences, counts.rows), (t["fit_differences"], fit_rows)):
         # Each by itself first: sums may overflow.
@@ -280,6 +303,7 @@ def read_choices(facts: dict[str, Any], tensors: Tensors, policy: Policy) -> Cho
         seed=whole(facts["seed"]),
         sample=text(facts["sample"]),
         groups=count(facts["groups"]),
+        doubts=_read_doubts(facts),
     )
     return Choices(path, evidence)
 

@@ -15,6 +15,25 @@ from qwyc.policy.rule import StoppingRule, cost_of_steps
 from qwyc.target.target import Decided, Target
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+def exit_bins(n_models: int) -> list[tuple[int, int]]:
+    """The bins in which rows are counted by the number of steps that they took, first and last step of
+    each: 1, 2, 3-4, 5-8, ..., and one for rows that completed."""
+    bins, first = [], 1
+    while first < n_models:
+        last = min(max(2 * (first - 1), 1), n_models - 1)
+        bins.append((first, last))
+        first = last + 1
+    return [*bins, (n_models, n_models)]
+
+
+def count_exits(steps: npt.NDArray[np.int32], n_models: int) -> Ints:
+    """Rows in each of the bins, (B,)."""
+    firsts = [first for first, _ in exit_bins(n_models)]
+    at = np.searchsorted(firsts, steps, side="right") - 1
+    return np.bincount(at, minlength=len(firsts)).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -25,6 +44,7 @@ class Counts:
     differences: tuple[int, ...]  # rows decided differently, by `Target.differences`
     mean_models: float  # base models evaluated per row; all of them where there are no rows
     mean_cost: float  # what they cost
+    exits: tuple[int, ...] = ()  # rows by where they stopped, in `exit_bins`; () where not known
 
     @property
     def rows(self) -> int:
@@ -46,7 +66,8 @@ class Counts:
         """What is known of a policy that was not tried on any row."""
         target = rule.target
         nothing = (0,) * target.n_classes, (0,) * len(target.differences)
-        return cls(*nothing, float(rule.n_models), float(rule.costs.sum()))
+        exits = (0,) * len(exit_bins(rule.n_models))
+        return cls(*nothing, float(rule.n_models), float(rule.costs.sum()), exits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +78,7 @@ class PathCounts:
     differences: npt.NDArray[np.int64]  # (K, n_differences)
     mean_models: Floats  # (K,)
     mean_cost: Floats  # (K,)
+    exits: Ints | None = None  # (K, B) rows by where they stopped; None where not known
 
     def __len__(self) -> int:
         return len(self.differences)
@@ -64,9 +86,9 @@ class PathCounts:
     def __getitem__(self, k: int) -> Counts:
         """What the k-th policy did."""
         differences = tuple(int(n) for n in self.differences[k])
-        return Counts(
-            self.by_class, differences, float(self.mean_models[k]), float(self.mean_cost[k])
-        )
+        exits = () if self.exits is None else tuple(int(n) for n in self.exits[k])
+        means = float(self.mean_models[k]), float(self.mean_cost[k])
+        return Counts(self.by_class, differences, *means, exits)
 
     @property
     def rows(self) -> int:
@@ -82,6 +104,7 @@ class Sums:
     differences: npt.NDArray[np.int64]  # (K, n_differences)
     steps: Floats  # (K,) base models evaluated
     cost: Floats  # (K,) what they cost
+    exits: Ints  # (K, B) rows by where they stopped
 
     @property
     def rows(self) -> int:
@@ -92,26 +115,28 @@ class Sums:
         """The same, per row where that is what matters; means are 0 for no rows."""
         n = max(self.rows, 1)
         by_class = tuple(int(count) for count in self.by_class)
-        return PathCounts(by_class, self.differences, self.steps / n, self.cost / n)
+        return PathCounts(by_class, self.differences, self.steps / n, self.cost / n, self.exits)
 
     def vector(self) -> Floats:
         """As one vector of numbers that can be added up; exact up to 2**53."""
-        return np.concatenate([self.by_class, self.differences.ravel(), self.steps, self.cost])
+        tables = self.differences.ravel(), self.exits.ravel()
+        return np.concatenate([self.by_class, *tables, self.steps, self.cost])
 
     @staticmethod
-    def size(target: Target, K: int) -> int:
+    def size(target: Target, n_models: int, K: int) -> int:
         """The length of the vector for K policies."""
-        return target.n_classes + K * (len(target.differences) + 2)
+        return target.n_classes + K * (len(target.differences) + len(exit_bins(n_models)) + 2)
 
     @classmethod
-    def from_vector(cls, vector: Floats, target: Target) -> Sums:
+    def from_vector(cls, vector: Floats, target: Target, n_models: int) -> Sums:
         """From a sum of such vectors."""
-        n_classes, kinds = target.n_classes, len(target.differences)
-        K = (len(vector) - n_classes) // (kinds + 2)
-        ends = [n_classes, n_classes + kinds * K, n_classes + (kinds + 1) * K]
-        by_class, differences, steps, cost = np.split(vector, ends)
+        n_classes, kinds, bins = target.n_classes, len(target.differences), len(exit_bins(n_models))
+        K = (len(vector) - n_classes) // (kinds + bins + 2)
+        parts = np.split(vector, n_classes + K * np.cumsum([0, kinds, bins, 1]))
+        by_class, differences, exits, steps, cost = parts
         whole = differences.astype(np.int64).reshape(K, kinds)
-        return cls(by_class.astype(np.int64), whole, steps, cost)
+        stopped = exits.astype(np.int64).reshape(K, bins)
+        return cls(by_class.astype(np.int64), whole, steps, cost, stopped)
 
 
 def sum_over_rows(
@@ -125,4 +150,5 @@ def sum_over_rows(
         target.count_differences(decided, full)[np.newaxis],
         np.array([steps.sum(dtype=np.int64)], dtype=np.float64),
         np.array([cost.sum()]),
+        count_exits(steps, rule.n_models)[np.newaxis],
     )

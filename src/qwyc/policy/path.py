@@ -75,4 +75,5 @@ class Path:
             np.concatenate([part.differences for part in parts]),
             np.concatenate([part.steps for part in parts]),
             np.concatenate([part.cost for part in parts]),
+            np.concatenate([part.exits for part in parts]),
         )

@@ -1,7 +1,7 @@
 """Budgets: how many decisions may differ from the full ensemble's, in every form that alpha has.
 
-A new form of alpha is a new class here with the members of `Budget`. Nothing else in the package asks
-which form it has."""
+A budget is a set of limits. A new form of alpha is a new class here with the members of `Budget`. Nothing
+else in the package asks which form it has."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy.typing as npt
+
 from qwyc.errors import OptionError
 from qwyc.policy.counts import Counts
-from qwyc.promise.binomial import rows_needed, tail
+from qwyc.promise.limits import Limit
 from qwyc.runtime.arguments import allowed_disagreements, check_alpha
-from qwyc.target.two_classes import DIFFERENCES
+from qwyc.target.two_classes import DIFFERENCES, TwoClasses
 
 LEAST_ALPHA = 1e-9  # billions of rows without a difference would be needed to show less
 
@@ -22,12 +24,26 @@ Alpha = float | Mapping[str, float]  # as users give it
 
 
 class Budget(ABC):
-    """What may differ, and what it takes to show that no more does."""
+    """What may differ, and what it takes to show that no more does.
+
+    It passes where each of its limits passes its own test at the full confidence. A policy that breaks
+    the budget breaks some limit, and passes that limit's test with a probability of at most
+    1 - confidence, so the confidence need not be shared out among the limits."""
 
     @property
     @abstractmethod
-    def alpha(self) -> float | dict[str, float]:
-        """The budget as users give it, and as files keep it."""
+    def limits(self) -> tuple[Limit, ...]:
+        """The statements that must all hold."""
+
+    @property
+    @abstractmethod
+    def alpha(self) -> float | dict[str, float] | None:
+        """The share of all rows as users give it, and as files keep it; None where there is none."""
+
+    @property
+    def by_class(self) -> dict[int, float]:
+        """The share of each class that may be lost, by the index of the class."""
+        return {}
 
     @property
     def is_zero(self) -> bool:
@@ -36,33 +52,100 @@ class Budget(ABC):
 
     @property
     def total(self) -> float | None:
-        """The one share that may differ in all; None where there are several."""
+        """The share of all rows that may differ in any way; None where there is no such limit."""
         return None
 
-    @abstractmethod
     def rows_needed(self, confidence: float) -> int:
-        """The fewest rows, none of them decided differently, that show it."""
+        """The fewest rows, none of them decided differently, that show the limits on all rows."""
+        whole = [limit for limit in self.limits if limit.among is None]
+        return max((limit.rows_needed(confidence) for limit in whole), default=1)
 
-    @abstractmethod
+    def shortfall(self, counts: Counts, confidence: float, names: Sequence[str]) -> str:
+        """Which rows are too few to show this budget, in words; empty where there are enough."""
+        for limit in self.limits:
+            needed, (_, rows) = limit.rows_needed(confidence), limit.counted(counts)
+            if rows < needed:
+                whose = (
+                    ""
+                    if limit.among is None
+                    else f" that the full ensemble calls {names[limit.among]}"
+                )
+                return f"at least {needed:,} certifying rows{whose}; there are {rows:,}"
+        return ""
+
     def passes(self, counts: Counts, confidence: float) -> bool:
-        """Whether so few differences would be rare if more than the budget differed."""
+        """Whether every limit is shown to hold."""
+        return all(limit.passes(counts, confidence) for limit in self.limits)
 
-    @abstractmethod
+    def fails(self, counts: Counts, confidence: float) -> bool:
+        """Whether some limit is shown to be broken. Any of them could be by chance, so they share what
+        may go wrong."""
+        level = 1 - (1 - confidence) / len(self.limits)
+        return any(limit.fails(counts, level) for limit in self.limits)
+
     def covers(self, counts: Counts) -> bool:
         """Whether the observed shares are within it, however surely."""
+        return all(limit.covers(counts) for limit in self.limits)
 
-    @abstractmethod
-    def share_of(self, difference: str) -> float:
-        """The share of all rows that may differ in this way."""
+    def allowed(self, quit: str) -> str:
+        """Which rows may quit: of those that `quit` allows, those whose mistakes a limit bounds. Rows of a
+        class without a limit are never put at risk."""
+        bounded = {DIFFERENCES[kind] for limit in self.limits for kind in limit.differences}
+        wanted = set(DIFFERENCES) if quit == "both" else {quit}
+        left = sorted(bounded & wanted)
+        if not left:
+            raise OptionError(
+                f"with quit={quit!r}, only rows that by_class does not name could be decided differently; "
+                "name their class in by_class, give alpha, or quit the other way"
+            )
+        return "both" if len(left) == len(DIFFERENCES) else left[0]
 
-    @property
-    @abstractmethod
-    def penalty_weights(self) -> tuple[float, ...]:
-        """How much each way to differ costs while fitting, relative to the others."""
+    def share_of(self, difference: str, by_class: Sequence[int]) -> float | None:
+        """The share of all rows that may differ in this way, where rows of the classes are in these
+        proportions; None where nothing bounds it."""
+        kind, rows = DIFFERENCES.index(difference), max(sum(by_class), 1)
+        shares = [
+            limit.share * (1 if limit.among is None else by_class[limit.among] / rows)
+            for limit in self.limits
+            if kind in limit.differences
+        ]
+        return min(shares, default=None)
 
-    @abstractmethod
+    def penalty_weights(self, by_class: Sequence[int]) -> tuple[float, ...]:
+        """How much each way to differ costs while fitting, relative to the others. What is allowed less
+        often costs more; the weights average to 1 over what is allowed."""
+        known = [self.share_of(difference, by_class) for difference in DIFFERENCES]
+        least = 1 / max(sum(by_class), 1)  # a class of which there is no row
+        shares = [None if share is None else max(share, 1e-3 * least) for share in known]
+        given = [share for share in shares if share is not None]
+        if len(set(given)) == 1:
+            return (1.0,) * len(DIFFERENCES)
+        mean = len(given) / sum(1 / share for share in given)
+        return tuple(1.0 if share is None else mean / share for share in shares)
+
+    def with_room(self, rows: int, confidence: float, by_class: Sequence[int]) -> Budget:
+        """A smaller budget: a classifier within it passes a test of this one on so many other rows with
+        high probability. Rows of the classes come in these proportions."""
+        limits, total = [], max(sum(by_class), 1)
+        for limit in self.limits:
+            n = rows if limit.among is None else rows * by_class[limit.among] // total
+            smaller = limit.with_room(n, confidence)
+            if smaller is None:
+                raise OptionError(
+                    f"headroom={rows} is too small: a verification of {self} at confidence {confidence:g} "
+                    f"needs {limit.rows_needed(confidence):,} rows"
+                    + (
+                        ""
+                        if limit.among is None
+                        else f" of one class, and would see about {n:,} of it"
+                    )
+                )
+            limits.append(smaller)
+        return _Limits(tuple(limits), self)
+
     def rows_allowed(self, n_rows: int) -> int:
         """How many rows of a sample may differ, for methods that count on the sample itself."""
+        raise OptionError("a share by kind or by class goes with method='auto'; pass one alpha")
 
     @abstractmethod
     def statement(self, names: Sequence[str], emphasis: str = "{}") -> str:
@@ -90,6 +173,11 @@ class TotalBudget(Budget):
     share: float
 
     @property
+    def limits(self) -> tuple[Limit, ...]:
+        """One, on all rows."""
+        return (Limit(self.share, tuple(range(len(DIFFERENCES)))),)
+
+    @property
     def alpha(self) -> float:
         return self.share
 
@@ -101,29 +189,6 @@ class TotalBudget(Budget):
     @property
     def total(self) -> float:
         return self.share
-
-    def rows_needed(self, confidence: float) -> int:
-        """The fewest rows that show it; a proof needs one to be contradicted."""
-        return 1 if self.is_zero else rows_needed(self.share, confidence)
-
-    def passes(self, counts: Counts, confidence: float) -> bool:
-        """An exact binomial test; with a budget of 0, no difference at all."""
-        if self.is_zero:
-            return counts.disagreements == 0
-        return tail(counts.disagreements, counts.rows, self.share) <= 1 - confidence
-
-    def covers(self, counts: Counts) -> bool:
-        """Whether the observed share is within the budget."""
-        return counts.observed <= self.share
-
-    def share_of(self, difference: str) -> float:
-        """All of the budget may be used in one way."""
-        return self.share
-
-    @property
-    def penalty_weights(self) -> tuple[float, ...]:
-        """Every way to differ costs the same."""
-        return (1.0,) * len(DIFFERENCES)
 
     def rows_allowed(self, n_rows: int) -> int:
         """The largest whole number of rows that is within the share."""
@@ -137,53 +202,32 @@ class TotalBudget(Budget):
         return f"{counts.disagreements:,}"
 
     def __str__(self) -> str:
-        return f"{self.share:.4g}" if self.share < 1e-4 else _percent(self.share)
+        return percentage(self.share)
 
 
 @dataclass(frozen=True)
 class BudgetByDifference(Budget):
-    """A share of all rows for each way to differ. All shares hold together with the confidence, so each
-    gets an equal part of what may go wrong."""
+    """A share of all rows for each way to differ."""
 
     shares: tuple[float, ...]  # by DIFFERENCES
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """One for each way."""
+        return tuple(Limit(share, (kind,)) for kind, share in enumerate(self.shares))
 
     @property
     def alpha(self) -> dict[str, float]:
         return dict(zip(DIFFERENCES, self.shares, strict=True))
 
-    def rows_needed(self, confidence: float) -> int:
-        """What the smallest share takes."""
-        statements = len(self.shares)
-        return max(rows_needed(share, confidence, statements=statements) for share in self.shares)
-
-    def passes(self, counts: Counts, confidence: float) -> bool:
-        """One exact binomial test for each way to differ."""
-        risk = (1 - confidence) / len(self.shares)
-        pairs = zip(counts.differences, self.shares, strict=True)
-        return all(tail(count, counts.rows, share) <= risk for count, share in pairs)
-
-    def covers(self, counts: Counts) -> bool:
-        """Whether every observed share is within its own."""
-        pairs = zip(counts.differences, self.shares, strict=True)
-        return all(count <= share * counts.rows for count, share in pairs)
-
-    def share_of(self, difference: str) -> float:
-        """The share of this way to differ."""
-        return self.alpha[difference]
-
     @property
-    def penalty_weights(self) -> tuple[float, ...]:
-        """What is allowed less often costs more; the weights average to 1 over what is allowed."""
-        mean = len(self.shares) / sum(1 / share for share in self.shares)
-        return tuple(mean / share for share in self.shares)
-
-    def rows_allowed(self, n_rows: int) -> int:
-        """There is no one number."""
-        raise OptionError("alpha by kind of disagreement goes with method='auto'")
+    def total(self) -> float:
+        """The shares together: both limits hold at once."""
+        return sum(self.shares)
 
     def statement(self, names: Sequence[str], emphasis: str = "{}") -> str:
         """At most so many in each direction."""
-        lost, gained = (emphasis.format(_percent(share)) for share in self.shares)
+        lost, gained = (emphasis.format(percentage(share)) for share in self.shares)
         return (
             f"at most {lost} of new rows are decided {names[0]} instead of {names[1]}, and {gained} the "
             "other way round"
@@ -195,11 +239,91 @@ class BudgetByDifference(Budget):
 
     def __str__(self) -> str:
         pairs = zip(DIFFERENCES, self.shares, strict=True)
-        return " and ".join(f"{_percent(share)} {name}" for name, share in pairs)
+        return " and ".join(f"{percentage(share)} {name}" for name, share in pairs)
 
 
-def budget_of(alpha: Any) -> Budget:
-    """The budget that a user, or a file, gives as alpha."""
+@dataclass(frozen=True)
+class BudgetByClass(Budget):
+    """A share of the rows of a class, by the full decision, with or without a budget for all rows."""
+
+    shares: tuple[tuple[int, float], ...]  # (index of the class, share that may be lost), ascending
+    overall: Budget | None = None
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """One for each class named, and those on all rows."""
+        own = tuple(Limit(share, TwoClasses.lost_from(c), c) for c, share in self.shares)
+        return own if self.overall is None else (*self.overall.limits, *own)
+
+    @property
+    def alpha(self) -> float | dict[str, float] | None:
+        return None if self.overall is None else self.overall.alpha
+
+    @property
+    def by_class(self) -> dict[int, float]:
+        return dict(self.shares)
+
+    @property
+    def total(self) -> float | None:
+        return None if self.overall is None else self.overall.total
+
+    def statement(self, names: Sequence[str], emphasis: str = "{}") -> str:
+        """At most so many of each class, and of all rows."""
+        parts = [
+            f"at most {emphasis.format(percentage(share))} of the new rows that the full ensemble calls "
+            f"{names[c]} are decided differently"
+            for c, share in self.shares
+        ]
+        if self.overall is not None:
+            parts.insert(0, self.overall.statement(names, emphasis))
+        return ", and ".join(parts)
+
+    def describe_counts(self, counts: Counts) -> str:
+        return f"{counts.disagreements:,}"
+
+    def __str__(self) -> str:
+        parts = [
+            f"{percentage(share)} of the rows called {DIFFERENCES[c]}" for c, share in self.shares
+        ]
+        return " and ".join(parts if self.overall is None else [str(self.overall), *parts])
+
+
+@dataclass(frozen=True)
+class _Limits(Budget):
+    """Other limits in place of a budget's own: it is tested by them, and speaks like the budget."""
+
+    own: tuple[Limit, ...]
+    budget: Budget
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        return self.own
+
+    @property
+    def alpha(self) -> float | dict[str, float] | None:
+        return self.budget.alpha
+
+    def statement(self, names: Sequence[str], emphasis: str = "{}") -> str:
+        return self.budget.statement(names, emphasis)
+
+    def describe_counts(self, counts: Counts) -> str:
+        return self.budget.describe_counts(counts)
+
+    def __str__(self) -> str:
+        return str(self.budget)
+
+
+def budget_of(alpha: Any, by_class: Mapping[int, float] | None = None) -> Budget:
+    """The budget that a user, or a file, gives as alpha, and as a share of each class by its index."""
+    overall = None if alpha is None else _of_alpha(alpha)
+    if by_class is None or (not by_class and overall is not None):
+        if overall is None:
+            raise OptionError("alpha or by_class is needed: the share of decisions that may differ")
+        return overall
+    return _by_class(by_class, overall)
+
+
+def _of_alpha(alpha: Any) -> Budget:
     if isinstance(alpha, Budget):
         return alpha
     if isinstance(alpha, Mapping):
@@ -224,5 +348,41 @@ def _by_difference(alpha: Mapping[Any, Any]) -> BudgetByDifference:
     return BudgetByDifference(shares)
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.4g}%"
+def _by_class(by_class: Mapping[int, float], overall: Budget | None) -> BudgetByClass:
+    if overall is not None and overall.is_zero:
+        raise OptionError(
+            "with alpha=0 no row of any class is decided differently: leave out by_class"
+        )
+    if not by_class:
+        raise OptionError("by_class names no class; pass the share of a class, such as {1: 0.01}")
+    shares = []
+    for index, share in sorted(by_class.items()):
+        if not 0 <= index < TwoClasses.n_classes:
+            raise OptionError(f"by_class names class {index}; there are {TwoClasses.n_classes}")
+        if check_alpha(share) < LEAST_ALPHA:
+            raise OptionError("a share in by_class must be above 0; alpha=0 proves all classes")
+        shares.append((int(index), float(share)))
+    return BudgetByClass(tuple(shares), overall)
+
+
+def by_class_of(by_class: Any, classes: npt.NDArray[Any]) -> dict[int, float] | None:
+    """Shares by the labels of classes, as users give them, by the index of the class."""
+    if by_class is None:
+        return None
+    labels = classes.tolist()
+    if not isinstance(by_class, Mapping):
+        raise OptionError(
+            f"by_class must be a mapping from a class to a share, such as {{{labels[-1]!r}: 0.01}}; "
+            f"got {by_class!r}"
+        )
+    found = {}
+    for label, share in by_class.items():
+        if label not in labels:
+            raise OptionError(f"by_class names {label!r}; the classes are {labels}")
+        found[labels.index(label)] = check_alpha(share)
+    return found
+
+
+def percentage(share: float) -> str:
+    """A share as text, such as "0.5%"."""
+    return f"{share:.4g}" if share < 1e-4 else f"{100 * share:.4g}%"

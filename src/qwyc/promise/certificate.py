@@ -3,16 +3,41 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 from qwyc.errors import OptionError, QwycWarning
 from qwyc.policy.counts import Counts, sum_over_rows
 from qwyc.policy.policy import Policy
 from qwyc.policy.scores import ScoreMatrix
+from qwyc.promise.binomial import tail
 from qwyc.promise.budget import Budget
+from qwyc.promise.limits import Limit
 from qwyc.runtime.arguments import is_number
 from qwyc.target.two_classes import NEGATIVE, POSITIVE, TwoClasses
+
+BATCH = 1000  # new rows, in the sentence about what a batch may show
+RARE = 0.05  # of a class: where more may be lost, a warning says so
+
+
+@dataclass(frozen=True)
+class ClassLoss:
+    """How many rows of one class, by the full decision, were decided differently."""
+
+    name: str  # "negative" or "positive"
+    rows: int
+    lost: int
+    upper_bound: float | None  # on the share lost among such rows; None: nothing is promised
+
+    @property
+    def share(self) -> float:
+        """The observed share that was lost; 0 for no rows."""
+        return self.lost / self.rows if self.rows else 0.0
+
+    def __str__(self) -> str:
+        bound = "" if self.upper_bound is None else f", at most {self.upper_bound:.2%}"
+        return f"{self.name}: {self.lost:,} of {self.rows:,} lost{bound}"
 
 
 class Observed:
@@ -22,8 +47,9 @@ class Observed:
     budget: Budget
 
     @property
-    def alpha(self) -> float | dict[str, float]:
-        """The share that may differ: in all, or by kind of difference."""
+    def alpha(self) -> float | dict[str, float] | None:
+        """The share of all rows that may differ: in all, or by kind of difference; None where only
+        classes have limits."""
         return self.budget.alpha
 
     @property
@@ -70,6 +96,7 @@ class Observed:
         """The counts as plain values, for JSON."""
         return {
             "alpha": self.alpha,
+            "by_class": {TwoClasses.differences[c]: v for c, v in self.budget.by_class.items()},
             "rows": self.rows,
             "full_positive": self.full_positive,
             "negative": self.negative,
@@ -83,21 +110,70 @@ class Certificate(Observed):
     """How often decisions differ from the full ensemble's, and on what that statement rests."""
 
     budget: Budget  # what was requested
-    confidence: float | None  # with which the bound holds on new rows; None: no such promise
+    confidence: float | None  # with which it holds on new rows; None: no such promise
     counts: Counts  # what the policy did on the rows that the statement rests on
-    upper_bound: float | None  # on the share that differs among new rows, at `confidence`
     full_cost: float  # what all base models cost
     how: str  # "held-out", "in-sample" (the rows it was fitted on) or "proven"
     fit_rows: int  # rows that order and thresholds were fitted on
     seed: int
     sample: str  # digest of the sample that it was made from, "" where there was none
     groups: int = 0  # of which the rows come, where `groups` were given
+    policies: int = 1  # that the policy was chosen from on these rows
+    quit: str = "both"  # which rows the policy lets quit: "both", "negative", "positive" or "never"
+    headroom: int = 0  # rows of a later verification that room was left for
+    doubts: tuple[str, ...] = ()  # why nothing is promised, as clauses; none where it is
+
+    @property
+    def holds(self) -> bool:
+        """Whether anything is promised about new rows."""
+        return self.how == "proven" or (self.how == "held-out" and not self.doubts)
+
+    @cached_property
+    def upper_bound(self) -> float | None:
+        """With the stated confidence, at most this share of rows drawn like the sample is decided
+        differently; None where nothing is promised.
+
+        The policy was chosen by looking at the rows, so a bound for one fixed policy would be too small.
+        This is alpha where alpha limits all rows, since that is what the choice was tested for. Otherwise
+        it is a bound that holds for all policies of the path together."""
+        if not self.holds:
+            return None
+        if self.how == "proven" or self.quit == "never":
+            return 0.0
+        whole = Limit(1.0, tuple(range(len(TwoClasses.differences))))
+        return self._bound(whole) if self.budget.total is None else self.budget.total
+
+    @cached_property
+    def classes(self) -> tuple[ClassLoss, ...]:
+        """What was lost of each class, with a bound on the share lost that holds with the stated
+        confidence: the class's own limit where it has one, otherwise a bound that holds for all policies
+        of the path together."""
+        losses = []
+        for index, name in enumerate(TwoClasses.differences):
+            limit = Limit(1.0, TwoClasses.lost_from(index), index)
+            bound = None
+            if self.holds and (self.how == "proven" or not self.can_lose(index)):
+                bound = 0.0
+            elif self.holds:
+                bound = self.budget.by_class.get(index, self._bound(limit))
+            lost, rows = limit.counted(self.counts)
+            losses.append(ClassLoss(name, rows, lost, bound))
+        return tuple(losses)
+
+    def can_lose(self, index: int) -> bool:
+        """Whether the policy can decide a row of a class, by its index, differently at all."""
+        return self.quit == "both" or self.quit == TwoClasses.differences[1 - index]
+
+    def _bound(self, limit: Limit) -> float:
+        assert self.confidence is not None
+        return limit.upper_bound(self.counts, 1 - (1 - self.confidence) / self.policies)
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain values, for JSON."""
         return self._count_facts() | {
             "confidence": self.confidence,
             "upper_bound": self.upper_bound,
+            "classes": [asdict(loss) for loss in self.classes],
             "mean_cost": self.mean_cost,
             "full_cost": self.full_cost,
             "how": self.how,
@@ -105,6 +181,8 @@ class Certificate(Observed):
             "seed": self.seed,
             "sample": self.sample,
             "groups": self.groups,
+            "headroom": self.headroom,
+            "doubts": list(self.doubts),
         }
 
     def __str__(self) -> str:
@@ -115,19 +193,35 @@ class Certificate(Observed):
                 f"In-sample, not a promise for new rows: {self.observed:.2%} of the {self.rows:,} rows "
                 f"it was fitted on are decided differently (requested: {self.budget.at_most})."
             )
-        sentence = (
+        counted = f"{self.budget.describe_counts(self.counts)} of {self.rows:,} rows"
+        losses = "; ".join(str(loss) for loss in self.classes)
+        source = f"fitted on {self.fit_rows:,} others, seed {self.seed}, sample {self.sample[:8]}"
+        if self.doubts:
+            reasons = "; ".join(self.doubts)
+            return (
+                f"No promise for new rows: {reasons}. Requested: {self.budget.at_most}. Held out: "
+                f"{counted} are decided differently ({losses}; {source})."
+            )
+        return (
             f"With {percent(self.confidence)} confidence, "
             f"{self.budget.statement(('negative', 'positive'))} "
-            f"(held out: {self.budget.describe_counts(self.counts)} of {self.rows:,} rows, with "
-            f"{self.negative:,} of {self.full_positive:,} positives lost; bound {self.upper_bound:.3%}; "
-            f"fitted on {self.fit_rows:,} others, seed {self.seed}, sample {self.sample[:8]})."
+            f"(held out: {counted}; {losses}; {source}).{self._meaning()}"
         )
+
+    def _meaning(self) -> str:
+        """What the promise is about, and what it is not."""
+        share = self.budget.total
+        text = " This is the share of all rows drawn like the sample"
+        if share is not None:
+            most = 0
+            while tail(most, BATCH, share) < 0.95:
+                most += 1
+            text += f"; among {BATCH:,} of them, up to {most:,} may differ by chance"
         if self.groups:
-            sentence += (
-                f" The rows come from {self.groups:,} groups but are counted as independent draws: the "
-                "more alike the rows of a group are, the less certain the statement is."
-            )
-        return sentence
+            text += f". Groups of rows were counted ({self.groups:,} of them), not rows"
+        if self.headroom:
+            text += f". A verification on {self.headroom:,} other rows is expected to pass"
+        return text + "."
 
 
 def check_confidence(confidence: Any) -> float:
@@ -160,40 +254,37 @@ def observed_certificate(
         budget=budget,
         confidence=None,
         counts=counts,
-        upper_bound=0.0 if proven else None,
         full_cost=float(policy.costs.sum()),
         how=how,
         fit_rows=0 if proven else counts.rows,
         seed=seed,
         sample=sample,
+        quit=policy.quit,
     )
 
 
-def warn_of_rare_classes(certificate: Certificate, quit: str) -> None:
-    """Warn where the budget, a share of all rows, is as large as half of a class. The warning points at
-    the caller of the function that calls this."""
-    rows, names = certificate.rows, TwoClasses.differences
-    for kind, difference in enumerate(names):
-        rare = names[1 - kind]  # rows of this class are lost where they differ so
-        n = certificate.counts.by_class[1 - kind]
-        share = certificate.budget.share_of(difference)
-        if quit not in ("both", difference) or share * rows < n / 2:
+def warn_of_rare_classes(certificate: Certificate) -> None:
+    """Warn where 5% of a class may be lost, and more than twice the share of all rows, although nobody
+    asked for a limit on that class. The warning points at the caller of the function that calls this."""
+    for index, loss in enumerate(certificate.classes):
+        if loss.upper_bound is None or index in certificate.budget.by_class:
             continue
-        if n:
+        if loss.upper_bound < max(RARE, 2 * (certificate.budget.total or 0)):
+            continue
+        if loss.rows:
             said = (
-                f"the full ensemble calls only {n:,} of {rows:,} rows {rare}, and half of those or more "
-                f"may be called {difference}. Ask for a share well below {100 * n / rows:.2g}%"
+                f"up to {100 * loss.upper_bound:.3g}% of the rows that the full ensemble calls {loss.name} "
+                f"may be decided differently: {loss.lost:,} of {loss.rows:,} such rows were. alpha = "
+                f"{certificate.budget} is a share of all {certificate.rows:,} rows. To limit the share of "
+                "a class, pass by_class={label: share}"
             )
         else:
             said = (
-                f"the full ensemble calls none of {rows:,} rows {rare}, so nothing is known about such "
-                "rows"
+                f"the full ensemble calls none of {certificate.rows:,} rows {loss.name}, so nothing is "
+                f"known about such rows, although alpha = {certificate.budget} of all rows may be decided "
+                "differently"
             )
-        warnings.warn(
-            f"alpha = {100 * share:.4g}% is too large for this sample: {said}",
-            QwycWarning,
-            stacklevel=3,
-        )
+        warnings.warn(said, QwycWarning, stacklevel=3)
 
 
 def percent(confidence: float | None) -> str:

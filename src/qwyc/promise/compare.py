@@ -61,7 +61,7 @@ def sums_of_path(
         scores = certified.ensemble.scores(block, threads=threads)
         digest.update(scores.full_bytes)
         sums.append(path.sums(scores, threads=threads).vector())
-    return Sums.from_vector(np.sum(sums, axis=0), path.target), digest.hexdigest()
+    return Sums.from_vector(np.sum(sums, axis=0), path.target, len(path.order)), digest.hexdigest()
 
 
 def _blocks(X: Any, n: int, progress: ProgressOption) -> Iterator[tuple[slice, Any]]:

@@ -18,9 +18,9 @@ from qwyc.errors import InfeasibleError
 from qwyc.policy.counts import PathCounts
 from qwyc.policy.path import Path
 from qwyc.policy.policy import Policy
-from qwyc.promise.binomial import upper_bound
 from qwyc.promise.budget import Budget, TotalBudget
 from qwyc.promise.certificate import Certificate
+from qwyc.target.two_classes import DIFFERENCES
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,16 +35,17 @@ class Evidence:
     seed: int
     sample: str  # digest of the sample, of which the fitting rows are a part
     groups: int = 0  # held out, where `groups` were given
+    doubts: tuple[str, ...] = ()  # why nothing is promised, as clauses
 
     def boldest(self, budget: Budget, confidence: float) -> int:
         """Fixed-sequence testing from the cautious end: the policy before the first that fails."""
         passed = [budget.passes(self.counts[k], confidence) for k in range(len(self.counts))]
         if not passed[0]:
+            needs = budget.shortfall(self.counts[0], confidence, DIFFERENCES)
             raise InfeasibleError(
-                f"alpha = {budget} at confidence {confidence:g} needs at least "
-                f"{budget.rows_needed(confidence):,} certifying rows; there are {self.counts.rows:,}. "
+                f"alpha = {budget} at confidence {confidence:g} needs {needs or 'more certifying rows'}. "
                 "Certify on more rows, which recertify does without fitting again, or ask for a larger "
-                "alpha."
+                "share."
             )
         return passed.index(False) - 1 if False in passed else len(passed) - 1
 
@@ -64,23 +65,39 @@ class Choices:
     path: Path
     evidence: Evidence
 
-    def choose(self, budget: Budget, confidence: float) -> tuple[Policy, Certificate]:
-        """The boldest policy that passes, and its certificate."""
-        return self.member(self.evidence.boldest(budget, confidence), budget, confidence)
+    @property
+    def policies(self) -> int:
+        """How many policies there are to choose from; the first never quits, so it needs no evidence."""
+        return max(len(self.path) - 1, 1)
 
-    def member(self, k: int, budget: Budget, confidence: float) -> tuple[Policy, Certificate]:
+    def choose(
+        self, budget: Budget, confidence: float, headroom: int = 0
+    ) -> tuple[Policy, Certificate]:
+        """The boldest policy that passes, and its certificate. With `headroom`, the boldest that is also
+        expected to pass a later verification on that many rows."""
+        tested = budget
+        if headroom:
+            tested = budget.with_room(headroom, confidence, self.evidence.counts.by_class)
+        k = self.evidence.boldest(tested, confidence)
+        return self.member(k, budget, confidence, headroom)
+
+    def member(
+        self, k: int, budget: Budget, confidence: float, headroom: int = 0
+    ) -> tuple[Policy, Certificate]:
         """The k-th policy and its certificate, for a budget at which it passes."""
         seen = self.evidence
-        counts = seen.counts[k]
         return self.path[k], Certificate(
             budget=budget,
             confidence=confidence,
-            counts=counts,
-            upper_bound=upper_bound(counts.disagreements, counts.rows, confidence),
+            counts=seen.counts[k],
             full_cost=float(self.path.costs.sum()),
             how="held-out",
             fit_rows=seen.fit_rows,
             seed=seen.seed,
             sample=seen.sample,
             groups=seen.groups,
+            policies=self.policies,
+            quit=self.path[k].quit,
+            headroom=headroom,
+            doubts=seen.doubts,
         )

@@ -37,3 +37,6 @@ class Target(Protocol):
 
     def count_differences(self, decided: Any, full: Decided) -> npt.NDArray[np.int64]:
         """Rows of each way in which early decisions differ from full ones, (n_differences,)."""
+
+    def lost_from(self, index: int) -> tuple[int, ...]:
+        """The ways in which a row of a class, by its full decision, can be decided differently."""

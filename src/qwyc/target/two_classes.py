@@ -43,3 +43,8 @@ class TwoClasses:
         lost = np.count_nonzero(~positive & full_positive)
         gained = np.count_nonzero(positive & ~full_positive)
         return np.array([lost, gained], dtype=np.int64)
+
+    @staticmethod
+    def lost_from(index: int) -> tuple[int, ...]:
+        """The ways in which a row of a class, by its full decision, can be decided differently."""
+        return (1 - index,)

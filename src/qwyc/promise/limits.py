@@ -1,0 +1,85 @@
+"""Limits: the single statements that a budget consists of, each with its exact test.
+
+A limit says that at most a share of some rows may differ in some ways. Which rows and which ways is data,
+so the tests are written once for every form of alpha."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from qwyc.policy.counts import Counts
+from qwyc.promise.binomial import lower_bound, rows_needed, tail, upper_bound
+
+ROOM = 0.9  # the chance that a later verification passes, where room is left for it
+
+
+@dataclass(frozen=True)
+class Limit:
+    """At most `share` of the rows may differ in one of the listed ways."""
+
+    share: float
+    differences: tuple[int, ...]  # the ways that count, as indices into `Target.differences`
+    among: int | None = None  # only rows with this full decision count; None: all rows do
+
+    def counted(self, counts: Counts) -> tuple[int, int]:
+        """How many rows differ, and how many rows there are."""
+        rows = counts.rows if self.among is None else counts.by_class[self.among]
+        return sum(counts.differences[kind] for kind in self.differences), rows
+
+    def passes(self, counts: Counts, confidence: float) -> bool:
+        """Whether so few differences would be rare if more than the share differed. A share of 0 passes
+        without a difference: it is proven, and rows can only contradict it."""
+        differ, rows = self.counted(counts)
+        if self.share == 0:
+            return differ == 0
+        return tail(differ, rows, self.share) <= 1 - confidence
+
+    def fails(self, counts: Counts, confidence: float) -> bool:
+        """Whether so many differences would be rare if no more than the share differed."""
+        differ, rows = self.counted(counts)
+        if self.share == 0 or differ == 0:
+            return differ > 0
+        return 1 - tail(differ - 1, rows, self.share) <= 1 - confidence
+
+    def covers(self, counts: Counts) -> bool:
+        """Whether the observed share is within the limit, however surely."""
+        differ, rows = self.counted(counts)
+        return differ <= self.share * rows or (rows > 0 and differ / rows <= self.share)
+
+    def upper_bound(self, counts: Counts, confidence: float) -> float:
+        """With the confidence, no larger share than this differs among rows drawn like these."""
+        return upper_bound(*self.counted(counts), confidence) if self.counted(counts)[1] else 1.0
+
+    def lower_bound(self, counts: Counts, confidence: float) -> float:
+        """With the confidence, no smaller share than this differs among rows drawn like these."""
+        return lower_bound(*self.counted(counts), confidence)
+
+    def rows_needed(self, confidence: float) -> int:
+        """The fewest rows, none of them different, that show it; a proof needs one to be contradicted."""
+        return 1 if self.share == 0 else rows_needed(self.share, confidence)
+
+    def rows_at(self, observed: float, confidence: float) -> int | None:
+        """About how many rows show it where the observed share stays what it is; None: no number does."""
+        if observed >= self.share:
+            return None
+        n = self.rows_needed(confidence)
+        while tail(math.ceil(observed * n), n, self.share) > 1 - confidence:
+            n = math.ceil(1.1 * n)
+        return n
+
+    def with_room(self, rows: int, confidence: float) -> Limit | None:
+        """The same limit with a share so much smaller that a test on this many other rows passes with
+        probability `ROOM`; None where that many rows cannot pass it."""
+        if self.share == 0:
+            return self
+        most = -1  # differences with which the later test still passes
+        while tail(most + 1, rows, self.share) <= 1 - confidence:
+            most += 1
+        if most < 0:
+            return None
+        low, high = 0.0, self.share
+        for _ in range(50):
+            middle = (low + high) / 2
+            low, high = (middle, high) if tail(most, rows, middle) >= ROOM else (low, middle)
+        return replace(self, share=low)
