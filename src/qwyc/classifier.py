@@ -15,6 +15,7 @@ from qwyc.errors import ArtifactError, InputError, OptionError
 from qwyc.files import classifier_file
 from qwyc.model.base_models import Runner
 from qwyc.model.ensemble import Ensemble
+from qwyc.policy.counts import exit_bins
 from qwyc.policy.decisions import Decisions
 from qwyc.promise.budget import Alpha, Budget, budget_of, by_class_of
 from qwyc.promise.certificate import check_confidence, warn_of_rare_classes
@@ -105,6 +106,28 @@ class Classifier(Certified):
             certificate=certificate,
             choices=choices,
             evaluation=Evaluation(True, "default"),
+            speed=None,
+        )
+
+    def full(self) -> Classifier:
+        """The same classifier, never quitting: every row is decided by all base models. It can be used
+        and saved like any other, so it is a way back where early decisions are in doubt."""
+        if self.policy.quit == "never":
+            return self
+        seen, policy = self.certificate, self.policy.without_quitting()
+        exits = (*(0 for _ in exit_bins(policy.n_models)[1:]), seen.rows)
+        counts = replace(
+            seen.counts,
+            differences=(0,) * len(seen.counts.differences),
+            mean_models=float(policy.n_models),
+            mean_cost=seen.full_cost,
+            exits=exits,
+        )
+        return replace(
+            self,
+            policy=policy,  # the first of a path
+            certificate=replace(seen, counts=counts, quit="never"),
+            evaluation=Evaluation(False, "request"),
             speed=None,
         )
 

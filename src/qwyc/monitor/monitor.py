@@ -74,7 +74,9 @@ class Monitor:
         # A monitor that goes on after a load draws other gaps; since gaps have no memory, every row
         # is still checked with the same probability.
         self._sampler = Sampler(rate, [self._seed, rows_before])
-        self._waiting: list[npt.NDArray[Any]] = []  # rows to check: (n_features,) or (k, n_features)
+        self._waiting: list[
+            npt.NDArray[Any]
+        ] = []  # rows to check: (n_features,) or (k, n_features)
         self._n_waiting = 0
         self._lock = threading.Lock()  # of the waiting rows
         self._checking = threading.RLock()  # of the state; base models in Python may look at it
@@ -294,9 +296,7 @@ class Monitor:
         document.write(path, self._saved())
 
     @classmethod
-    def load(
-        cls, path: str | os.PathLike[str], classifier: Classifier | None = None
-    ) -> Monitor:
+    def load(cls, path: str | os.PathLike[str], classifier: Classifier | None = None) -> Monitor:
         """Read what `save` wrote. With the classifier, the monitor goes on; without it, the monitor can be
         looked at and merged."""
         return cls._of(document.read(path), classifier)

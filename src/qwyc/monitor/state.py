@@ -58,17 +58,19 @@ class State:
 
     record: Record
     tests: tuple[TestState | None, ...]  # by limit; None where nothing may differ
-    raised: tuple[int | None, ...]  # checked rows when the limit's alarm was raised; None: it was not
+    raised: tuple[
+        int | None, ...
+    ]  # checked rows when the limit's alarm was raised; None: it was not
     failed: int = 0  # rows whose full evaluation failed
 
     @classmethod
     def empty(cls, subject: Subject) -> State:
         """Before the first row."""
         seen, limits = subject.certified, subject.limits
-        nothing = (tuple(0 for _ in table) for table in (seen.by_class, seen.differences))
-        record = Record(*nothing, (0,) * subject.n_bins, 0, 0.0)
-        tests = (test and test.start for test in tests_of(subject))
-        return cls(record, tuple(tests), (None,) * len(limits))
+        by_class, differences = (0,) * len(seen.by_class), (0,) * len(seen.differences)
+        record = Record(by_class, differences, (0,) * subject.n_bins, 0, 0.0)
+        tests = tuple(None if test is None else test.start for test in tests_of(subject))
+        return cls(record, tests, (None,) * len(limits))
 
 
 def tests_of(subject: Subject) -> tuple[RateTest | None, ...]:
