@@ -127,22 +127,16 @@ class NativeRunner:
         ).predict
 
 
-def counted_one_row(
+def sampled_one_row(
     one_row: Callable[[Any], Any],
-    counter: _native.RowCounter,
-    on_due: Callable[[Any, int], None],
-) -> Callable[[Any], Any]:
-    """`one_row` that counts rows after they were decided, and calls `on_due(row, position)` where one may
-    be due."""
+    picked: _native.PickedRows,
+    on_other: Callable[[Any], None],
+    on_full: Callable[[], None],
+) -> Callable[[Any], Any] | None:
+    """`one_row` that keeps copies of rows that are picked, where it is the native path for one row; None
+    otherwise. `on_other(row)` is called with a picked row that is not plain numbers, `on_full()` when
+    enough rows wait."""
     native = getattr(one_row, "__self__", None)
-    if isinstance(native, _native.OneRow):
-        return _native.CountedOneRow(native, counter, on_due).predict
-
-    def counted(row: Any) -> Any:
-        label = one_row(row)
-        position = counter.take(1)
-        if position >= 0:
-            on_due(row, position)
-        return label
-
-    return counted
+    if not isinstance(native, _native.OneRow):
+        return None
+    return _native.SampledOneRow(native, picked, on_other, on_full).predict

@@ -184,9 +184,8 @@ def _test(limit: Limit, test: RateTest | None, facts: Any, counts: Counts) -> Te
     parts = count(facts["parts"])
     if not parts:
         raise ArtifactError("a test has no parts")
-    return TestState(
-        rows, differ, parts, _starts(facts["apart"], test), _starts(facts["joint"], test)
-    )
+    apart, joint = _starts(facts["apart"], test), _starts(facts["joint"], test)
+    return TestState(rows, differ, parts, apart, apart if parts == 1 else joint)
 
 
 def _starts(facts: Mapping[str, Any], test: RateTest) -> Starts:

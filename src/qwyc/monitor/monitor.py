@@ -10,25 +10,21 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
-from qwyc.classifier import Classifier, as_table, check_classifier
+from qwyc.classifier import Classifier, check_classifier
 from qwyc.errors import OptionError, QwycWarning
-from qwyc.model.native import counted_one_row
 from qwyc.monitor import document, metrics, text
-from qwyc.monitor.sampling import Sampler
+from qwyc.monitor.checks import Checks, Early
 from qwyc.monitor.state import Judge, State
 from qwyc.monitor.subject import Label, Subject
 from qwyc.policy.counts import Counts, exit_bins, sum_over_rows
 from qwyc.policy.decisions import Decisions
 from qwyc.promise.certificate import check_confidence
 from qwyc.promise.compare import Comparison
-from qwyc.rows.selection import row_count, take
 from qwyc.runtime.arguments import check_count, check_number
 
 LEAST_RATE = 1e-9
-CHECKED_AT_ONCE = 256  # rows that wait until they are evaluated in full together
 
 Interval = tuple[float, float]
 
@@ -65,33 +61,34 @@ class Monitor:
         seed: int,
         rows_before: int,
     ) -> None:
-        self._classifier = classifier
         self._judge = judge
         self._state = state  # as of the last check; replaced as a whole
         self._rate = rate
         self._seed = check_count("seed", seed, least=0)
         self._rows_before = rows_before  # seen by monitors that this one continues or has merged
-        # A monitor that goes on after a load draws other gaps; since gaps have no memory, every row
-        # is still checked with the same probability.
-        self._sampler = Sampler(rate, [self._seed, rows_before])
-        self._waiting: list[
-            npt.NDArray[Any]
-        ] = []  # rows to check: (n_features,) or (k, n_features)
-        self._n_waiting = 0
-        self._lock = threading.Lock()  # of the waiting rows
-        self._checking = threading.RLock()  # of the state; base models in Python may look at it
+        self._lock = threading.RLock()  # of the state; base models in Python may look at it
+        self._checks = None
+        if classifier is not None:
+            # A monitor that goes on after a load draws other gaps. Gaps have no memory, so every row is
+            # still checked with the same probability.
+            seeds = [self._seed, rows_before]
+            self._checks = Checks(classifier, rate, seeds, self._check, self._check_waiting)
 
     # ---- decisions ----------------------------------------------------------------------------
 
     @property
     def classifier(self) -> Classifier:
         """What is monitored."""
-        if self._classifier is None:
+        return self._needed.classifier
+
+    @property
+    def _needed(self) -> Checks:
+        if self._checks is None:
             raise OptionError(
                 "this monitor was loaded without its classifier, so it cannot decide rows; pass one: "
                 "qwyc.Monitor.load(path, classifier)"
             )
-        return self._classifier
+        return self._checks
 
     def predict(self, X: Any, *, threads: int | None = None) -> npt.NDArray[Any]:
         """The class of every row, (N,), as the classifier gives it."""
@@ -100,97 +97,50 @@ class Monitor:
 
     def decide(self, X: Any, *, threads: int | None = None) -> Decisions:
         """The classifier's decisions: class, base models taken, score and whether it is complete."""
-        classifier = self._classifier or self.classifier
-        rows = classifier.ensemble.rows(X)
-        decisions = classifier.ensemble.decide_rows(rows, classifier.runner, threads=threads)
-        n = len(decisions.steps)
-        before = self._sampler.counter.take(n)
-        if before >= 0:
-            chosen = self._sampler.claim(before, n)
-            if len(chosen):
-                self._check_later(take(rows, chosen), threads)
-        return decisions
+        return (self._checks or self._needed).decide(X, threads)
 
     @cached_property
     def predict_one(self) -> Callable[[Any], Any]:
         """`predict_one(row)`: the class of one row, as the classifier's own `predict_one` gives it."""
-        return counted_one_row(self.classifier.predict_one, self._sampler.counter, self._row_due)
-
-    def _row_due(self, row: Any, position: int) -> None:
-        """A single row that was decided, and that may have been chosen."""
-        if not len(self._sampler.claim(position, 1)):
-            return
-        plain = type(row) is np.ndarray and row.ndim == 1 and row.dtype.kind == "f"
-        ensemble = self.classifier.ensemble
-        if plain and ensemble.takes_matrix and ensemble.transform is None:
-            self._check_later(row.copy(), 1)  # the caller may use the array for the next row
-        else:
-            self._check_later(ensemble.rows(as_table(row)), 1)
+        return self._needed.predict_one()
 
     # ---- checks -------------------------------------------------------------------------------
 
-    def _check_later(self, rows: Any, threads: int | None) -> None:
-        """Check rows when enough are waiting, or when somebody looks. Rows of callables are checked at
-        once."""
-        if not self.classifier.ensemble.takes_matrix:
-            with self._checking:
-                self._check(rows, threads)
+    def _check_waiting(self, threads: int | None) -> None:
+        """Evaluate the rows in full that wait. Whatever looks at the numbers of this monitor does so
+        first."""
+        if self._checks is None:
             return
+        with self._lock:  # for all of it, so that whoever looks sees every row so far
+            waiting = self._checks.waiting()
+            if waiting is not None:
+                self._check(waiting, threads)
+
+    def _check(self, early: Early, threads: int | None) -> None:
+        """Evaluate rows in full and count what differs. A failure must not take away decisions that were
+        made, so it is counted and reported as a warning."""
+        policy, models = self.classifier.policy, self.classifier.ensemble.base_models
         with self._lock:
-            self._waiting.append(rows)
-            self._n_waiting += 1 if rows.ndim == 1 else len(rows)
-            enough = self._n_waiting >= CHECKED_AT_ONCE
-        if enough:
-            self._check_waiting(threads)
-
-    def _check_waiting(self, threads: int | None = 1) -> None:
-        with self._checking:  # for all of it, so that whoever looks sees every row so far
-            with self._lock:
-                waiting, self._waiting, self._n_waiting = self._waiting, [], 0
-            if waiting:
-                self._check(self._matrix(waiting), threads)
-
-    def _matrix(self, waiting: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-        """Waiting rows as the base models take them, (N, n_features), in their order."""
-        matrix = self.classifier.ensemble.matrix
-        parts, single = [], []
-        for i, rows in enumerate(waiting):
-            if rows.ndim == 2:
-                parts.append(rows)
-                continue
-            single.append(rows)
-            following = waiting[i + 1] if i + 1 < len(waiting) else None
-            if following is None or following.ndim == 2 or following.dtype != rows.dtype:
-                parts.append(matrix(np.stack(single)))
-                single = []
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-    def _check(self, rows: Any, threads: int | None) -> None:
-        """Decide rows early and in full, and count what differs. A failure must not take away decisions
-        that were made, so it is counted and reported as a warning."""
-        classifier = self.classifier
-        policy, models = classifier.policy, classifier.ensemble.base_models
-        try:
-            decided, steps, _ = classifier.runner.decide(rows, threads=threads)
-            full = policy.target.decide(models.score_full(rows, threads=threads))
-        except Exception as error:
-            n = row_count(rows)
-            self._state = replace(self._state, failed=self._state.failed + n)
-            warnings.warn(
-                f"the monitor could not evaluate {n:,} rows in full, so they are not checked: {error}",
-                QwycWarning,
-                stacklevel=4,
-            )
-            return
-        sums = sum_over_rows(policy, decided, full, steps)
-        seen = Comparison(np.asarray(decided), full, steps)
-        self._state = self._judge.after(self._state, seen, sums, policy.target)
+            try:
+                full = policy.target.decide(models.score_full(early.rows, threads=threads))
+            except Exception as error:
+                n = len(early.steps)
+                self._state = replace(self._state, failed=self._state.failed + n)
+                warnings.warn(
+                    f"the monitor could not evaluate {n:,} rows in full, so they are not checked: "
+                    f"{error}",
+                    QwycWarning,
+                    stacklevel=4,
+                )
+                return
+            seen = Comparison(early.decided, full, early.steps)
+            sums = sum_over_rows(policy, seen.decided, seen.full, seen.steps)
+            self._state = self._judge.after(self._state, seen, sums, policy.target)
 
     def _now(self) -> State:
         """The state after all rows so far."""
-        if self._waiting:
-            self._check_waiting()
-        with self._checking:
+        with self._lock:
+            self._check_waiting(1)
             return self._state
 
     # ---- what is known ------------------------------------------------------------------------
@@ -218,7 +168,7 @@ class Monitor:
     @property
     def rows_seen(self) -> int:
         """Rows decided."""
-        return self._rows_before + self._sampler.counter.taken
+        return self._rows_before + (0 if self._checks is None else self._checks.taken)
 
     @property
     def rows_checked(self) -> int:
@@ -285,7 +235,7 @@ class Monitor:
             )
         theirs, rows = other._now(), other.rows_seen
         self._now()
-        with self._checking:
+        with self._lock:
             self._state = self._judge.merged(self._state, theirs)
             self._rows_before += rows
         return self
@@ -317,7 +267,10 @@ class Monitor:
         return document.Saved(self._judge, state, self._rate, self._seed, self.rows_seen)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Monitor._of, (self._saved(), self._classifier)
+        return Monitor._of, (
+            self._saved(),
+            None if self._checks is None else self._checks.classifier,
+        )
 
     # ---- for people and for other programs ----------------------------------------------------
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from qwyc.monitor.subject import Subject
 from qwyc.policy.counts import Counts, Sums
@@ -96,25 +97,30 @@ class Judge:
         return len(self.subject.limits) / (1 - self.confidence)
 
     def after(self, state: State, seen: Comparison, sums: Sums, target: Target) -> State:
-        """The state after more rows have been checked, one by one in their order.
-
-        Only a row that differs adds to the evidence against a limit, so no alarm is missed if it is looked
-        at after these."""
+        """The state after more rows have been checked, one by one in their order."""
         tests, raised = list(state.tests), list(state.raised)
-        before, begin, n = sum(state.record.by_class), 0, len(seen.full)
-        ends = (np.flatnonzero(seen.decided != seen.full) + 1).tolist()
-        for end in ends if ends and ends[-1] == n else [*ends, n]:
-            part = _counts(target, seen, slice(begin, end))
-            begin = end
-            for i, (limit, test) in enumerate(zip(self.subject.limits, self.tests, strict=True)):
-                count, rows = limit.counted(part)
-                known = tests[i]
-                if rows and test is not None and known is not None:
-                    tests[i] = known = test.after(known, rows, differs=count > 0)
-                if count and raised[i] is None and self._evidence(i, known, count) >= self.needed:
-                    raised[i] = before + end
+        before = sum(state.record.by_class)
+        kinds = target.kinds_of_difference(seen.decided, seen.full)
+        for i, limit in enumerate(self.subject.limits):
+            counted = np.zeros(len(target.differences) + 1, dtype=np.bool_)
+            counted[list(limit.differences)] = True
+            differs = counted[kinds]  # the last one is for rows that do not differ
+            at = None if limit.among is None else np.flatnonzero(seen.full == limit.among)
+            tests[i], reached = self._after(i, tests[i], differs if at is None else differs[at])
+            if reached is not None and raised[i] is None:
+                raised[i] = before + (reached if at is None else int(at[reached - 1]) + 1)
         record = state.record.plus(Record.of(sums))
         return State(record, tuple(tests), tuple(raised), state.failed)
+
+    def _after(
+        self, i: int, known: TestState | None, differs: npt.NDArray[np.bool_]
+    ) -> tuple[TestState | None, int | None]:
+        """The state of a limit's test after more of its rows, and after how many of them its alarm would
+        be raised."""
+        test = self.tests[i]
+        if test is None or known is None:
+            return None, int(np.argmax(differs)) + 1 if differs.any() else None
+        return test.after(known, differs, self.needed)
 
     def merged(self, one: State, other: State) -> State:
         """The state of both. An alarm of either stays raised."""
@@ -149,13 +155,6 @@ class Judge:
         """An interval on the average share of rows that differ as this limit counts them."""
         count, rows = limit.counted(state.record.counts)
         return rate_interval(count, rows, self.confidence)
-
-
-def _counts(target: Target, seen: Comparison, part: slice) -> Counts:
-    full = seen.full[part]
-    by_class = target.count_classes(full).tolist()
-    differences = target.count_differences(seen.decided[part], full).tolist()
-    return Counts(tuple(by_class), tuple(differences), math.nan, math.nan)
 
 
 def _added(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[Any, ...]:

@@ -12,6 +12,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from qwyc import _native
+
 Floats = npt.NDArray[np.float64]
 
 # Odds of the alternatives, relative to those of the share that is allowed. Further powers of 10 follow
@@ -21,11 +23,10 @@ START_EVERY = 16  # rows between two moments at which a change may be assumed to
 TAIL = 0.25  # of a change that is not assumed among the first j moments, j**-TAIL is still unspent
 FROM_FIRST_ROW, APART, JOINT = 0.5, 0.25, 0.25  # prior weights of the parts of the evidence
 LARGEST = 1e150  # values stop growing here; a product of two of them is still a float
-CHUNK = 4096  # moments that are handled in one array
 
-# For intervals: logarithms of multiples, from 4 down to 4 / 2**12. The smallest suit millions of
+# For intervals: logarithms of multiples, from 4 down to 4 / 2**8. The smallest suit ten thousands of
 # differences.
-SLOPES = 4 * 2.0 ** (-np.arange(25) / 2)  # (25,)
+SLOPES = 4 * 2.0 ** (-np.arange(17) / 2)  # (17,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,7 @@ class TestState:
     count: int  # rows that differ
     parts: int  # states of separate monitors that were merged into this one
     apart: Starts  # the average of the parts
-    joint: Starts  # the product of the parts
+    joint: Starts  # the product of the parts; the same where there is one part
 
 
 @dataclass(frozen=True)
@@ -67,10 +68,17 @@ class RateTest:
         return np.array(multiples)
 
     @cached_property
-    def _growth(self) -> Floats:
-        """What a row divides likelihood ratios by, before it is known whether it differs, as a
-        logarithm, (G,)."""
-        return np.log1p(self.share * (self.multiples - 1))
+    def _native(self) -> _native.RateTest:
+        return _native.RateTest(
+            self.share,
+            self.multiples.tolist(),
+            START_EVERY,
+            TAIL,
+            FROM_FIRST_ROW,
+            APART,
+            JOINT,
+            LARGEST,
+        )
 
     @property
     def start(self) -> TestState:
@@ -78,38 +86,37 @@ class RateTest:
         nothing = Starts(np.zeros(len(self.multiples)), 1.0)
         return TestState(0, 0, 1, nothing, nothing)
 
-    def after(self, state: TestState, rows: int, *, differs: bool) -> TestState:
-        """The state after more rows, of which the last one `differs` and the others do not."""
-        return TestState(
-            state.rows + rows,
-            state.count + differs,
-            state.parts,
-            self._advance(state.apart, state.rows, rows, differs),
-            self._advance(state.joint, state.rows, rows, differs),
+    def after(
+        self, state: TestState, differs: npt.NDArray[np.bool_], needed: float = math.inf
+    ) -> tuple[TestState, int | None]:
+        """The state after more rows, (N,), one by one, and after how many of them the evidence first was
+        at least `needed`, if it was."""
+        flags = np.ascontiguousarray(differs, dtype=np.uint8)
+        value, unspent, joint_value, joint_unspent, reached = self._native.advance(
+            *self._plain(state), flags, needed
         )
-
-    def _advance(self, starts: Starts, before: int, rows: int, differs: bool) -> Starts:
-        end = before + rows
-        first, stop = -(-before // START_EVERY), -(-end // START_EVERY)  # moments in these rows
-        value = starts.value * np.exp(-self._growth * rows)
-        for begin in range(first, stop, CHUNK):
-            moments = np.arange(begin, min(begin + CHUNK, stop))
-            left = ((first + 1) / (moments + 1)) ** TAIL
-            weight = starts.unspent * left * -np.expm1(TAIL * np.log1p(-1 / (moments + 2)))
-            age = end - START_EVERY * moments  # rows since the change
-            value = value + np.exp(-self._growth[:, np.newaxis] * age) @ weight
-        unspent = starts.unspent * ((first + 1) / (stop + 1)) ** TAIL
-        return Starts(np.minimum(value * self.multiples if differs else value, LARGEST), unspent)
+        apart = Starts(value, unspent)
+        joint = apart if state.parts == 1 else Starts(joint_value, joint_unspent)
+        rows, count = state.rows + len(flags), state.count + int(np.count_nonzero(flags))
+        after = TestState(rows, count, state.parts, apart, joint)
+        return after, None if reached < 0 else reached
 
     def evidence(self, state: TestState) -> float:
         """If the rate never exceeds the share, this ever reaches x with a probability of at most 1 / x."""
-        log = state.count * np.log(self.multiples) - state.rows * self._growth
-        ratio = (
-            FROM_FIRST_ROW * np.exp(np.minimum(log, math.log(LARGEST)))
-            + APART * state.apart.total
-            + JOINT * state.joint.total
+        return self._native.evidence(*self._plain(state))
+
+    @staticmethod
+    def _plain(state: TestState) -> tuple[int, int, Floats, float, Floats, float, bool]:
+        apart, joint = state.apart, state.joint
+        return (
+            state.rows,
+            state.count,
+            apart.value,
+            apart.unspent,
+            joint.value,
+            joint.unspent,
+            state.parts == 1,
         )
-        return min(float(ratio.mean()), LARGEST)
 
     def merge(self, one: TestState, other: TestState) -> TestState:
         """The state of two monitors together, whose rows are different."""

@@ -44,6 +44,11 @@ class TwoClasses:
         gained = np.count_nonzero(positive & ~full_positive)
         return np.array([lost, gained], dtype=np.int64)
 
+    def kinds_of_difference(self, decided: Any, full: Decided) -> npt.NDArray[np.int8]:
+        """The early decision where it differs from the full one, otherwise -1, (N,)."""
+        early = np.asarray(decided, dtype=np.int8)
+        return np.where(early != full, early, np.int8(-1))
+
     @staticmethod
     def lost_from(index: int) -> tuple[int, ...]:
         """The ways in which a row of a class, by its full decision, can be decided differently."""
