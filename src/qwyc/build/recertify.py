@@ -63,7 +63,9 @@ def recertify(
                 "these are the rows that the classifier was made from, and its thresholds were fitted to "
                 "some of them: certify it on others"
             )
-    choices = Choices(before.path, replace(before.evidence, counts=sums.counts(), groups=0))
+    choices = Choices(
+        before.path, replace(before.evidence, counts=sums.counts(), groups=0, doubts=())
+    )
     chosen = classifier.chosen_from(choices, budget, level, room)
     warn_of_rare_classes(chosen.certificate)
     return chosen
