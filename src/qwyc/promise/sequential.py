@@ -59,6 +59,9 @@ class RateTest:
 
     share: float
 
+    def __getstate__(self) -> dict[str, float]:
+        return {"share": self.share}  # native objects cannot be pickled
+
     @cached_property
     def multiples(self) -> Floats:
         """(G,)"""
