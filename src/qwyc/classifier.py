@@ -18,7 +18,7 @@ from qwyc.model.ensemble import Ensemble
 from qwyc.policy.counts import exit_bins
 from qwyc.policy.decisions import Decisions
 from qwyc.promise.budget import Alpha, Budget, budget_of, by_class_of
-from qwyc.promise.certificate import check_confidence, warn_of_rare_classes
+from qwyc.promise.certificate import check_confidence, warn_of_moves, warn_of_rare_classes
 from qwyc.promise.certified import Certified
 from qwyc.promise.evaluation import Evaluation
 from qwyc.promise.evidence import Choices
@@ -84,6 +84,7 @@ class Classifier(Certified):
         room = check_count("headroom", headroom, least=0)
         chosen = self.chosen_from(choices, budget, level, room)
         warn_of_rare_classes(chosen.certificate)
+        warn_of_moves(chosen.certificate)
         return chosen
 
     def check_quits(self, budget: Budget) -> None:
@@ -115,18 +116,23 @@ class Classifier(Certified):
         if self.policy.quit == "never":
             return self
         seen, policy = self.certificate, self.policy.without_quitting()
-        exits = (*(0 for _ in exit_bins(policy.n_models)[1:]), seen.rows)
-        counts = replace(
-            seen.counts,
-            differences=(0,) * len(seen.counts.differences),
-            mean_models=float(policy.n_models),
-            mean_cost=seen.full_cost,
-            exits=exits,
-        )
+        if self.choices is not None and seen.confidence is not None:
+            known = (seen.budget, seen.confidence, seen.headroom)
+            policy, certificate = self.choices.member(0, *known)
+        else:
+            exits = (*(0 for _ in exit_bins(policy.n_models)[1:]), seen.rows)
+            counts = replace(
+                seen.counts,
+                differences=(0,) * len(seen.counts.differences),
+                mean_models=float(policy.n_models),
+                mean_cost=seen.full_cost,
+                exits=exits,
+            )
+            certificate = replace(seen, counts=counts, quit="never")
         return replace(
             self,
-            policy=policy,  # the first of a path
-            certificate=replace(seen, counts=counts, quit="never"),
+            policy=policy,
+            certificate=certificate,
             evaluation=Evaluation(False, "request"),
             speed=None,
         )

@@ -1,5 +1,7 @@
 """alpha on new rows: exact bounds, the split, the choice along the path, and the promise itself."""
 
+from dataclasses import replace
+
 import lightgbm
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ import qwyc
 from forests import random_ensemble, random_rows
 from qwyc.model.trees import Summation
 from qwyc.policy.counts import Counts, PathCounts
+from qwyc.policy.grouped import GroupCounts
 from qwyc.promise.binomial import lower_bound, rows_needed, tail, upper_bound
 from qwyc.promise.budget import budget_of
 from qwyc.promise.certificate import Certificate
@@ -62,12 +65,14 @@ def test_the_split_leaves_to_certifying_what_fitting_does_not_need(n, fit):
 
 
 def test_groups_stay_on_one_side():
-    groups = np.random.default_rng(0).integers(0, 300, 4000).astype(str)
-    a, b = split_sample(4000, budget_of(0.01), 0.95, groups, 0)
+    groups = np.random.default_rng(0).integers(0, 700, 4000).astype(str)
+    units = group_numbers(groups, 4000)
+    a, b = split_sample(4000, budget_of(0.01), 0.95, units, 0)
     assert not set(groups[a]) & set(groups[b])
-    assert 1500 < len(a) <= 2000
-    with pytest.raises(qwyc.InfeasibleError, match="1 groups"):
-        split_sample(4000, budget_of(0.01), 0.95, np.zeros(4000), 0)
+    assert len(set(groups[a])) == len(set(groups)) // 2  # whatever their sizes
+    assert len(a) + len(b) == 4000
+    with pytest.raises(qwyc.InfeasibleError, match="has 1 groups, and the largest has 100%"):
+        split_sample(4000, budget_of(0.01), 0.95, np.zeros(4000, dtype=np.intp), 0)
 
 
 def test_too_few_rows_say_how_many_it_takes(toy):
@@ -203,11 +208,11 @@ def test_alpha_zero_needs_trees_and_others_need_rows(toy):
 
 
 def test_groups_of_any_kind_and_whatever_comes_first():
-    sizes = [2100, 380, 380, 380, 380, 380]
-    groups = np.repeat(np.arange(6), sizes)
+    groups = np.repeat(np.arange(601), [30_000, *[20] * 600])
     for seed in range(60):  # one large group drawn first must not shut out the others
-        fit, rest = split_sample(4000, budget_of(0.01), 0.95, groups, seed)
+        fit, rest = split_sample(42_000, budget_of(0.01), 0.95, groups, seed)
         assert not set(groups[fit]) & set(groups[rest])
+        assert len(set(groups[fit])) == 300
     named = group_numbers(["b", "a", "b"], 3)
     np.testing.assert_array_equal(named, [0, 1, 0])
     for bad in ([[1], [1, 2]], ["a"]):
@@ -228,7 +233,13 @@ def test_a_certificate_with_groups_or_kinds_says_so():
     facts = {"confidence": 0.95, "counts": counts, "full_cost": 5.0}
     facts |= {"how": "held-out", "fit_rows": 9, "seed": 0, "sample": "abc"}
     said = str(Certificate(budget_of(0.01), groups=25, **facts))
+    assert "The rows come from 25 groups but were counted as independent draws" in said
+    sizes = np.full((25, 2), (24, 16))
+    at, differences = np.array([3, 7]), np.array([[3, 0], [0, 4]])
+    grouped = replace(counts, groups=GroupCounts(sizes, at, differences))
+    said = str(Certificate(budget_of(0.01), groups=25, **facts | {"counts": grouped}))
     assert "Groups of rows were counted (25 of them), not rows" in said
+    assert "rows in new groups" in said
     both = str(Certificate(budget_of({"negative": 0.01, "positive": 0.02}), **facts))
     assert (
         "decided negative instead of positive, and 2% the other way round (held out: 3 and" in both

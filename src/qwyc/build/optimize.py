@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from qwyc import distributed, importers
+from qwyc.build.held_out import HeldOut, order_column
 from qwyc.build.speed import Measure, measure
 from qwyc.check.parity import prove_parity
 from qwyc.classifier import Classifier
@@ -22,11 +24,17 @@ from qwyc.policy.fit.problem import QUITS, Problem
 from qwyc.policy.fit.stopping import fit_path
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.promise.budget import Alpha, Budget, budget_of, by_class_of
-from qwyc.promise.certificate import check_confidence, observed_certificate, warn_of_rare_classes
+from qwyc.promise.certificate import (
+    check_confidence,
+    observed_certificate,
+    warn_of_moves,
+    warn_of_rare_classes,
+)
 from qwyc.promise.evaluation import Evaluation
-from qwyc.promise.evidence import Choices, Evidence
+from qwyc.promise.evidence import Choices
+from qwyc.promise.ordered import Order, order_of
 from qwyc.promise.proof import provable_policy
-from qwyc.promise.split import group_numbers, split_sample
+from qwyc.promise.split import group_numbers
 from qwyc.rows.selection import row_count, take
 from qwyc.runtime.arguments import (
     check_choice,
@@ -53,6 +61,7 @@ def optimize(
     costs: Any = None,
     method: str = "auto",
     groups: Any = None,
+    order_by: Any = None,
     headroom: int = 0,
     seed: int = 0,
     max_rows: int | None = None,
@@ -95,9 +104,14 @@ def optimize(
         classifier says which it was made with.
     method : "auto" as above. "joint" and "natural" are the published procedure, Algorithm 1, and
         Algorithm 2 along the model's own order: fitted on all of X, and alpha holds on X only.
-    groups : a label per row; rows of one group are never on both sides of the split. Rows are still
-        counted as independent draws: the more alike the rows of a group are, the less certain the
-        promise is.
+    groups : a label per row, where rows come in groups that are drawn whole, such as the visits of one
+        patient. Then the promise is about the rows of new groups, and groups are counted instead of
+        rows: it holds however alike the rows of a group are. A group is never on both sides of the split.
+    order_by : values to sort rows by, one per row, or the name of a column of X: numbers, dates or text.
+        Then the earlier half is fitted on and the later half certifies, in up to 8 windows, and the
+        promise is about rows drawn like those of the latest window. In the other windows, the observed
+        share must be within alpha. The certificate shows how it moved. Without it, rows are taken to be
+        exchangeable.
     headroom : leave room for a later `verify` on this many other rows: the policy is the boldest that
         such a verification, at the same limits and confidence, passes with a probability of about 90%.
         With 0, a policy may be taken that a second test does not confirm.
@@ -133,10 +147,14 @@ def optimize(
         raise InputError("a sample of rows like those to come is needed, except with alpha=0")
     if groups is not None and (method != "auto" or max_rows is not None):
         raise OptionError("groups go with method='auto', and not with max_rows")
+    if order_by is not None and (method != "auto" or max_rows is not None or groups is not None):
+        raise OptionError("order_by goes with method='auto', and not with max_rows or groups")
     beta = _threshold(threshold, ensemble)
     if threshold is None and ensemble.doubt:
         warnings.warn(f"{ensemble.doubt}; pass threshold=", QwycWarning, stacklevel=2)
-    sample = None if X is None else _draw(X, ensemble, groups, max_rows, seed)
+    if isinstance(order_by, str) and X is not None and not distributed.is_distributed(X):
+        order_by, X = order_column(X, order_by, ensemble)
+    sample = None if X is None else _draw(X, ensemble, groups, order_by, max_rows, seed)
     run = _Run(ensemble, sample, budget, confidence, headroom, quit, beta, seed, threads, progress)
     scores = None if sample is None else run.score(source)
     weights = Costs.of(run.measured_costs(costs), ensemble.n_models)
@@ -146,12 +164,16 @@ def optimize(
         assert scores is not None  # only a proof needs no rows
         problem = Problem(scores, beta, weights, quit, threads)
         auto = method == "auto"
-        classifier = run.certified(problem, groups) if auto else run.published(problem, method)
+        n = problem.n_rows
+        units = None if groups is None else group_numbers(groups, n)
+        when = None if order_by is None else order_of(order_by, n)
+        classifier = run.certified(problem, units, when) if auto else run.published(problem, method)
     classifier = replace(classifier, cost_kind=_cost_kind(costs, weights))
     timed = costs is None or isinstance(costs, str)  # given costs count instead of time
     classifier = run.choose_evaluation(classifier, scores, evaluation, timed)
     if classifier.certificate.how == "held-out":
         warn_of_rare_classes(classifier.certificate)
+        warn_of_moves(classifier.certificate)
     return classifier
 
 
@@ -219,26 +241,21 @@ class _Run:
         )
         return Classifier(self.ensemble, policy, certificate)
 
-    def certified(self, problem: Problem, groups: Any) -> Classifier:
-        """Fit a path on one part of the sample, take the boldest policy that the other part certifies."""
-        scores, n = problem.matrix, problem.n_rows
-        fit_rows, held_out = split_sample(n, self.budget, self.confidence, groups, self.seed)
-        fitting = replace(problem, matrix=scores.take(fit_rows))
+    def certified(
+        self, problem: Problem, units: npt.NDArray[np.intp] | None, when: Order | None
+    ) -> Classifier:
+        """Fit a path on one part of the sample, take the boldest policy that the other part certifies.
+        `units` (N,) are numbers of groups from 0, where groups are counted instead of rows."""
+        scores, level = problem.matrix, self.confidence
+        split = HeldOut.of(problem.positive, self.budget, level, units, when, self.seed)
+        fitting = replace(problem, matrix=scores.take(split.fit))
         with progress_reporter(self.progress, "Finding the order", 0):
             order = fixed_order(fitting, "correlation")
         by_class = fitting.target.count_classes(fitting.positive.astype(np.intp))
         weights = self.budget.penalty_weights(by_class.tolist())
         path = fit_path(fitting, order, weights=weights, progress=self.progress)
         with progress_reporter(self.progress, "Certifying", len(path)) as report:
-            counts = path.sums(scores, rows=held_out, threads=self.threads, report=report).counts()
-        evidence = Evidence(
-            counts=counts,
-            fit_rows=len(fit_rows),
-            fit_differences=path.sums(fitting.matrix, threads=self.threads).differences,
-            seed=self.seed,
-            sample=scores.digest,
-            groups=0 if groups is None else len(np.unique(group_numbers(groups, n)[held_out])),
-        )
+            evidence = split.evidence(path, scores, fitting.matrix, self.threads, report)
         choices = Choices(path, evidence)
         chosen = choices.choose(self.budget, self.confidence, self.headroom)
         return Classifier(self.ensemble, *chosen, choices)
@@ -291,13 +308,20 @@ def _threshold(threshold: Any, ensemble: Ensemble) -> float:
     return ensemble.link.score_of_output(check_number("threshold", threshold))
 
 
-def _draw(X: Any, ensemble: Ensemble, groups: Any, max_rows: int | None, seed: int) -> Sample:
+def _draw(
+    X: Any, ensemble: Ensemble, groups: Any, order_by: Any, max_rows: int | None, seed: int
+) -> Sample:
     """The sample to work on: X, or at most `max_rows` of its rows, drawn at random without repetition."""
     if distributed.is_distributed(X):
         if groups is not None:
             raise OptionError(
                 "groups are labels of rows in memory: draw a sample with qwyc.distributed.sample and "
                 "pass it with its groups"
+            )
+        if order_by is not None:
+            raise OptionError(
+                "order_by sorts rows in memory: draw a sample with qwyc.distributed.sample and pass it "
+                "with its order"
             )
         return ensemble.sample(distributed.sample_for(ensemble, X, max_rows, seed))
     if max_rows is None:

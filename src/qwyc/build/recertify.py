@@ -12,8 +12,9 @@ from qwyc.classifier import Classifier, check_classifier
 from qwyc.errors import InputError, OptionError
 from qwyc.promise.budget import Alpha, budget_of, by_class_of
 from qwyc.promise.certificate import check_confidence, warn_of_rare_classes
-from qwyc.promise.compare import sums_of_path
+from qwyc.promise.compare import group_counter, sums_of_path
 from qwyc.promise.evidence import Choices
+from qwyc.rows.selection import row_count
 from qwyc.runtime.arguments import check_count
 from qwyc.runtime.progress import ProgressOption
 
@@ -25,6 +26,7 @@ def recertify(
     alpha: Alpha | None = None,
     by_class: Mapping[Any, float] | None = None,
     confidence: float | None = None,
+    groups: Any = None,
     headroom: int = 0,
     threads: int | None = None,
     progress: ProgressOption = False,
@@ -37,7 +39,8 @@ def recertify(
     and the smaller an alpha can be. X must be like the rows to come and must not hold the rows that
     the classifier was made from, or the promise is void. By default alpha and confidence are those of
     its certificate; choose them before you look, since each choice is valid by itself only. Rows are
-    counted as independent draws. Whether quitting pays is not measured again.
+    counted as independent draws, unless `groups` has a label per row: then the promise is about the rows of
+    new groups, as in `optimize`. Whether quitting pays is not measured again.
     """
     check_classifier(classifier)
     if classifier.certificate.how == "proven":
@@ -52,20 +55,34 @@ def recertify(
     room = check_count("headroom", headroom, least=0)
     level = classifier.certificate.confidence if confidence is None else confidence
     level = check_confidence(DEFAULT_CONFIDENCE if level is None else level)
+    counter = grouped = None
     if distributed.is_distributed(X):
+        if groups is not None:
+            raise OptionError("groups are labels of rows in memory: draw a sample of the data set")
         sums = distributed.sums_of_path(classifier, X)
         if not sums.rows:
             raise InputError("the data set has no rows; certifying needs rows like those to come")
     else:
-        sums, digest = sums_of_path(classifier, X, threads=threads, progress=progress)
+        counter = group_counter(groups, row_count(X), before.path.target, len(before.path))
+        sums, digest = sums_of_path(
+            classifier, X, threads=threads, progress=progress, counter=counter
+        )
         if digest == before.evidence.sample:
             raise InputError(
                 "these are the rows that the classifier was made from, and its thresholds were fitted to "
                 "some of them: certify it on others"
             )
-    choices = Choices(
-        before.path, replace(before.evidence, counts=sums.counts(), groups=0, doubts=())
+    if counter is not None and not counter.alone:
+        known = before.evidence.counts.groups  # its prior is from the rows that were fitted on
+        grouped = counter.groups(None if known is None else known.prior)
+    evidence = replace(
+        before.evidence,
+        counts=sums.counts(grouped),
+        groups=0 if counter is None else counter.n_groups,
+        windows=None,
+        doubts=(),
     )
+    choices = Choices(before.path, evidence)
     chosen = classifier.chosen_from(choices, budget, level, room)
     warn_of_rare_classes(chosen.certificate)
     return chosen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,10 +13,12 @@ from qwyc.check.parity import compare_with_model
 from qwyc.classifier import Classifier, check_classifier
 from qwyc.errors import InputError, OptionError
 from qwyc.policy.counts import Counts
+from qwyc.policy.grouped import Prior
 from qwyc.promise.budget import Alpha, Budget, budget_of, by_class_of
 from qwyc.promise.certificate import ClassLoss, Observed, check_confidence, percent
-from qwyc.promise.compare import sums_of_policy
+from qwyc.promise.compare import group_counter, sums_of_policy
 from qwyc.promise.limits import Limit
+from qwyc.rows.selection import row_count
 from qwyc.runtime.progress import ProgressOption
 
 DEFAULT_CONFIDENCE = 0.95
@@ -38,6 +40,7 @@ class Verification(Observed):
     rows_needed: int  # the fewest rows that could have shown it
     more_rows: int | None = None  # about how many more would decide it; None where none would
     parity: str | None = None  # what was compared with the model itself, if that was given
+    groups: int = 0  # of which the rows come, where `groups` were given
 
     @property
     def passed(self) -> bool:
@@ -60,6 +63,7 @@ class Verification(Observed):
                 "full_models": self.full_models,
                 "rows_needed": self.rows_needed,
                 "more_rows": self.more_rows,
+                "groups": self.groups,
                 "parity": self.parity,
             }
         )
@@ -73,9 +77,17 @@ class Verification(Observed):
             f"from the full ensemble ({self.observed:.3%}{bound}), with {self.negative:,} of "
             f"{self.full_positive:,} positives lost and {self.positive:,} gained; requested: "
             f"{self.budget.at_most}; {self.mean_models:.1f} of {self.full_models} base models per row."
-            f" {self._reason()}"
+            f"{self._counted()} {self._reason()}"
         )
         return text if self.parity is None else f"{text}\n{self.parity}"
+
+    def _counted(self) -> str:
+        if self.counts.groups is None:
+            return ""
+        return (
+            f" The rows come from {self.groups:,} groups, the largest of {self.counts.groups.largest:,} "
+            "rows; groups were counted, not rows."
+        )
 
     def _reason(self) -> str:
         level = percent(self.confidence)
@@ -104,6 +116,7 @@ def verify(
     alpha: Alpha | None = None,
     by_class: Mapping[Any, float] | None = None,
     confidence: float | None = None,
+    groups: Any = None,
     model: Any = None,
     threads: int | None = None,
     progress: ProgressOption = False,
@@ -116,6 +129,9 @@ def verify(
     would decide it. The policy was chosen because it just passes such a test, so a second test at the
     same limits often is undecided; `optimize(..., headroom=)` leaves room for it. A proven classifier
     passes where no decision differs at all, and fails otherwise.
+
+    With `groups`, a label per row, groups are counted instead of rows, as in `optimize`: the test is about
+    the rows of new groups.
 
     X may be a data set of Spark, Ray or Dask: the engine compares, and counts only come back.
 
@@ -130,13 +146,21 @@ def verify(
     level = certificate.confidence if confidence is None else check_confidence(confidence)
     level = DEFAULT_CONFIDENCE if level is None else level
     proof = None if model is None else _compare_with(model, classifier, X, threads)
+    counter = grouped = None
     if distributed.is_distributed(X):
+        if groups is not None:
+            raise OptionError("groups are labels of rows in memory: draw a sample of the data set")
         sums = distributed.sums_of_policy(classifier, X)
         if not sums.rows:
             raise InputError("the data set has no rows; verifying needs rows like those to come")
     else:
-        sums = sums_of_policy(classifier, X, threads=threads, progress=progress)
-    counts = sums.counts()[0]
+        counter = group_counter(groups, row_count(X), classifier.policy.target)
+        sums = sums_of_policy(classifier, X, threads=threads, progress=progress, counter=counter)
+    if counter is not None and not counter.alone:
+        grouped = counter.groups()
+    counts = sums.counts(grouped)[0]
+    if counts.groups is not None:
+        counts = replace(counts, groups=replace(counts.groups, prior=_prior(classifier)))
     whole = Limit(1.0, tuple(range(len(counts.differences))))
     return Verification(
         outcome=_outcome(budget, counts, level),
@@ -145,10 +169,27 @@ def verify(
         counts=counts,
         upper_bound=whole.upper_bound(counts, level),
         full_models=classifier.policy.n_models,
-        rows_needed=budget.rows_needed(level),
+        rows_needed=_rows_needed(budget, counts, level),
         more_rows=_more_rows(budget, counts, level),
         parity=proof,
+        groups=0 if counter is None else counter.n_groups,
     )
+
+
+def _prior(classifier: Classifier) -> Prior | None:
+    """What is known about groups from the rows that the classifier was fitted on."""
+    if classifier.choices is None or classifier.choices.evidence.counts.groups is None:
+        return None
+    known = classifier.choices.evidence.counts.groups.prior
+    return None if known is None else known[classifier.choices.path.index_of(classifier.policy)]
+
+
+def _rows_needed(budget: Budget, counts: Counts, confidence: float) -> int:
+    """The fewest rows that could show the limits; about so many where groups are counted."""
+    if counts.groups is None:
+        return budget.rows_needed(confidence)
+    needed = [limit.groups_needed(counts, confidence) or 1 for limit in budget.limits]
+    return math.ceil(max(needed) * counts.rows / len(counts.groups))
 
 
 def _outcome(budget: Budget, counts: Counts, confidence: float) -> str:
@@ -163,8 +204,7 @@ def _more_rows(budget: Budget, counts: Counts, confidence: float) -> int | None:
     for limit in budget.limits:
         if limit.passes(counts, confidence):
             continue
-        differ, rows = limit.counted(counts)
-        needed = limit.rows_at(differ / rows if rows else 0.0, confidence)
+        rows, needed = limit.counted(counts)[1], limit.rows_at(counts, confidence)
         if needed is None:
             return None
         # Rows of one class come with rows of the other.

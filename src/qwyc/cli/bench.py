@@ -37,7 +37,7 @@ def bench(
 
     classifier = qwyc.load(classifier_file)
     with ProgressLine(f"Reading {data}") as progress:
-        rows = read_rows(data, classifier, format, progress)
+        rows, _ = read_rows(data, classifier, format, progress)
         with errors_name(data):
             timings = benchmark.bench(
                 classifier,

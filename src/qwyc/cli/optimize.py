@@ -10,12 +10,13 @@ import numpy as np
 import typer
 
 import qwyc
-from qwyc.cli.data import errors_name
+from qwyc.cli.data import errors_name, group_labels, order_values
 from qwyc.cli.options import (
     Alpha,
     ByClass,
     Confidence,
     DataFormat,
+    GroupsOfRows,
     Headroom,
     Json,
     Threads,
@@ -119,11 +120,12 @@ def optimize(
             "without this guarantee."
         ),
     ] = Method.auto,
-    groups: Annotated[
+    groups: GroupsOfRows = None,
+    order_by: Annotated[
         str | None,
         option(
-            "Column of DATA. Rows with the same value are used either to fit or to certify, never for "
-            "both.",
+            "Column of DATA to sort rows by, such as a date: alpha is then guaranteed for rows like the "
+            "latest ones.",
             metavar="COLUMN",
         ),
     ] = None,
@@ -158,7 +160,7 @@ def optimize(
 
     [dim]qwyc optimize fraud.json sample.parquet -o fraud.qwyc --alpha 0.001 --quit negative[/]
     """
-    _check_groups(groups, data, method, max_rows)
+    _check_columns(groups, order_by, data, method, max_rows)
     target = output or _default_target(model)
     check_target(target, regular=True, inputs=_files_to_read(model, data, costs))
     options: dict[str, Any] = {
@@ -182,13 +184,16 @@ def optimize(
         rows = None
         if data is not None:
             assert ensemble.schema is not None  # a model in a file has one
-            keep = [] if groups is None else [groups]
+            keep = [name for name in (groups, order_by) if name is not None]
+            option_name = "--groups" if order_by is None else "--order-by"
             kind = format and format.value
             rows, kept = read_table(
-                data, ensemble.schema, keep=keep, option="--groups", kind=kind, report=progress
+                data, ensemble.schema, keep=keep, option=option_name, kind=kind, report=progress
             )
             if groups is not None:
-                options["groups"] = _group_labels(kept.column(groups))
+                options["groups"] = group_labels(kept.column(groups))
+            if order_by is not None:
+                options["order_by"] = order_values(kept.column(order_by))
         with errors_name(data or model):
             classifier = qwyc.optimize(ensemble, rows, progress=progress, **options)
     save_classifier(classifier, target, as_json)
@@ -245,21 +250,22 @@ def _parse_costs(text: str | None) -> Any:
         raise InputError(f"{text} must hold numbers only, one for each base model") from None
 
 
-def _check_groups(
-    groups: str | None, data: Path | None, method: Method, max_rows: int | None
+def _check_columns(
+    groups: str | None,
+    order_by: str | None,
+    data: Path | None,
+    method: Method,
+    max_rows: int | None,
 ) -> None:
-    if groups is None:
+    """Refuse options that name a column of DATA where they cannot be used."""
+    if groups is not None and order_by is not None:
+        raise OptionError("--groups and --order-by cannot be used together; leave out one of them")
+    name = "--groups" if groups is not None else "--order-by"
+    if groups is None and order_by is None:
         return
     if data is None:
-        raise OptionError("--groups names a column of DATA, but there is no DATA; give DATA too")
+        raise OptionError(f"{name} names a column of DATA, but there is no DATA; give DATA too")
     if method is not Method.auto or max_rows is not None:
         raise OptionError(
-            "--groups can be used with --method auto only, and not with --max-rows; leave out one of them"
+            f"{name} can be used with --method auto only, and not with --max-rows; leave out one of them"
         )
-
-
-def _group_labels(column: Any) -> Any:
-    import pyarrow
-
-    labels = column.cast(pyarrow.string()).to_pylist()  # None if missing
-    return np.array(labels, dtype=object)

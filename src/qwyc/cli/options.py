@@ -57,6 +57,14 @@ ByClass = Annotated[
         metavar="LABEL=SHARE",
     ),
 ]
+GroupsOfRows = Annotated[
+    str | None,
+    option(
+        "Column of DATA with the group of each row. Groups are counted instead of rows, so that the rows "
+        "of a group may be alike.",
+        metavar="COLUMN",
+    ),
+]
 Headroom = Annotated[
     int,
     typer.Option(

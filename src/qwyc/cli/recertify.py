@@ -15,6 +15,7 @@ from qwyc.cli.options import (
     ClassifierFile,
     ConfidenceOfFile,
     DataFormat,
+    GroupsOfRows,
     Headroom,
     Json,
     Threads,
@@ -40,6 +41,7 @@ def recertify(
     alpha: AlphaOfFile = None,
     by_class: ByClass = None,
     confidence: ConfidenceOfFile = None,
+    groups: GroupsOfRows = None,
     headroom: Headroom = 0,
     format: DataFormat = None,
     threads: Threads = None,
@@ -57,7 +59,7 @@ def recertify(
     classifier = qwyc.load(classifier_file)
     requested = None if alpha is None else parse_alpha(alpha)
     with ProgressLine(f"Reading {data}") as progress:
-        rows = read_rows(data, classifier, format, progress)
+        rows, labels = read_rows(data, classifier, format, progress, groups)
         with errors_name(data):
             recertified = qwyc.recertify(
                 classifier,
@@ -66,6 +68,7 @@ def recertify(
                 by_class=parse_by_class(by_class, classifier.ensemble.classes),
                 headroom=headroom,
                 confidence=confidence,
+                groups=labels,
                 threads=threads,
                 progress=progress,
             )

@@ -16,6 +16,7 @@ from qwyc.cli.options import (
     ClassifierFile,
     ConfidenceOfFile,
     DataFormat,
+    GroupsOfRows,
     Json,
     Threads,
     argument,
@@ -40,6 +41,7 @@ def verify(
     alpha: AlphaOfFile = None,
     by_class: ByClass = None,
     confidence: ConfidenceOfFile = None,
+    groups: GroupsOfRows = None,
     model: Annotated[
         Path | None,
         typer.Option(
@@ -61,7 +63,7 @@ def verify(
     requested = None if alpha is None else parse_alpha(alpha)
     limits = parse_by_class(by_class, classifier.ensemble.classes)
     with ProgressLine(f"Reading {data}") as progress:
-        rows = read_rows(data, classifier, format, progress)
+        rows, labels = read_rows(data, classifier, format, progress, groups)
         if model is not None:
             progress(f"Comparing with {model}", 0, 0)
         with errors_name(data):
@@ -72,6 +74,7 @@ def verify(
                     alpha=requested,
                     by_class=limits,
                     confidence=confidence,
+                    groups=labels,
                     model=model,
                     threads=threads,
                     progress=progress,

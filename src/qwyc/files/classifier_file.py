@@ -10,7 +10,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from qwyc.errors import ArtifactError, QwycError
-from qwyc.files import container, format_1, parts
+from qwyc.files import container, evidence_parts, format_1, parts
 from qwyc.files.container import Container, Content, Tensors
 from qwyc.files.families import FAMILIES, TensorTypes
 from qwyc.files.values import number, one_of
@@ -36,7 +36,10 @@ PATH_TENSORS: TensorTypes = {
     "path.mean_models": (1, ("float64",)),
     "path.mean_cost": (1, ("float64",)),
 }
-LATER_TENSORS: TensorTypes = {"path.exits": (2, ("int64",))}  # (K, B); not in files of 0.1.0
+LATER_TENSORS: TensorTypes = {
+    "path.exits": (2, ("int64",)),  # (K, B); not in files of 0.1.0
+    **evidence_parts.TENSORS,
+}
 
 
 def write(path: str | os.PathLike[str], certified: Certified) -> None:

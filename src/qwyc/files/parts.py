@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from qwyc.errors import ArtifactError
+from qwyc.files import evidence_parts
 from qwyc.files.container import Tensors
 from qwyc.files.families import FAMILIES
 from qwyc.files.values import count, flag, number, one_of, text, whole
@@ -23,6 +24,7 @@ from qwyc.promise.budget import Budget, budget_of
 from qwyc.promise.certificate import Certificate
 from qwyc.promise.evaluation import DECIDED_BY, Evaluation
 from qwyc.promise.evidence import Choices, Evidence
+from qwyc.promise.windows import Window
 from qwyc.rows.schema import INTEGERS, Schema
 from qwyc.target.two_classes import TwoClasses
 
@@ -173,7 +175,7 @@ def certificate_facts(certificate: Certificate) -> dict[str, Any]:
         "alpha": certificate.alpha,
         "by_class": {str(c): share for c, share in certificate.budget.by_class.items()},
         "confidence": certificate.confidence,
-        "counts": asdict(certificate.counts),
+        "counts": _counts_facts(certificate.counts),
         "full_cost": certificate.full_cost,
         "how": certificate.how,
         "fit_rows": certificate.fit_rows,
@@ -196,7 +198,7 @@ def read_certificate(facts: dict[str, Any], policy: Policy, choices: Choices | N
     return Certificate(
         budget=_read_budget(facts),
         confidence=None if confidence is None and how != "held-out" else number(confidence),
-        counts=_read_counts(facts["counts"]),
+        counts=_with_groups(_read_counts(facts["counts"]), policy, choices),
         full_cost=number(facts["full_cost"]),
         how=how,
         fit_rows=count(facts["fit_rows"]),
@@ -207,7 +209,29 @@ def read_certificate(facts: dict[str, Any], policy: Policy, choices: Choices | N
         quit=policy.quit,
         headroom=count(facts.get("headroom", 0)),
         doubts=_read_doubts(facts),
+        windows=_windows_of(policy, choices),
     )
+
+
+def _counts_facts(counts: Counts) -> dict[str, Any]:
+    facts = {name: getattr(counts, name) for name in ("by_class", "differences", "exits")}
+    return facts | {"mean_models": counts.mean_models, "mean_cost": counts.mean_cost}
+
+
+def _with_groups(counts: Counts, policy: Policy, choices: Choices | None) -> Counts:
+    """A certificate's counts, with the groups that the evidence has for its policy."""
+    if choices is None or choices.evidence.counts.groups is None:
+        return counts
+    seen = choices.evidence.counts[choices.path.index_of(policy)]
+    if (seen.by_class, seen.differences) != (counts.by_class, counts.differences):
+        raise ArtifactError("the certificate and the evidence count other rows")
+    return replace(counts, groups=seen.groups)
+
+
+def _windows_of(policy: Policy, choices: Choices | None) -> tuple[Window, ...]:
+    if choices is None or choices.evidence.windows is None:
+        return ()
+    return choices.evidence.windows[choices.path.index_of(policy)]
 
 
 def _read_budget(facts: Mapping[str, Any]) -> Budget:
@@ -255,7 +279,7 @@ def evidence_facts(choices: Choices) -> dict[str, Any]:
         "sample": seen.sample,
         "groups": seen.groups,
         "doubts": list(seen.doubts),
-    }
+    } | evidence_parts.facts(seen)
 
 
 def path_tensors(choices: Choices) -> Tensors:
@@ -269,7 +293,9 @@ def path_tensors(choices: Choices) -> Tensors:
         "path.fit_differences": seen.fit_differences,
         "path.mean_models": seen.counts.mean_models,
         "path.mean_cost": seen.counts.mean_cost,
-    } | ({} if seen.counts.exits is None else {"path.exits": seen.counts.exits})
+        **({} if seen.counts.exits is None else {"path.exits": seen.counts.exits}),
+        **evidence_parts.tensors(seen),
+    }
 
 
 def read_choices(facts: dict[str, Any], tensors: Tensors, policy: Policy) -> Choices:
@@ -296,6 +322,7 @@ def read_choices(facts: dict[str, Any], tensors: Tensors, policy: Policy) -> Cho
         # Each by itself first: sums may overflow.
         if found.min() < 0 or found.max() > n or found.sum(axis=1).max() > n or n == 0:
             raise ArtifactError("the path has more disagreements than rows")
+    counts = replace(counts, groups=evidence_parts.read_groups(facts, t, counts))
     evidence = Evidence(
         counts=counts,
         fit_rows=fit_rows,
@@ -304,6 +331,7 @@ def read_choices(facts: dict[str, Any], tensors: Tensors, policy: Policy) -> Cho
         sample=text(facts["sample"]),
         groups=count(facts["groups"]),
         doubts=_read_doubts(facts),
+        windows=evidence_parts.read_windows(facts, t, counts),
     )
     return Choices(path, evidence)
 

@@ -100,11 +100,10 @@ class Judge:
         """The state after more rows have been checked, one by one in their order."""
         tests, raised = list(state.tests), list(state.raised)
         before = sum(state.record.by_class)
-        kinds = target.kinds_of_difference(seen.decided, seen.full)
+        rows, kinds = target.differing(seen.decided, seen.full)
         for i, limit in enumerate(self.subject.limits):
-            counted = np.zeros(len(target.differences) + 1, dtype=np.bool_)
-            counted[list(limit.differences)] = True
-            differs = counted[kinds]  # the last one is for rows that do not differ
+            differs = np.zeros(len(seen.full), dtype=np.bool_)
+            differs[rows[np.isin(kinds, limit.differences)]] = True
             at = None if limit.among is None else np.flatnonzero(seen.full == limit.among)
             tests[i], reached = self._after(i, tests[i], differs if at is None else differs[at])
             if reached is not None and raised[i] is None:

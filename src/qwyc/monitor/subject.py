@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -45,7 +45,7 @@ class Subject:
             certificate.budget.limits,
             tuple(target.lost_from(index) for index in range(target.n_classes)),
             certificate.how,
-            certificate.counts,
+            replace(certificate.counts, groups=None),  # a monitor counts rows
         )
 
     def check_same(self, other: Subject, action: str) -> None:

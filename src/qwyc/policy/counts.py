@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qwyc.policy.grouped import GroupCounts, PathGroups
 from qwyc.policy.rule import StoppingRule, cost_of_steps
 from qwyc.target.target import Decided, Target
 
@@ -45,6 +46,7 @@ class Counts:
     mean_models: float  # base models evaluated per row; all of them where there are no rows
     mean_cost: float  # what they cost
     exits: tuple[int, ...] = ()  # rows by where they stopped, in `exit_bins`; () where not known
+    groups: GroupCounts | None = None  # the same by group, where groups are counted instead of rows
 
     @property
     def rows(self) -> int:
@@ -79,6 +81,7 @@ class PathCounts:
     mean_models: Floats  # (K,)
     mean_cost: Floats  # (K,)
     exits: Ints | None = None  # (K, B) rows by where they stopped; None where not known
+    groups: PathGroups | None = None  # the same by group, where groups are counted instead of rows
 
     def __len__(self) -> int:
         return len(self.differences)
@@ -88,7 +91,8 @@ class PathCounts:
         differences = tuple(int(n) for n in self.differences[k])
         exits = () if self.exits is None else tuple(int(n) for n in self.exits[k])
         means = float(self.mean_models[k]), float(self.mean_cost[k])
-        return Counts(self.by_class, differences, *means, exits)
+        groups = None if self.groups is None else self.groups[k]
+        return Counts(self.by_class, differences, *means, exits, groups)
 
     @property
     def rows(self) -> int:
@@ -111,11 +115,13 @@ class Sums:
         """How many rows these are."""
         return int(self.by_class.sum())
 
-    def counts(self) -> PathCounts:
-        """The same, per row where that is what matters; means are 0 for no rows."""
+    def counts(self, groups: PathGroups | None = None) -> PathCounts:
+        """The same, per row where that is what matters; means are 0 for no rows. `groups` are the same
+        rows by group."""
         n = max(self.rows, 1)
         by_class = tuple(int(count) for count in self.by_class)
-        return PathCounts(by_class, self.differences, self.steps / n, self.cost / n, self.exits)
+        means = self.steps / n, self.cost / n
+        return PathCounts(by_class, self.differences, *means, self.exits, groups)
 
     def vector(self) -> Floats:
         """As one vector of numbers that can be added up; exact up to 2**53."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +14,10 @@ from qwyc.policy.counts import Sums, sum_over_rows
 from qwyc.policy.policy import Policy
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.runtime.progress import Report
+from qwyc.target.target import Decided
 from qwyc.target.two_classes import TwoClasses
+
+Watch = Callable[[int, Any, Decided], None]  # (policy, what it decided (N,), full decisions (N,))
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,18 +62,19 @@ class Path:
         rows: npt.NDArray[np.intp] | None = None,
         threads: int | None = None,
         report: Report = lambda done: None,
+        watch: Watch = lambda k, decided, full: None,
     ) -> Sums:
         """What every policy does on known scores, or on some rows of them. `report` is called with the
-        number of policies done."""
+        number of policies done, and `watch` with what each policy decided."""
         chosen = slice(None) if rows is None else rows
         full = self.target.decide(matrix.full)[chosen]
         parts = []
         for k in range(len(self)):
             policy = self[k]
             decisions = policy.apply(matrix, threads=threads)  # all rows: no copy of the matrix
-            parts.append(
-                sum_over_rows(policy, decisions.label[chosen], full, decisions.steps[chosen])
-            )
+            decided = decisions.label[chosen]
+            parts.append(sum_over_rows(policy, decided, full, decisions.steps[chosen]))
+            watch(k, decided, full)
             report(k + 1)
         return Sums(
             parts[0].by_class,

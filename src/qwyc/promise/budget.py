@@ -64,12 +64,20 @@ class Budget(ABC):
         """Which rows are too few to show this budget, in words; empty where there are enough."""
         for limit in self.limits:
             needed, (_, rows) = limit.rows_needed(confidence), limit.counted(counts)
-            if rows < needed:
-                whose = (
-                    ""
-                    if limit.among is None
-                    else f" that the full ensemble calls {names[limit.among]}"
-                )
+            whose = (
+                "" if limit.among is None else f" that the full ensemble calls {names[limit.among]}"
+            )
+            if counts.groups is not None:
+                few = limit.groups_needed(counts, confidence)
+                if few is not None and few > len(counts.groups):
+                    largest = counts.groups.largest / max(counts.rows, 1)
+                    return (
+                        f"about {few:,} certifying groups like these"
+                        + (f", with rows{whose}" if whose else "")
+                        + f"; there are {len(counts.groups):,}, and the largest has {largest:.0%} of "
+                        "their rows"
+                    )
+            elif rows < needed:
                 return f"at least {needed:,} certifying rows{whose}; there are {rows:,}"
         return ""
 
@@ -123,17 +131,20 @@ class Budget(ABC):
         mean = len(given) / sum(1 / share for share in given)
         return tuple(1.0 if share is None else mean / share for share in shares)
 
-    def with_room(self, rows: int, confidence: float, by_class: Sequence[int]) -> Budget:
+    def with_room(self, rows: int, confidence: float, counts: Counts) -> Budget:
         """A smaller budget: a classifier within it passes a test of this one on so many other rows with
-        high probability. Rows of the classes come in these proportions."""
-        limits, total = [], max(sum(by_class), 1)
+        high probability. Rows of the classes come in the proportions of the counts, and so do groups."""
+        limits, total = [], max(counts.rows, 1)
         for limit in self.limits:
-            n = rows if limit.among is None else rows * by_class[limit.among] // total
+            n = rows if limit.among is None else rows * counts.by_class[limit.among] // total
+            if counts.groups is not None:  # as if every group differed whole, or not at all
+                n //= counts.groups.cap(limit.among)
             smaller = limit.with_room(n, confidence)
             if smaller is None:
+                kind = "rows" if counts.groups is None else "groups"
                 raise OptionError(
                     f"headroom={rows} is too small: a verification of {self} at confidence {confidence:g} "
-                    f"needs {limit.rows_needed(confidence):,} rows"
+                    f"needs {limit.rows_needed(confidence):,} {kind}"
                     + (
                         ""
                         if limit.among is None

@@ -15,6 +15,7 @@ from qwyc.policy.scores import ScoreMatrix
 from qwyc.promise.binomial import tail
 from qwyc.promise.budget import Budget
 from qwyc.promise.limits import Limit
+from qwyc.promise.windows import Window, moved
 from qwyc.runtime.arguments import is_number
 from qwyc.target.two_classes import NEGATIVE, POSITIVE, TwoClasses
 
@@ -137,6 +138,7 @@ class Certificate(Observed):
     quit: str = "both"  # which rows the policy lets quit: "both", "negative", "positive" or "never"
     headroom: int = 0  # rows of a later verification that room was left for
     doubts: tuple[str, ...] = ()  # why nothing is promised, as clauses; none where it is
+    windows: tuple[Window, ...] = ()  # where rows have an order; the counts are those of the latest
 
     @property
     def holds(self) -> bool:
@@ -196,6 +198,10 @@ class Certificate(Observed):
             "groups": self.groups,
             "headroom": self.headroom,
             "doubts": list(self.doubts),
+            "windows": [
+                asdict(window) | {"rows": window.rows, "interval": self._interval(window)}
+                for window in self.windows
+            ],
         }
 
     def __str__(self) -> str:
@@ -221,17 +227,49 @@ class Certificate(Observed):
             f"(held out: {counted}; {losses}; {source}).{self._meaning()}"
         )
 
+    @property
+    def window_table(self) -> list[str]:
+        """What was decided differently in each window, a line each; none where rows have no order."""
+        width = max((len(f"{w.first} to {w.last}") for w in self.windows), default=0)
+        lines = []
+        for window in self.windows:
+            low, high = self._interval(window)
+            lines.append(
+                f"{window.first + ' to ' + window.last:<{width}}  {window.disagreements:>6,} of "
+                f"{window.rows:>8,} rows  {window.share:.3%} ({low:.3%} to {high:.3%})"
+            )
+        return lines
+
+    def _interval(self, window: Window) -> tuple[float, float]:
+        return window.interval(self.confidence or 0.95)
+
     def _meaning(self) -> str:
         """What the promise is about, and what it is not."""
-        share = self.budget.total
+        share, grouped = self.budget.total, self.counts.groups
         text = " This is the share of all rows drawn like the sample"
-        if share is not None:
+        if self.windows:
+            latest = self.windows[-1]
+            text = (
+                " This is the share of all rows drawn like those of the latest window, "
+                f"{latest.first} to {latest.last}"
+            )
+        if grouped is not None:
+            text = (
+                " This is the share of all rows in new groups drawn like those of the sample. Groups of "
+                f"rows were counted ({self.groups:,} of them), not rows; the largest has "
+                f"{grouped.largest:,} rows, and a group of more than {grouped.cap(None):,} counts as so "
+                "many"
+            )
+        elif share is not None:
             most = 0
             while tail(most, BATCH, share) < 0.95:
                 most += 1
             text += f"; among {BATCH:,} of them, up to {most:,} may differ by chance"
-        if self.groups:
-            text += f". Groups of rows were counted ({self.groups:,} of them), not rows"
+        if self.groups and grouped is None and self.groups < self.rows:
+            text += (
+                f". The rows come from {self.groups:,} groups but were counted as independent draws: "
+                "certify them anew with groups"
+            )
         if self.headroom:
             text += f". A verification on {self.headroom:,} other rows is expected to pass"
         return text + "."
@@ -298,6 +336,23 @@ def warn_of_rare_classes(certificate: Certificate) -> None:
                 "differently"
             )
         warnings.warn(said, QwycWarning, stacklevel=3)
+
+
+def warn_of_moves(certificate: Certificate) -> None:
+    """Warn where disagreement moved from window to window by more than chance. The warning points at the
+    caller of the function that calls this."""
+    if not moved(certificate.windows):
+        return
+    low, high = (end(certificate.windows, key=lambda window: window.share) for end in (min, max))
+    before, after = sorted((low, high), key=certificate.windows.index)
+    warnings.warn(
+        f"the share of rows that are decided differently moved over time, from {before.share:.2%} "
+        f"({before.first} to {before.last}) to {after.share:.2%} ({after.first} to {after.last}), by more "
+        "than chance. The promise is about rows like those of the latest window; verify the classifier on "
+        "newer rows as they come",
+        QwycWarning,
+        stacklevel=3,
+    )
 
 
 def percent(confidence: float | None) -> str:

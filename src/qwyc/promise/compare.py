@@ -12,10 +12,12 @@ import numpy.typing as npt
 
 from qwyc.errors import RowsError
 from qwyc.policy.counts import Sums, sum_over_rows
+from qwyc.policy.grouped import GroupCounter, in_random_order
 from qwyc.promise.certified import Certified
+from qwyc.promise.split import group_numbers
 from qwyc.rows.selection import row_count, take
 from qwyc.runtime.progress import ProgressOption, progress_reporter
-from qwyc.target.target import Decided
+from qwyc.target.target import Decided, Target
 
 BLOCK = 1 << 16  # rows between two reports of progress
 
@@ -44,24 +46,52 @@ def compare(
 
 
 def sums_of_policy(
-    certified: Certified, X: Any, *, threads: int | None = None, progress: ProgressOption = False
+    certified: Certified,
+    X: Any,
+    *,
+    threads: int | None = None,
+    progress: ProgressOption = False,
+    counter: GroupCounter | None = None,
 ) -> Sums:
-    """What a classifier's policy does on rows."""
+    """What a classifier's policy does on rows. `counter` gets the same, to count groups."""
     seen = compare(certified, X, threads=threads, progress=progress)
+    if counter is not None:
+        counter.add(0, seen.decided, seen.full)
     return sum_over_rows(certified.policy, seen.decided, seen.full, seen.steps)
 
 
 def sums_of_path(
-    certified: Certified, X: Any, *, threads: int | None = None, progress: ProgressOption = False
+    certified: Certified,
+    X: Any,
+    *,
+    threads: int | None = None,
+    progress: ProgressOption = False,
+    counter: GroupCounter | None = None,
 ) -> tuple[Sums, str]:
-    """What every policy of a classifier's path does on rows, and the rows' digest."""
+    """What every policy of a classifier's path does on rows, and the rows' digest. `counter` gets the same,
+    to count groups."""
     path = certified.needed_choices().path
     digest, sums = hashlib.sha256(), []
-    for _, block in _blocks(X, row_count(X), progress):
+    for part, block in _blocks(X, row_count(X), progress):
         scores = certified.ensemble.scores(block, threads=threads)
         digest.update(scores.full_bytes)
-        sums.append(path.sums(scores, threads=threads).vector())
+
+        def watch(k: int, decided: Any, full: Decided, start: int = part.start) -> None:
+            if counter is not None:
+                counter.add(k, decided, full, start)
+
+        sums.append(path.sums(scores, threads=threads, watch=watch).vector())
     return Sums.from_vector(np.sum(sums, axis=0), path.target, len(path.order)), digest.hexdigest()
+
+
+def group_counter(
+    groups: Any, n_rows: int, target: Target, n_policies: int = 1
+) -> GroupCounter | None:
+    """What counts groups, which come in a random order; None where there are none."""
+    if groups is None:
+        return None
+    units = in_random_order(group_numbers(groups, n_rows), seed=0)
+    return GroupCounter(units, target, n_policies)
 
 
 def _blocks(X: Any, n: int, progress: ProgressOption) -> Iterator[tuple[slice, Any]]:

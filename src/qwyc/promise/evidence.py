@@ -15,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.errors import InfeasibleError
-from qwyc.policy.counts import PathCounts
+from qwyc.policy.counts import Counts, PathCounts
 from qwyc.policy.path import Path
 from qwyc.policy.policy import Policy
 from qwyc.promise.budget import Budget, TotalBudget
 from qwyc.promise.certificate import Certificate
+from qwyc.promise.windows import PathWindows
 from qwyc.target.two_classes import DIFFERENCES
 
 
@@ -36,17 +37,19 @@ class Evidence:
     sample: str  # digest of the sample, of which the fitting rows are a part
     groups: int = 0  # held out, where `groups` were given
     doubts: tuple[str, ...] = ()  # why nothing is promised, as clauses
+    windows: PathWindows | None = None  # where rows have an order; `counts` are of the latest then
+
+    def passes(self, k: int, budget: Budget, confidence: float) -> bool:
+        """Whether the k-th policy passes: by the counts, and by what was observed in every window."""
+        if self.windows is not None and not self.windows.within(budget, k):
+            return False
+        return budget.passes(self.counts[k], confidence)
 
     def boldest(self, budget: Budget, confidence: float) -> int:
         """Fixed-sequence testing from the cautious end: the policy before the first that fails."""
-        passed = [budget.passes(self.counts[k], confidence) for k in range(len(self.counts))]
+        passed = [self.passes(k, budget, confidence) for k in range(len(self.counts))]
         if not passed[0]:
-            needs = budget.shortfall(self.counts[0], confidence, DIFFERENCES)
-            raise InfeasibleError(
-                f"alpha = {budget} at confidence {confidence:g} needs {needs or 'more certifying rows'}. "
-                "Certify on more rows, which recertify does without fitting again, or ask for a larger "
-                "share."
-            )
+            raise too_little_evidence(budget, self.counts[0], confidence)
         return passed.index(False) - 1 if False in passed else len(passed) - 1
 
     def boldest_at_each(
@@ -56,6 +59,19 @@ class Evidence:
         for share in shares:
             with suppress(InfeasibleError):
                 yield share, self.boldest(TotalBudget(share), confidence)
+
+
+def too_little_evidence(
+    budget: Budget, counts: Counts, confidence: float, way: str = ""
+) -> InfeasibleError:
+    """The error for counts that cannot show a budget even where nothing differs. `way` is the way out."""
+    what = "rows" if counts.groups is None else "groups"
+    needs = budget.shortfall(counts, confidence, DIFFERENCES)
+    way = way or f"Certify on more {what}, which recertify does without fitting again"
+    return InfeasibleError(
+        f"alpha = {budget} at confidence {confidence:g} needs {needs or f'more certifying {what}'}. "
+        f"{way}, or ask for a larger share."
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +93,7 @@ class Choices:
         expected to pass a later verification on that many rows."""
         tested = budget
         if headroom:
-            tested = budget.with_room(headroom, confidence, self.evidence.counts.by_class)
+            tested = budget.with_room(headroom, confidence, self.evidence.counts[0])
         k = self.evidence.boldest(tested, confidence)
         return self.member(k, budget, confidence, headroom)
 
@@ -100,4 +116,5 @@ class Choices:
             quit=self.path[k].quit,
             headroom=headroom,
             doubts=seen.doubts,
+            windows=() if seen.windows is None else seen.windows[k],
         )

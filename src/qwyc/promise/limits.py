@@ -1,7 +1,8 @@
 """Limits: the single statements that a budget consists of, each with its exact test.
 
 A limit says that at most a share of some rows may differ in some ways. Which rows and which ways is data,
-so the tests are written once for every form of alpha."""
+so the tests are written once for every form of alpha. Rows are counted where each is a draw of its own;
+groups are counted where rows come in groups."""
 
 from __future__ import annotations
 
@@ -9,6 +10,8 @@ import math
 from dataclasses import dataclass, replace
 
 from qwyc.policy.counts import Counts
+from qwyc.policy.grouped import Weighed
+from qwyc.promise import betting
 from qwyc.promise.binomial import lower_bound, rows_needed, tail, upper_bound
 
 ROOM = 0.9  # the chance that a later verification passes, where room is left for it
@@ -27,12 +30,20 @@ class Limit:
         rows = counts.rows if self.among is None else counts.by_class[self.among]
         return sum(counts.differences[kind] for kind in self.differences), rows
 
+    def groups(self, counts: Counts) -> Weighed | None:
+        """The groups that are counted instead of rows; None where rows are."""
+        if counts.groups is None:
+            return None
+        return counts.groups.weighed(self.differences, self.among)
+
     def passes(self, counts: Counts, confidence: float) -> bool:
         """Whether so few differences would be rare if more than the share differed. A share of 0 passes
         without a difference: it is proven, and rows can only contradict it."""
         differ, rows = self.counted(counts)
         if self.share == 0:
             return differ == 0
+        if (groups := self.groups(counts)) is not None:
+            return betting.passes(groups, self.share, 1 - confidence)
         return tail(differ, rows, self.share) <= 1 - confidence
 
     def fails(self, counts: Counts, confidence: float) -> bool:
@@ -40,6 +51,8 @@ class Limit:
         differ, rows = self.counted(counts)
         if self.share == 0 or differ == 0:
             return differ > 0
+        if (groups := self.groups(counts)) is not None:
+            return betting.fails(groups, self.share, 1 - confidence)
         return 1 - tail(differ - 1, rows, self.share) <= 1 - confidence
 
     def covers(self, counts: Counts) -> bool:
@@ -49,20 +62,38 @@ class Limit:
 
     def upper_bound(self, counts: Counts, confidence: float) -> float:
         """With the confidence, no larger share than this differs among rows drawn like these."""
+        if (groups := self.groups(counts)) is not None:
+            return betting.upper_bound(groups, 1 - confidence)
         return upper_bound(*self.counted(counts), confidence) if self.counted(counts)[1] else 1.0
 
     def lower_bound(self, counts: Counts, confidence: float) -> float:
         """With the confidence, no smaller share than this differs among rows drawn like these."""
+        if (groups := self.groups(counts)) is not None:
+            return betting.lower_bound(groups, 1 - confidence)
         return lower_bound(*self.counted(counts), confidence)
 
     def rows_needed(self, confidence: float) -> int:
-        """The fewest rows, none of them different, that show it; a proof needs one to be contradicted."""
+        """The fewest rows, none of them different, that show it; a proof needs one to be contradicted.
+        Where groups are counted, the fewest groups."""
         return 1 if self.share == 0 else rows_needed(self.share, confidence)
 
-    def rows_at(self, observed: float, confidence: float) -> int | None:
+    def groups_needed(self, counts: Counts, confidence: float) -> int | None:
+        """About how many groups like these, none with a difference, show it; None where rows count."""
+        groups = self.groups(counts)
+        if groups is None or self.share == 0:
+            return None
+        return betting.groups_needed(groups, self.share, 1 - confidence)
+
+    def rows_at(self, counts: Counts, confidence: float) -> int | None:
         """About how many rows show it where the observed share stays what it is; None: no number does."""
+        differ, rows = self.counted(counts)
+        observed = differ / rows if rows else 0.0
         if observed >= self.share:
             return None
+        if (groups := self.groups(counts)) is not None:
+            needed = betting.groups_at(groups, self.share, 1 - confidence)
+            # More are needed than there are, or nobody would ask.
+            return None if needed is None else math.ceil(max(needed / len(groups), 1.1) * rows)
         n = self.rows_needed(confidence)
         while tail(math.ceil(observed * n), n, self.share) > 1 - confidence:
             n = math.ceil(1.1 * n)

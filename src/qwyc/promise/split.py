@@ -13,45 +13,64 @@ from qwyc.rows.values import is_null
 
 ENOUGH_TO_FIT = 20_000  # more rows hardly help the fit; they are worth more for certifying
 FEWEST_TO_FIT = 200
+MOST_OF_A_GROUP = ENOUGH_TO_FIT // 100  # rows of one group that count towards enough
+
+Rows = npt.NDArray[np.intp]
 
 
 def split_sample(
-    n_rows: int, budget: Budget, confidence: float, groups: Any, seed: int
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    n_rows: int, budget: Budget, confidence: float, units: Rows | None, seed: int
+) -> tuple[Rows, Rows]:
     """Rows to fit on and rows to certify on, each ascending: half and half, but no more than 20,000 to
-    fit on, and enough to certify. A group stays on one side."""
+    fit on, and enough to certify.
+
+    With `units` (N,), the group of each row as a number from 0, a group stays on one side. Groups are drawn
+    to fit on one after the other until half of them, or 20,000 rows, are there. When that is depends on the
+    groups that were drawn only, so the groups that are left are still as good as drawn at random."""
     certify_at_least = budget.rows_needed(confidence)
-    if n_rows < certify_at_least + FEWEST_TO_FIT:
+    check_enough_rows(n_rows, certify_at_least, budget, confidence)
+    shuffled = np.random.default_rng(seed)
+    chosen = np.zeros(n_rows, dtype=bool)
+    if units is None:
+        n_fit = max(FEWEST_TO_FIT, min(ENOUGH_TO_FIT, n_rows // 2, n_rows - certify_at_least))
+        chosen[shuffled.permutation(n_rows)[:n_fit]] = True
+        return np.flatnonzero(chosen), np.flatnonzero(~chosen)
+    size = np.bincount(units)
+    n_groups = len(size)
+    if n_groups <= certify_at_least:
+        raise InfeasibleError(
+            f"alpha = {budget} at confidence {confidence:g} needs at least {certify_at_least:,} groups to "
+            f"certify, and others to fit on; the sample has {n_groups:,} groups, and the largest has "
+            f"{size.max() / n_rows:.0%} of the rows. Rows of one group count as one draw. Pass more "
+            "groups, or ask for a larger alpha."
+        )
+    drawn = shuffled.permutation(n_groups)
+    rows = np.cumsum(size[drawn])  # after each group
+    counted = np.cumsum(np.minimum(size[drawn], MOST_OF_A_GROUP))
+    half = max(min(n_groups // 2, n_groups - certify_at_least), 1)
+    many = (np.arange(1, n_groups + 1) >= half) & (rows >= FEWEST_TO_FIT)
+    n_fit = int(np.argmax(many | (counted >= ENOUGH_TO_FIT))) + 1
+    if not many[-1] or n_groups - n_fit < certify_at_least:
+        raise InfeasibleError(
+            f"with these {n_groups:,} groups, {n_groups - n_fit:,} groups are left to certify and "
+            f"{rows[n_fit - 1]:,} rows to fit on; alpha = {budget} at confidence {confidence:g} needs "
+            f"{certify_at_least:,} and {FEWEST_TO_FIT}. Pass more groups."
+        )
+    fits = np.zeros(n_groups, dtype=bool)
+    fits[drawn[:n_fit]] = True
+    chosen = fits[units]
+    return np.flatnonzero(chosen), np.flatnonzero(~chosen)
+
+
+def check_enough_rows(n_rows: int, needed: int, budget: Budget, confidence: float) -> None:
+    """Refuse a sample of too few rows."""
+    if n_rows < needed + FEWEST_TO_FIT:
         raise InfeasibleError(
             f"alpha = {budget} at confidence {confidence:g} needs at least "
-            f"{certify_at_least + FEWEST_TO_FIT:,} rows ({certify_at_least:,} to certify, "
+            f"{needed + FEWEST_TO_FIT:,} rows ({needed:,} to certify, "
             f"{FEWEST_TO_FIT} to fit on); the sample has {n_rows:,}. Pass more rows, or ask for a larger "
             "alpha."
         )
-    n_fit = max(FEWEST_TO_FIT, min(ENOUGH_TO_FIT, n_rows // 2, n_rows - certify_at_least))
-    shuffled = np.random.default_rng(seed)
-    if groups is None:
-        chosen = np.zeros(n_rows, dtype=bool)
-        chosen[shuffled.permutation(n_rows)[:n_fit]] = True
-        return np.flatnonzero(chosen), np.flatnonzero(~chosen)
-    group = group_numbers(groups, n_rows)
-    n_groups = int(group.max()) + 1
-    size = np.bincount(group)
-    fits = np.zeros(n_groups, dtype=bool)
-    taken = 0
-    for g in shuffled.permutation(n_groups):  # each that still fits
-        if taken + size[g] <= n_fit:
-            fits[g] = True
-            taken += int(size[g])
-    chosen = fits[group]
-    n_certify = int(np.count_nonzero(~chosen))
-    if n_certify < certify_at_least or np.count_nonzero(chosen) < FEWEST_TO_FIT:
-        raise InfeasibleError(
-            f"with these {n_groups:,} groups, {n_certify:,} rows are left to certify and "
-            f"{np.count_nonzero(chosen):,} to fit on; alpha = {budget} at confidence "
-            f"{confidence:g} needs {certify_at_least:,} and {FEWEST_TO_FIT}. Pass more or smaller groups."
-        )
-    return np.flatnonzero(chosen), np.flatnonzero(~chosen)
 
 
 def group_numbers(groups: Any, n_rows: int) -> npt.NDArray[np.intp]:

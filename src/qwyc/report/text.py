@@ -20,7 +20,7 @@ def summary(certified: Certified) -> str:
         f"  decision   {positive} where score >= {_threshold(certified)}, otherwise {negative}; "
         f"{quits}\n"
         f"  work       {_work(certified)}\n"
-        f"  agreement  {seen}"
+        f"  agreement  {seen}" + "".join(f"\n    {line}" for line in seen.window_table)
     )
 
 

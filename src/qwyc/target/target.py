@@ -38,8 +38,10 @@ class Target(Protocol):
     def count_differences(self, decided: Any, full: Decided) -> npt.NDArray[np.int64]:
         """Rows of each way in which early decisions differ from full ones, (n_differences,)."""
 
-    def kinds_of_difference(self, decided: Any, full: Decided) -> npt.NDArray[np.int8]:
-        """The way in which each row differs, (N,), as an index into `differences`; -1 where it does not."""
+    def differing(
+        self, decided: Any, full: Decided
+    ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """The rows that are decided differently, and in which way each."""
 
     def lost_from(self, index: int) -> tuple[int, ...]:
         """The ways in which a row of a class, by its full decision, can be decided differently."""

@@ -44,10 +44,13 @@ class TwoClasses:
         gained = np.count_nonzero(positive & ~full_positive)
         return np.array([lost, gained], dtype=np.int64)
 
-    def kinds_of_difference(self, decided: Any, full: Decided) -> npt.NDArray[np.int8]:
-        """The early decision where it differs from the full one, otherwise -1, (N,)."""
-        early = np.asarray(decided, dtype=np.int8)
-        return np.where(early != full, early, np.int8(-1))
+    @staticmethod
+    def differing(decided: Any, full: Decided) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+        """The rows that are decided differently, and in which way each: the index of the early
+        decision."""
+        early = np.asarray(decided, dtype=bool)
+        rows = np.flatnonzero(early != np.asarray(full, dtype=bool))
+        return rows, early[rows].astype(np.intp)
 
     @staticmethod
     def lost_from(index: int) -> tuple[int, ...]:

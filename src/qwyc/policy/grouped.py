@@ -1,0 +1,220 @@
+"""Counts by group, for rows that are drawn in groups rather than one by one.
+
+A group is drawn whole, so its rows may be as alike as they please, and a test may only count groups. Groups
+have numbers from 0 in a random order that does not depend on the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qwyc.target.target import Decided, Target
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+ENOUGH_DIFFERENCES = 20  # on other rows, to tell how many rows of a group differ together
+
+
+def in_random_order(units: npt.NDArray[np.intp], seed: int) -> npt.NDArray[np.intp]:
+    """The same groups, (N,), numbered from 0 in a random order. Only the number of groups and the seed
+    decide the order in which groups come, so groups in the order of their draw stay as good as drawn."""
+    _, number = np.unique(units, return_inverse=True)
+    n_groups = int(number.max()) + 1 if len(number) else 0
+    place = np.random.default_rng([seed, n_groups]).permutation(n_groups)
+    return np.asarray(place[number], dtype=np.intp)
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What other groups, which are not counted, say about groups like these. It sets the cap, and it makes
+    tests more powerful; no test rests on it being right. Tuples have all rows first, then each class."""
+
+    caps: tuple[int, ...]  # rows of the largest group; a group of more rows counts as so many
+    weight: tuple[float, ...]  # mean of rows / cap
+    full: tuple[float, ...]  # share of the groups that have as many rows as the cap
+    differences: tuple[int, ...]  # rows that differ, by kind
+    squares: tuple[int, ...]  # the sum of their squared numbers in each group, by kind
+
+    def clump(self, kinds: tuple[int, ...], cap: int) -> float:
+        """How much of the cap differs together, for a row that differs; 1 where nothing is known."""
+        differ = sum(self.differences[kind] for kind in kinds)
+        return min(sum(self.squares[kind] for kind in kinds) / differ / cap, 1.0) if differ else 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """Groups as a test of one limit takes them: sizes and differences as shares of the cap."""
+
+    weight: Floats  # (G,) at most 1
+    differ: Floats  # (G,) at most the weight
+    cap: int
+    likely_weight: float | None  # of a group, by the prior; None where there is no prior
+    likely_full: float  # share of the groups whose weight is 1
+    likely_clump: float  # what differs together
+
+    def __len__(self) -> int:
+        return len(self.weight)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupCounts:
+    """What one policy did on the rows of G groups."""
+
+    sizes: Ints  # (G, n_classes) rows by their full decision
+    at: Ints  # (E,) groups in which some row differs, ascending
+    differences: Ints  # (E, n_differences) rows that differ there
+    prior: Prior | None = None  # from other groups
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, GroupCounts) or self.prior != other.prior:
+            return False
+        mine, others = (self.sizes, self.at, self.differences), (other.sizes, other.at)
+        pairs = zip(mine, (*others, other.differences), strict=True)
+        return all(np.array_equal(a, b) for a, b in pairs)
+
+    def __hash__(self) -> int:
+        return hash((len(self.sizes), len(self.at), self.prior))
+
+    @property
+    def largest(self) -> int:
+        """Rows of the largest group."""
+        return int(self.sizes.sum(axis=1).max(initial=0))
+
+    def cap(self, among: int | None) -> int:
+        """The rows that a group counts as at most: of all rows, or of a class."""
+        if self.prior is not None:
+            return self.prior.caps[0 if among is None else 1 + among]
+        return max(int(self._rows(among).max(initial=0)), 1)
+
+    def weighed(self, kinds: tuple[int, ...], among: int | None) -> Weighed:
+        """Sizes and differences for a limit on some kinds of difference, among all rows or a class.
+
+        A group of more rows than the cap counts as `cap` rows with the same share of differences."""
+        rows, cap = self._rows(among).astype(np.float64), self.cap(among)
+        differ = np.zeros(len(rows))
+        differ[self.at] = self.differences[:, list(kinds)].sum(axis=1)
+        larger = np.maximum(rows, cap)
+        index = 0 if among is None else 1 + among
+        return Weighed(
+            weight=np.minimum(rows, cap) / cap,
+            differ=differ / larger,
+            cap=cap,
+            likely_weight=None if self.prior is None else self.prior.weight[index],
+            likely_full=0.0 if self.prior is None else self.prior.full[index],
+            likely_clump=1.0 if self.prior is None else self.prior.clump(kinds, cap),
+        )
+
+    def _rows(self, among: int | None) -> Ints:
+        rows: Ints = self.sizes.sum(axis=1) if among is None else self.sizes[:, among]
+        return rows
+
+
+@dataclass(frozen=True, eq=False)
+class PathPrior:
+    """A prior for each of K policies."""
+
+    caps: tuple[int, ...]
+    weight: tuple[float, ...]
+    full: tuple[float, ...]
+    differences: Ints  # (K, n_differences)
+    squares: Ints  # (K, n_differences)
+
+    @classmethod
+    def of(cls, groups: PathGroups) -> PathPrior:
+        """What these groups say about others."""
+        sizes = np.column_stack([groups.sizes.sum(axis=1), groups.sizes])  # (G, 1 + n_classes)
+        caps = np.maximum(sizes.max(axis=0), 1)
+        return cls(
+            tuple(int(cap) for cap in caps),
+            tuple(float(mean) for mean in (sizes / caps).mean(axis=0)),
+            tuple(float(share) for share in (sizes == caps).mean(axis=0)),
+            *groups.totals(),
+        )
+
+    def __getitem__(self, k: int) -> Prior:
+        """For the k-th policy. Where that differs too rarely to tell, a bolder one stands for it."""
+        enough = np.flatnonzero(self.differences[k:].sum(axis=1) >= ENOUGH_DIFFERENCES)
+        near = k + int(enough[0]) if len(enough) else len(self.differences) - 1
+        sums = [tuple(int(n) for n in table[near]) for table in (self.differences, self.squares)]
+        return Prior(self.caps, self.weight, self.full, *sums)
+
+
+@dataclass(frozen=True, eq=False)
+class PathGroups:
+    """What each of K policies did on the rows of the same G groups."""
+
+    sizes: Ints  # (G, n_classes)
+    begin: Ints  # (K + 1,) where each policy's entries begin
+    at: Ints  # (E,) groups in which some row differs, ascending for each policy
+    differences: Ints  # (E, n_differences)
+    prior: PathPrior | None = None
+
+    def __getitem__(self, k: int) -> GroupCounts:
+        """What the k-th policy did."""
+        own = slice(int(self.begin[k]), int(self.begin[k + 1]))
+        prior = None if self.prior is None else self.prior[k]
+        return GroupCounts(self.sizes, self.at[own], self.differences[own], prior)
+
+    def totals(self) -> tuple[Ints, Ints]:
+        """Differences and squared differences over all groups, (K, n_differences) each."""
+        K, kinds = len(self.begin) - 1, self.differences.shape[1]
+        policy = np.repeat(np.arange(K), np.diff(self.begin))
+        sums, squares = np.zeros((K, kinds), np.int64), np.zeros((K, kinds), np.int64)
+        np.add.at(sums, policy, self.differences)
+        np.add.at(squares, policy, self.differences**2)
+        return sums, squares
+
+
+class GroupCounter:
+    """Collects what K policies do on rows whose groups are known, a block of rows at a time."""
+
+    def __init__(self, units: npt.NDArray[np.intp], target: Target, n_policies: int = 1) -> None:
+        self.units = units  # (N,) numbers from 0
+        self.target = target
+        self.full = np.zeros(len(units), dtype=np.intp)  # (N,) full decisions
+        self.found: list[list[tuple[Any, Any]]] = [[] for _ in range(n_policies)]
+
+    @property
+    def n_groups(self) -> int:
+        """How many groups there are."""
+        return int(self.units.max(initial=-1)) + 1
+
+    @property
+    def alone(self) -> bool:
+        """Whether every row is a group of its own, so that counting rows is the same."""
+        return self.n_groups == len(self.units)
+
+    def add(self, k: int, decided: Any, full: Decided, start: int = 0) -> None:
+        """What the k-th policy decided about the rows from `start` on, and the full decisions."""
+        rows, kinds = self.target.differing(decided, full)
+        self.found[k].append((self.units[start + rows], kinds))
+        self.full[start : start + len(full)] = full
+
+    def groups(self, prior: PathPrior | None = None) -> PathGroups:
+        """What was collected."""
+        n_classes, n_kinds = self.target.n_classes, len(self.target.differences)
+        n_groups = self.n_groups
+        cells = np.bincount(self.units * n_classes + self.full, minlength=n_groups * n_classes)
+        at, tables, begin = [], [], [0]
+        for found in self.found:
+            groups = np.concatenate([np.zeros(0, np.intp), *(unit for unit, _ in found)])
+            kinds = np.concatenate([np.zeros(0, np.intp), *(kind for _, kind in found)])
+            distinct, number = np.unique(groups, return_inverse=True)
+            counts = np.bincount(number * n_kinds + kinds, minlength=len(distinct) * n_kinds)
+            at.append(distinct.astype(np.int64))
+            tables.append(counts.reshape(-1, n_kinds).astype(np.int64))
+            begin.append(begin[-1] + len(distinct))
+        return PathGroups(
+            cells.reshape(n_groups, n_classes).astype(np.int64),
+            np.array(begin, dtype=np.int64),
+            np.concatenate(at),
+            np.concatenate(tables),
+            prior,
+        )
