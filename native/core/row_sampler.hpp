@@ -24,11 +24,18 @@ class RowSampler {
         draw_until(0);
     }
 
-    // Counts n more rows and gives those of them that are picked, counted from 0, ascending.
-    std::vector<int64_t> pick(int64_t n) {
-        const int64_t begin = taken_.fetch_add(n), end = begin + n;
-        // All positions before due_ were given out, so none of these rows is among the picked ones.
-        if (due_.load() >= end) return {};
+    // Counts n more rows. Returns how many came before them if some of them may be picked, which
+    // `claim` tells; otherwise -1.
+    int64_t take(int64_t n) {
+        const int64_t begin = taken_.fetch_add(n);
+        // All positions before due_ were claimed, so none of these rows is among the picked ones.
+        return due_.load() < begin + n ? begin : -1;
+    }
+
+    // Those of the n rows after the first `begin` that are picked, counted from 0, ascending. Each
+    // row is claimed once, by the thread that took it.
+    std::vector<int64_t> claim(int64_t begin, int64_t n) {
+        const int64_t end = begin + n;
         std::vector<int64_t> picked, earlier;
         const std::lock_guard<std::mutex> guard(lock_);
         draw_until(end);
@@ -38,11 +45,16 @@ class RowSampler {
             if (position >= begin)
                 picked.push_back(position - begin);
             else
-                earlier.push_back(position);  // another thread counted this row and will ask for it
+                earlier.push_back(position);  // another thread took this row and will claim it
         }
         drawn_.insert(drawn_.begin(), earlier.begin(), earlier.end());
         due_.store(drawn_.front());
         return picked;
+    }
+
+    std::vector<int64_t> pick(int64_t n) {
+        const int64_t begin = take(n);
+        return begin < 0 ? std::vector<int64_t>() : claim(begin, n);
     }
 
     int64_t taken() const { return taken_.load(); }
@@ -68,7 +80,7 @@ class RowSampler {
     const double rate_;
     std::mt19937_64 random_;     // the same numbers everywhere
     std::mutex lock_;            // of the next two and random_
-    std::deque<int64_t> drawn_;  // positions that were not given out yet, ascending
+    std::deque<int64_t> drawn_;  // positions that were not claimed yet, ascending
     int64_t last_ = -1;          // the last position that was drawn
     std::atomic<int64_t> taken_{0};
     std::atomic<int64_t> due_{0};  // the first of drawn_

@@ -60,9 +60,19 @@ void bind_monitoring(nb::module_& m) {
     nb::class_<PickedRows>(m, "PickedRows", "Copies of rows that were picked at random.")
         .def(nb::init<double, uint64_t, int64_t, int64_t>(), "rate"_a, "seed"_a, "n_features"_a,
              "most"_a)
-        .def("add", &PickedRows::add<float>, "rows"_a, "decided"_a, "steps"_a,
-             "Count rows that were decided, and keep those that are picked. True when `most` wait.")
-        .def("add", &PickedRows::add<double>, "rows"_a, "decided"_a, "steps"_a)
+        .def(
+            "take",
+            [](PickedRows& rows, int64_t n) {
+                require(n >= 0, "the number of rows must not be negative");
+                return rows.sampler.take(n);
+            },
+            "n"_a,
+            "Count n more rows. Returns how many came before them if some may be picked, else -1.")
+        .def("add", &PickedRows::add<float>, "begin"_a, "rows"_a, "decided"_a, "steps"_a,
+             "Keep those of the rows taken after the first `begin` that are picked. True when "
+             "`most` "
+             "wait.")
+        .def("add", &PickedRows::add<double>, "begin"_a, "rows"_a, "decided"_a, "steps"_a)
         .def("keep", &PickedRows::keep_all<float>, "rows"_a, "decided"_a, "steps"_a,
              "Keep rows that were picked already. True when `most` wait.")
         .def("keep", &PickedRows::keep_all<double>, "rows"_a, "decided"_a, "steps"_a)

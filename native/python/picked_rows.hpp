@@ -20,13 +20,14 @@ class PickedRows {
         require(n_features >= 0 && most > 0, "there must be room for rows");
     }
 
-    // Counts rows that were decided, and keeps copies of those that are picked. True when `most`
-    // rows wait.
+    // Keeps copies of those rows that are picked. They were decided, and `sampler.take` said that
+    // `begin` rows came before them. True when `most` rows wait.
     template <class In>
-    bool add(const Matrix<In>& rows, const Vector<uint8_t>& decided, const Vector<int32_t>& steps) {
+    bool add(int64_t begin, const Matrix<In>& rows, const Vector<uint8_t>& decided,
+             const Vector<int32_t>& steps) {
         check(rows, decided, steps);
-        const auto picked = sampler.pick(static_cast<int64_t>(rows.shape(0)));
-        return !picked.empty() && keep(rows, decided, steps, picked);
+        return keep(rows, decided, steps,
+                    sampler.claim(begin, static_cast<int64_t>(rows.shape(0))));
     }
 
     // Keeps copies of rows that were picked already.

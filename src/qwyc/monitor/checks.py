@@ -63,10 +63,14 @@ class Checks:
         classifier = self.classifier
         rows = classifier.ensemble.rows(X)
         decided, steps, score = classifier.runner.decide(rows, threads=threads)
-        if not self._matrix:
+        if self._matrix:
+            begin = self._picked.take(len(steps))
+            if begin >= 0:  # some may be picked
+                indices = np.asarray(decided, dtype=np.uint8)
+                if self._picked.add(begin, rows, indices, steps):
+                    self._check_waiting(threads)
+        else:
             self._check_some(rows, decided, steps, threads)
-        elif self._picked.add(rows, np.asarray(decided, dtype=np.uint8), steps):
-            self._check_waiting(threads)
         return classifier.ensemble.decisions(decided, steps, score)
 
     def _check_some(
