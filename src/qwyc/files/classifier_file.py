@@ -45,14 +45,14 @@ LATER_TENSORS: TensorTypes = {
 def write(path: str | os.PathLike[str], certified: Certified) -> None:
     """Write a file; the same classifier gives the same bytes."""
     content = to_bytes(certified)
-    with replacing(_file_path(path)) as file:
+    with replacing(file_path(path)) as file:
         file.write(content)
 
 
 def read(path: str | os.PathLike[str]) -> Certified:
     """Read a file, which is mapped into memory while it is looked at."""
     try:
-        with open(_file_path(path), "rb") as file:
+        with open(file_path(path), "rb") as file:
             if os.fstat(file.fileno()).st_size == 0:
                 raise ValueError("not a qwyc file: it is empty")
             content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -65,7 +65,8 @@ def read(path: str | os.PathLike[str]) -> Certified:
         raise ArtifactError(f"{path}: {error}") from None
 
 
-def _file_path(path: Any) -> FilePath:
+def file_path(path: Any) -> FilePath:
+    """`path`, if it can be one."""
     try:
         if "\0" in os.fspath(path) or not os.fspath(path):
             raise ValueError

@@ -27,6 +27,7 @@ from qwyc.rows.identity import Hashes, row_hashes
 from qwyc.rows.matrix import to_matrix
 from qwyc.rows.schema import Schema
 from qwyc.runtime.progress import Report
+from qwyc.target.target import Decided
 from qwyc.target.two_classes import TwoClasses
 
 
@@ -143,7 +144,10 @@ class Ensemble:
 
     def decide(self, X: Any, runner: Runner, *, threads: int | None = None) -> Decisions:
         """Decide rows with base models that are laid out for a policy."""
-        decided, steps, score = runner.decide(self.rows(X), threads=threads)
+        return self.decisions(*runner.decide(self.rows(X), threads=threads))
+
+    def decisions(self, decided: Decided, steps: npt.NDArray[np.int32], score: Floats) -> Decisions:
+        """What a runner decided, with the classes."""
         return Decisions(self.classes[decided], steps, score, steps == self.n_models)
 
     def runner(self, policy: StoppingRule) -> Runner:
