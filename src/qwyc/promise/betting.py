@@ -108,6 +108,7 @@ def groups_needed(groups: Weighed, share: float, risk: float) -> int:
     if groups.cap == 1:
         return rows_needed(share, 1 - risk)
     growth = float(np.log1p(share / (1 - share) * groups.weight).mean())
+    risk *= max(stake for _, stake in _clumps(groups))
     return math.ceil(math.log(1 / risk) / growth) if growth > 0 else 10**9
 
 
