@@ -2,11 +2,11 @@
 
     python -m qwyc_experiments.validity_time [--starts 40]
 
-Rows come in an order. At many points of it, a classifier is made from the last rows and measured on the next
-ones. "Drift" are simulated rows whose decisions become harder and easier again; "Covertype" are rows in the
-order of its file, which is by place, seen by an XGBoost model that was trained on the first of them. Nothing
-can promise what the next rows are like: `order_by` speaks for the latest window, and only rows that change
-slowly are like it.
+Rows come in an order. At many points of it, a classifier is made from the last rows and measured on the
+next ones. "Drift" are simulated rows whose decisions become harder and easier again. "Covertype" are rows
+in the order of its file, which is by place, seen by an XGBoost model that was trained on the first of them.
+Nothing can promise what the next rows are like: `order_by` speaks for the latest window, and the next rows
+are like it only if they change slowly.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rich.table import Table
 
 import qwyc
 
-from .frontier import covertype
+from .frontier import covertype_in_order
 from .validity import column_models, world
 
 ALPHA, SAMPLE, NEXT, N_MODELS = 0.01, 24_000, 4_000, 12
@@ -81,7 +81,7 @@ def main() -> None:
         for name, draw in simulated.items()
     }
     if options.covertype:
-        X, y = covertype()
+        X, y = covertype_in_order()
         model = xgboost.XGBClassifier(n_estimators=100, max_depth=6, learning_rate=0.2, n_jobs=2)
         model.fit(X[:100_000], y[:100_000])
         pool = qwyc.read_model(model).scores(X[100_000:])
