@@ -58,7 +58,8 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     Parameters
     ----------
     estimator : a classifier that `qwyc.optimize` takes; or a pipeline or a search that ends in one.
-    alpha, confidence, quit, threshold, costs, method, max_rows, evaluation : as in `qwyc.optimize`.
+    alpha, by_class, confidence, quit, threshold, costs, method, headroom, max_rows, evaluation : as in
+        `qwyc.optimize`. For limits by class alone, pass alpha=None.
     holdout : the part of the data to optimise on where `estimator` has to be fitted: a share, or a
         number of rows.
     random_state : of the split, and of an `estimator` to be fitted whose own random_state is None.
@@ -78,12 +79,14 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         self,
         estimator: Any,
         *,
-        alpha: float | Mapping[str, float] = 0.005,
+        alpha: float | Mapping[str, float] | None = 0.005,
+        by_class: Mapping[Any, float] | None = None,
         confidence: float = 0.95,
         quit: str = "both",
         threshold: Any = None,
         costs: Any = None,
         method: str = "auto",
+        headroom: int = 0,
         holdout: float | int = 0.25,
         max_rows: int | None = None,
         evaluation: Any = "measured",
@@ -92,11 +95,13 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     ) -> None:
         self.estimator = estimator
         self.alpha = alpha
+        self.by_class = by_class
         self.confidence = confidence
         self.quit = quit
         self.threshold = threshold
         self.costs = costs
         self.method = method
+        self.headroom = headroom
         self.holdout = holdout
         self.max_rows = max_rows
         self.evaluation = evaluation
@@ -139,11 +144,13 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             model,
             take(X, rows),
             alpha=self.alpha,
+            by_class=self.by_class,
             confidence=self.confidence,
             quit=self.quit,
             threshold=self.threshold,
             costs=self.costs,
             method=self.method,
+            headroom=self.headroom,
             groups=None if groups is None else np.asarray(groups)[rows],
             seed=int(seed),
             max_rows=self.max_rows,
@@ -181,11 +188,11 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
         """Rows to fit on, and rows to optimise on, each ascending."""
         n = row_count(X)
-        budget = budget_of(self.alpha)
-        if budget.is_zero and self.method == "auto":  # proven, whatever the rows
-            return np.arange(n), np.arange(n)
+        budget = None if self.alpha is None and self.by_class is not None else budget_of(self.alpha)
+        if budget is not None and budget.is_zero and self.method == "auto":
+            return np.arange(n), np.arange(n)  # proven, whatever the rows
         aside = _holdout(self.holdout, n)
-        if self.method == "auto":
+        if budget is not None and self.method == "auto":
             needed = budget.rows_needed(check_confidence(self.confidence)) + FEWEST_TO_FIT
             if aside < needed:
                 raise InfeasibleError(

@@ -80,6 +80,7 @@ def recertify(
         counts=sums.counts(grouped),
         groups=0 if counter is None else counter.n_groups,
         windows=None,
+        doubts=(),
     )
     choices = Choices(before.path, evidence)
     chosen = classifier.chosen_from(choices, budget, level, room)

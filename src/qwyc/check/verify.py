@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from qwyc import distributed
@@ -14,7 +15,7 @@ from qwyc.errors import InputError, OptionError
 from qwyc.policy.counts import Counts
 from qwyc.policy.grouped import Prior
 from qwyc.promise.budget import Alpha, Budget, budget_of, by_class_of
-from qwyc.promise.certificate import Observed, check_confidence, percent
+from qwyc.promise.certificate import ClassLoss, Observed, check_confidence, percent
 from qwyc.promise.compare import group_counter, sums_of_policy
 from qwyc.promise.limits import Limit
 from qwyc.rows.selection import row_count
@@ -46,6 +47,11 @@ class Verification(Observed):
         """Whether the rows show that the promise holds."""
         return self.outcome == PASS
 
+    @cached_property
+    def classes(self) -> tuple[ClassLoss, ...]:
+        """What was lost of each class, each with an exact bound on the share at the confidence."""
+        return self._losses(lambda _, limit: limit.upper_bound(self.counts, self.confidence))
+
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain values, for JSON."""
         return (
@@ -53,6 +59,7 @@ class Verification(Observed):
             | self._count_facts()
             | {
                 "upper_bound": self.upper_bound,
+                "classes": [asdict(loss) for loss in self.classes],
                 "full_models": self.full_models,
                 "rows_needed": self.rows_needed,
                 "more_rows": self.more_rows,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -54,6 +55,11 @@ class Observed:
         return self.budget.alpha
 
     @property
+    def by_class(self) -> dict[str, float]:
+        """The share of each class, "negative" or "positive", that may be lost, where it has a limit."""
+        return {TwoClasses.differences[c]: share for c, share in self.budget.by_class.items()}
+
+    @property
     def rows(self) -> int:
         """How many rows the statement rests on."""
         return self.counts.rows
@@ -93,11 +99,20 @@ class Observed:
         """What the evaluated base models cost per row, by the policy's costs."""
         return self.counts.mean_cost
 
+    def _losses(self, bound: Callable[[int, Limit], float | None]) -> tuple[ClassLoss, ...]:
+        """What was lost of each class; `bound` gives the bound for a class and what is counted for it."""
+        losses = []
+        for index, name in enumerate(TwoClasses.differences):
+            limit = Limit(1.0, TwoClasses.lost_from(index), index)
+            lost, rows = limit.counted(self.counts)
+            losses.append(ClassLoss(name, rows, lost, bound(index, limit)))
+        return tuple(losses)
+
     def _count_facts(self) -> dict[str, Any]:
         """The counts as plain values, for JSON."""
         return {
             "alpha": self.alpha,
-            "by_class": {TwoClasses.differences[c]: v for c, v in self.budget.by_class.items()},
+            "by_class": self.by_class,
             "rows": self.rows,
             "full_positive": self.full_positive,
             "negative": self.negative,
@@ -150,17 +165,15 @@ class Certificate(Observed):
         """What was lost of each class, with a bound on the share lost that holds with the stated
         confidence: the class's own limit where it has one, otherwise a bound that holds for all policies
         of the path together."""
-        losses = []
-        for index, name in enumerate(TwoClasses.differences):
-            limit = Limit(1.0, TwoClasses.lost_from(index), index)
-            bound = None
-            if self.holds and (self.how == "proven" or not self.can_lose(index)):
-                bound = 0.0
-            elif self.holds:
-                bound = self.budget.by_class.get(index, self._bound(limit))
-            lost, rows = limit.counted(self.counts)
-            losses.append(ClassLoss(name, rows, lost, bound))
-        return tuple(losses)
+        return self._losses(self._bound_of_class)
+
+    def _bound_of_class(self, index: int, limit: Limit) -> float | None:
+        if not self.holds:
+            return None
+        if self.how == "proven" or not self.can_lose(index):
+            return 0.0
+        own = self.budget.by_class.get(index)
+        return self._bound(limit) if own is None else own
 
     def can_lose(self, index: int) -> bool:
         """Whether the policy can decide a row of a class, by its index, differently at all."""

@@ -78,6 +78,9 @@ def _promise(certified: Certified) -> str:
     counted = f"{seen.disagreements:,} of {seen.rows:,}"
     if seen.how == "in-sample":
         return f"nothing for new rows; {counted} fitting rows are decided differently"
+    if seen.doubts:
+        reasons = escape("; ".join(seen.doubts))
+        return f"<b>nothing for new rows</b>: {reasons} ({counted} held-out rows are decided differently)"
     names = [escape(str(label)) for label in certified.ensemble.classes]
     statement = seen.budget.statement(names, emphasis="<b>{}</b>")
     return f"{statement}, with {percent(seen.confidence)} confidence ({counted} held-out rows were)"
