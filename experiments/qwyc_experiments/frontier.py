@@ -71,6 +71,11 @@ def covertype(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return _shuffled(*_parquet("covertype"), seed)
 
 
+def covertype_in_order() -> tuple[np.ndarray, np.ndarray]:
+    """The same in the order of its file, which is by place."""
+    return _parquet("covertype")
+
+
 def adult(seed: int) -> tuple[np.ndarray, np.ndarray]:
     """UCI Adult, both parts together, in random order."""
     train, test = load_adult("train"), load_adult("test")

@@ -8,7 +8,8 @@ import time
 from rich.console import Console
 
 from . import __doc__ as description
-from . import classes, independent, samples
+from . import classes, groups, independent, samples
+from . import time as in_time
 
 PARTS = {
     "known": independent.known,
@@ -17,6 +18,8 @@ PARTS = {
     "bounds": classes.bounds,
     "repeated": samples.repeated,
     "trained-on": samples.trained_on,
+    "groups": groups.counted,
+    "time": in_time.ordered,
     "verification": samples.first_verification,
 }
 

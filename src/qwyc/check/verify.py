@@ -215,7 +215,7 @@ def _more_rows(budget: Budget, counts: Counts, confidence: float) -> int | None:
     for limit in budget.limits:
         if limit.passes(counts, confidence):
             continue
-        rows, needed = limit.counted(counts)[1], limit.rows_at(counts, confidence)
+        rows, needed = limit.counted(counts)[1], limit.rows_like(counts, confidence)
         if needed is None:
             return None
         # Rows of one class come with rows of the other.

@@ -28,9 +28,9 @@ from qwyc.promise.binomial import rows_needed, tail
 Floats = npt.NDArray[np.float64]
 
 # Bets as parts of the largest bet that cannot make the wealth negative.
-PARTS = np.append(np.geomspace(1e-3, 0.99, 128), 1.0)
-BISECTIONS = 40
-CHECKED = 24  # shares beyond a bound at which the test must agree with it
+PARTS = np.append(np.geomspace(1e-3, 0.99, 64), 1.0)
+BISECTIONS = 30
+CHECKED = 12  # shares beyond a bound at which the test must agree with it
 ALIKE = 0.95  # of the groups and of what differs: from here on groups count as whole
 COUNTING = (
     0.8  # of the risk goes to the test that counts groups, where that is expected to be better
@@ -108,6 +108,7 @@ def groups_needed(groups: Weighed, share: float, risk: float) -> int:
     if groups.cap == 1:
         return rows_needed(share, 1 - risk)
     growth = float(np.log1p(share / (1 - share) * groups.weight).mean())
+    risk *= max(stake for _, stake in _clumps(groups))
     return math.ceil(math.log(1 / risk) / growth) if growth > 0 else 10**9
 
 

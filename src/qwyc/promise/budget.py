@@ -69,7 +69,8 @@ class Budget(ABC):
             )
             if counts.groups is not None:
                 few = limit.groups_needed(counts, confidence)
-                if few is not None and few > len(counts.groups):
+                if few is not None and not limit.passes(counts, confidence):
+                    few = max(few, len(counts.groups) + 1)
                     largest = counts.groups.largest / max(counts.rows, 1)
                     return (
                         f"about {few:,} certifying groups like these"

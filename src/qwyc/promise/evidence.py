@@ -47,10 +47,11 @@ class Evidence:
 
     def boldest(self, budget: Budget, confidence: float) -> int:
         """Fixed-sequence testing from the cautious end: the policy before the first that fails."""
-        passed = [self.passes(k, budget, confidence) for k in range(len(self.counts))]
-        if not passed[0]:
+        n = len(self.counts)
+        failed = next((k for k in range(n) if not self.passes(k, budget, confidence)), n)
+        if failed == 0:
             raise too_little_evidence(budget, self.counts[0], confidence)
-        return passed.index(False) - 1 if False in passed else len(passed) - 1
+        return failed - 1
 
     def boldest_at_each(
         self, shares: Iterable[float], confidence: float

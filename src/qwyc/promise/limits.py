@@ -84,20 +84,23 @@ class Limit:
             return None
         return betting.groups_needed(groups, self.share, 1 - confidence)
 
-    def rows_at(self, counts: Counts, confidence: float) -> int | None:
+    def rows_at(self, observed: float, confidence: float) -> int | None:
         """About how many rows show it where the observed share stays what it is; None: no number does."""
-        differ, rows = self.counted(counts)
-        observed = differ / rows if rows else 0.0
         if observed >= self.share:
             return None
-        if (groups := self.groups(counts)) is not None:
-            needed = betting.groups_at(groups, self.share, 1 - confidence)
-            # More are needed than there are, or nobody would ask.
-            return None if needed is None else math.ceil(max(needed / len(groups), 1.1) * rows)
         n = self.rows_needed(confidence)
         while tail(math.ceil(observed * n), n, self.share) > 1 - confidence:
             n = math.ceil(1.1 * n)
         return n
+
+    def rows_like(self, counts: Counts, confidence: float) -> int | None:
+        """About how many rows like these, or in groups like these, show it; None: no number does."""
+        differ, rows = self.counted(counts)
+        if (groups := self.groups(counts)) is None:
+            return self.rows_at(differ / rows if rows else 0.0, confidence)
+        needed = betting.groups_at(groups, self.share, 1 - confidence)
+        # More are needed than there are, or nobody would ask.
+        return None if needed is None else math.ceil(max(needed / len(groups), 1.1) * rows)
 
     def with_room(self, rows: int, confidence: float) -> Limit | None:
         """The same limit with a share so much smaller that a test on this many other rows passes with
