@@ -87,7 +87,7 @@ def test_numbers_of_any_type(toy, dtype):
     X, y = toy
     model = xgboost.XGBClassifier(n_estimators=10).fit(X, y)
     rows = np.round(X, 1).astype(dtype)
-    fast = qwyc.optimize(model, rows, alpha=0.05)
+    fast = qwyc.optimize(model, rows, alpha=0.05, repeats="independent")
     np.testing.assert_array_equal(fast.score_full(rows), fast.score_full(rows.astype(np.float32)))
 
 

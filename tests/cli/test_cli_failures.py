@@ -23,6 +23,7 @@ def made(tmp_path_factory):
     model, X = named_model(rows=5000, trees=40)
     model.save_model(folder / "model.json")
     X[1000:].to_csv(folder / "rows.csv", index=False)
+    X[:1000].to_csv(folder / "new.csv", index=False)
     X[1000:].rename(columns={"c": "cc"}).to_csv(folder / "wrong.csv", index=False)
     X[1000:].assign(c="text").to_csv(folder / "text.csv", index=False)
     late = X[1000:].astype(object)
@@ -239,7 +240,7 @@ def test_a_full_disk_for_classifiers_and_pictures(made, tmp_path, monkeypatch):
     [
         ["inspect", "m.qwyc"],
         ["predict", "m.qwyc", "rows.csv"],
-        ["verify", "m.qwyc", "rows.csv", "--json"],
+        ["verify", "m.qwyc", "new.csv", "--json"],
     ],
     ids=lambda c: c[0],
 )
