@@ -89,6 +89,37 @@ def test_a_fitted_estimator_is_kept_as_it_is(rows, forest):
     assert np.mean(fast.predict(new) != forest.predict(new)) < 0.03
 
 
+def test_a_fitted_estimator_refuses_the_rows_that_it_was_trained_on(rows, forest):
+    X, y = rows[0][list("abcde")], rows[1]
+    for model in (forest, FrozenEstimator(forest)):
+        with pytest.raises(qwyc.InputError, match="trained on") as refused:
+            EarlyExitClassifier(model, alpha=0.05).fit(X[:2000], y[:2000])
+        assert "pass rows that the model has not seen" in str(refused.value)
+        assert "pass the estimator without fitting it" in str(refused.value)
+    shuffled = np.random.default_rng(0).permutation(2000)
+    with pytest.raises(qwyc.InputError, match="trained on"):
+        EarlyExitClassifier(forest, alpha=0.05).fit(X.iloc[shuffled])
+    proven = EarlyExitClassifier(forest, alpha=0).fit(X[:2000])  # true of every row
+    assert proven.certificate_.how == "proven"
+
+
+@pytest.mark.parametrize("kind", ["frame", "array"])
+def test_copies_of_training_rows_are_not_held_out(rows, kind):
+    X = rows[0] if kind == "frame" else rows[0][list("abcde")].to_numpy()
+    made = make_pipeline(
+        ColumnTransformer([("k", OneHotEncoder(), ["kind"])], remainder="passthrough"),
+        RandomForestClassifier(20, max_depth=6),
+    )
+    model = made if kind == "frame" else RandomForestClassifier(20, max_depth=6)
+    five = pd.concat([X[:1000]] * 5) if kind == "frame" else np.tile(X[:1000], (5, 1))
+    y = np.tile(rows[1][:1000], 5)
+    with pytest.warns(qwyc.QwycWarning, match="the most frequent occurs 5 times"):
+        fast = EarlyExitClassifier(model, alpha=0.1, holdout=0.4).fit(five, y)
+    seen = fast.certificate_.rows + fast.certificate_.fit_rows
+    assert seen == 2000
+    assert seen == 5 * (fast.classifier_.origins.sample.hashes.size)  # all copies of 400 rows
+
+
 def test_full_evaluation_is_the_estimators_own(rows, forest):
     X = rows[0][list("abcde")]
     fast = EarlyExitClassifier(forest, alpha=0.01).fit(X[2000:])

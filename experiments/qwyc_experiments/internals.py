@@ -18,6 +18,9 @@ from qwyc.policy.fit.stopping import fit_path
 # The paper's experiments count rows that Fan's rule evaluates in full because their bin is unknown.
 from qwyc.policy.rule import GO_ON, IN_FULL
 
+# `monitoring` looks at a monitor's test after every row of a stream that has no classifier.
+from qwyc.promise.sequential import SLOPES, RateTest
+
 # `scaling` prints the memory that qwyc predicts next to the memory that a run takes.
 from qwyc.runtime.memory import memory_needed, memory_to_fit_path
 
@@ -29,7 +32,9 @@ __all__ = [
     "GO_ON",
     "IN_FULL",
     "RIDGE",
+    "SLOPES",
     "Problem",
+    "RateTest",
     "correlation",
     "fit_path",
     "lattice_ensemble",

@@ -114,6 +114,7 @@ DecisionArrays collect_decisions(int64_t n, Run run) {
 void bind_forest(nb::module_& m);
 void bind_lattices(nb::module_& m);
 void bind_quitter(nb::module_& m);
+void bind_monitoring(nb::module_& m);
 void bind_one_row(nb::module_& m);
 void bind_fitting(nb::module_& m);
 

@@ -14,6 +14,7 @@ NB_MODULE(_native, m) {
     qwyc::bind_forest(m);
     qwyc::bind_lattices(m);
     qwyc::bind_quitter(m);
+    qwyc::bind_monitoring(m);
     qwyc::bind_one_row(m);
     qwyc::bind_fitting(m);
     m.def("available_isas", &qwyc::available_isas,

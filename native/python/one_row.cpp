@@ -6,6 +6,7 @@
 
 #include "core/float_mode.hpp"
 #include "python/engines.hpp"
+#include "python/picked_rows.hpp"
 
 using namespace nanobind::literals;
 
@@ -28,6 +29,13 @@ class RowCopy {
     std::vector<In> long_;
 };
 
+// What was decided of one row.
+struct Decided {
+    uint8_t positive = 0;
+    int32_t steps = 0;
+    bool plain = false;  // a row of plain numbers; otherwise the others are not known
+};
+
 // Decides one row at a time, with as little overhead as possible. Rows that are not plain numbers,
 // or that need more checks than a look at their numbers, are passed to the Python callable
 // `fallback`.
@@ -43,72 +51,77 @@ class OneRow {
           max_exact_integer_(max_exact_integer) {}
 
     nb::object predict(nb::handle row) const {
-        int positive = kUseFallback;
-        // Subclasses, such as masked arrays, may hold more than numbers.
-        if (row.type().is(plain_row_))
-            positive = decide_array(row.ptr());
-        else if (PyList_CheckExact(row.ptr()) || PyTuple_CheckExact(row.ptr()))
-            positive = decide_sequence(row.ptr());
-        return positive == kUseFallback ? fallback_(row) : label_[positive];
+        Decided decided;
+        return predict(row, decided);
+    }
+    nb::object predict(nb::handle row, Decided& decided) const {
+        decided.plain =
+            with_numbers(row, [&](const auto* numbers) { return decide(numbers, decided); });
+        return decided.plain ? label_[decided.positive] : fallback_(row);
     }
 
-    // For Python's garbage collector: `fallback` usually refers to the owner of this object.
-    static int traverse(PyObject* self, visitproc visit, void* arg) {
-        Py_VISIT(Py_TYPE(self));
-        if (!nb::inst_ready(self)) return 0;
-        const OneRow* one = nb::inst_ptr<OneRow>(self);
-        for (const nb::object* held :
-             {&one->label_[0], &one->label_[1], &one->fallback_, &one->plain_row_})
-            Py_VISIT(held->ptr());
-        return 0;
+    // Appends the numbers of a row; false where it is not a row of plain numbers.
+    bool append(nb::handle row, std::vector<double>& out) const {
+        return with_numbers(row, [&](const auto* numbers) {
+            out.insert(out.end(), numbers, numbers + quitter_.n_features);
+            return true;
+        });
     }
-    static int clear(PyObject* self) {
-        OneRow* one = nb::inst_ptr<OneRow>(self);
-        for (nb::object* held :
-             {&one->label_[0], &one->label_[1], &one->fallback_, &one->plain_row_})
-            held->reset();
-        return 0;
-    }
+
+    // The Python objects that it refers to.
+    std::vector<nb::object*> held() { return {&label_[0], &label_[1], &fallback_, &plain_row_}; }
 
   private:
-    // The decide* functions return 1 (positive), 0 (negative) or kUseFallback.
-    int decide_array(PyObject* row) const {
+    // Whether `use`, called with the contiguous numbers of a row, took it. False for a row that is
+    // not plain numbers.
+    template <class Use>
+    bool with_numbers(nb::handle row, const Use& use) const {
+        // Subclasses, such as masked arrays, may hold more than numbers.
+        if (row.type().is(plain_row_)) return with_array(row.ptr(), use);
+        if (PyList_CheckExact(row.ptr()) || PyTuple_CheckExact(row.ptr()))
+            return with_sequence(row.ptr(), use);
+        return false;
+    }
+
+    template <class Use>
+    bool with_array(PyObject* row, const Use& use) const {
         Py_buffer view;
         if (PyObject_GetBuffer(row, &view, PyBUF_FORMAT | PyBUF_STRIDES) != 0) {
             PyErr_Clear();
-            return kUseFallback;
+            return false;
         }
         const bool fits = view.ndim == 1 && view.shape[0] == quitter_.n_features &&
                           view.itemsize != 0 && view.strides[0] % view.itemsize == 0 &&
                           reinterpret_cast<uintptr_t>(view.buf) % view.itemsize == 0;
         const char* format = fits && view.format ? view.format : "";
         const char type = format[0] != 0 && format[1] == 0 ? format[0] : 0;
-        int positive = kUseFallback;
-        if (type == 'f') positive = decide_strided<float>(view);
-        if (type == 'd') positive = decide_strided<double>(view);
+        bool taken = false;
+        if (type == 'f') taken = with_strided<float>(view, use);
+        if (type == 'd') taken = with_strided<double>(view, use);
         PyBuffer_Release(&view);
-        return positive;
+        return taken;
     }
 
-    template <class In>
-    int decide_strided(const Py_buffer& view) const {
+    template <class In, class Use>
+    static bool with_strided(const Py_buffer& view, const Use& use) {
         const In* values = static_cast<const In*>(view.buf);
         const int64_t step = view.strides[0] / view.itemsize, n = view.shape[0];
-        if (step == 1 || n < 2) return decide(values);
+        if (step == 1 || n < 2) return use(values);
         RowCopy<In> copy(n);
         for (int64_t j = 0; j < n; ++j) copy[j] = values[j * step];
-        return decide(copy.data());
+        return use(static_cast<const In*>(copy.data()));
     }
 
     // A list or tuple of Python's own floats and integers.
-    int decide_sequence(PyObject* row) const {
+    template <class Use>
+    bool with_sequence(PyObject* row, const Use& use) const {
         const int64_t n = quitter_.n_features;
-        if (PySequence_Fast_GET_SIZE(row) != n) return kUseFallback;
+        if (PySequence_Fast_GET_SIZE(row) != n) return false;
         RowCopy<double> copy(n);
         for (int64_t j = 0; j < n; ++j)
-            if (!read_item(row, j, copy[j])) return kUseFallback;
-        if (PySequence_Fast_GET_SIZE(row) != n) return kUseFallback;
-        return decide(copy.data());
+            if (!read_item(row, j, copy[j])) return false;
+        if (PySequence_Fast_GET_SIZE(row) != n) return false;
+        return use(static_cast<const double*>(copy.data()));
     }
 
     // Entry j of a list or tuple; false where it is not a number, or the list has become shorter.
@@ -139,15 +152,13 @@ class OneRow {
     }
 
     template <class In>
-    int decide(const In* row) const {
+    bool decide(const In* row, Decided& decided) const {
         const PlainFloats plain;
-        if (finite_only_ && !all_finite(row)) return kUseFallback;
-        uint8_t positive = 0;
-        int32_t steps = 0;
+        if (finite_only_ && !all_finite(row)) return false;
         double score = 0;
-        const DecisionsOut out{&positive, &steps, &score};
+        const DecisionsOut out{&decided.positive, &decided.steps, &score};
         std::visit([&](const auto& held) { run(held->engine, row, out); }, quitter_.held);
-        return positive;
+        return true;
     }
 
     // A row that takes long does not block other Python threads.
@@ -178,7 +189,6 @@ class OneRow {
         return true;
     }
 
-    static constexpr int kUseFallback = -1;
     // Steps that take less time than releasing the GIL would.
     static constexpr int32_t kStepsUnderGil = 32;
 
@@ -188,18 +198,79 @@ class OneRow {
     int64_t max_exact_integer_;  // integers up to here are the same in any type that rows may have
 };
 
+// Decides one row at a time and keeps copies of those that are picked.
+class SampledOneRow {
+  public:
+    // `on_other(row)` is called with a picked row that is not plain numbers, and `on_full()` when
+    // enough rows wait.
+    SampledOneRow(const OneRow& one, nb::object picked, nb::object on_other, nb::object on_full)
+        : one_(one),
+          picked_(nb::cast<PickedRows*>(picked)),
+          owner_(std::move(picked)),
+          on_other_(std::move(on_other)),
+          on_full_(std::move(on_full)) {}
+
+    nb::object predict(nb::handle row) const {
+        Decided decided;
+        nb::object label = one_.predict(row, decided);
+        if (!picked_->sampler.pick(1).empty()) keep(row, decided);
+        return label;
+    }
+
+    std::vector<nb::object*> held() {
+        auto all = one_.held();
+        all.insert(all.end(), {&owner_, &on_other_, &on_full_});
+        return all;
+    }
+
+  private:
+    void keep(nb::handle row, const Decided& decided) const {
+        std::vector<double> copy;
+        if (!decided.plain || !one_.append(row, copy))
+            on_other_(row);
+        else if (picked_->add_one(copy, decided.positive, decided.steps))
+            on_full_();
+    }
+
+    OneRow one_;
+    PickedRows* picked_;  // kept alive by owner_
+    nb::object owner_, on_other_, on_full_;
+};
+
+// For Python's garbage collector: the callables that these classes hold usually refer to the owner.
+template <class Self>
+int traverse(PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(self));
+    if (!nb::inst_ready(self)) return 0;
+    for (const nb::object* held : nb::inst_ptr<Self>(self)->held()) Py_VISIT(held->ptr());
+    return 0;
+}
+template <class Self>
+int clear(PyObject* self) {
+    for (nb::object* held : nb::inst_ptr<Self>(self)->held()) held->reset();
+    return 0;
+}
+template <class Self>
+PyType_Slot collected[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse<Self>)},
+                           {Py_tp_clear, reinterpret_cast<void*>(clear<Self>)},
+                           {0, nullptr}};
+
 }  // namespace
 
 void bind_one_row(nb::module_& m) {
-    static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(OneRow::traverse)},
-                                  {Py_tp_clear, reinterpret_cast<void*>(OneRow::clear)},
-                                  {0, nullptr}};
-    nb::class_<OneRow>(m, "OneRow", nb::type_slots(slots), "Decides one row at a time.")
+    nb::class_<OneRow>(m, "OneRow", nb::type_slots(collected<OneRow>), "Decides one row at a time.")
         .def(nb::init<const AnyQuitter&, nb::object, nb::object, nb::object, nb::object, bool,
                       int64_t>(),
              "quitter"_a, "negative"_a, "positive"_a, "fallback"_a, "plain_row"_a, "finite_only"_a,
              "max_exact_integer"_a)
-        .def("predict", &OneRow::predict, "row"_a.none(), "The class of one row, (n_features,).");
+        .def("predict", nb::overload_cast<nb::handle>(&OneRow::predict, nb::const_), "row"_a.none(),
+             "The class of one row, (n_features,).");
+    nb::class_<SampledOneRow>(m, "SampledOneRow", nb::type_slots(collected<SampledOneRow>),
+                              "Decides one row at a time and keeps copies of picked rows.")
+        .def(nb::init<const OneRow&, nb::object, nb::object, nb::object>(), "one"_a, "picked"_a,
+             "on_other"_a, "on_full"_a)
+        .def("predict", &SampledOneRow::predict, "row"_a.none(),
+             "The class of one row, (n_features,).");
 }
 
 }  // namespace qwyc

@@ -19,11 +19,13 @@ from qwyc.errors import (
     ParityError,
     QwycError,
     QwycWarning,
+    TrainingRowsWarning,
 )
 from qwyc.importers import read_model
 from qwyc.model.callables import callable_ensemble as BaseModels  # noqa: N812 - the name that 0.1.0 had
 from qwyc.model.cascade import Cascade
 from qwyc.model.ensemble import Ensemble
+from qwyc.monitor.monitor import Monitor
 from qwyc.policy.costs import Costs
 from qwyc.policy.decisions import Decisions
 from qwyc.policy.fan_policy import FanPolicy
@@ -57,6 +59,7 @@ __all__ = [
     "InputError",
     "MissingDependencyError",
     "ModelError",
+    "Monitor",
     "OptionError",
     "ParityError",
     "Path",
@@ -65,6 +68,7 @@ __all__ = [
     "QwycError",
     "QwycWarning",
     "ScoreMatrix",
+    "TrainingRowsWarning",
     "Verification",
     "diagnose",
     "distributed",

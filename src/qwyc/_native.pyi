@@ -1,6 +1,6 @@
 """The native core of qwyc. Use the functions of the package instead."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, overload
 
 import numpy
@@ -136,10 +136,69 @@ class FanQuitter:
         (N,) positive, steps and score of rows (N, n_features), quitting early.
         """
 
+class PickedRows:
+    """Copies of rows that were picked at random."""
+
+    def __init__(self, rate: float, seed: int, n_features: int, most: int) -> None: ...
+
+    def take(self, n: int) -> int:
+        """
+        Count n more rows. Returns how many came before them if some may be picked, else -1.
+        """
+
+    @overload
+    def add(self, begin: int, rows: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], decided: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> bool:
+        """
+        Keep those of the rows taken after the first `begin` that are picked. True when `most` wait.
+        """
+
+    @overload
+    def add(self, begin: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], decided: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> bool: ...
+
+    @overload
+    def keep(self, rows: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], decided: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> bool:
+        """Keep rows that were picked already. True when `most` wait."""
+
+    @overload
+    def keep(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], decided: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> bool: ...
+
+    def pick(self, n: int) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))] | None:
+        """
+        Count n more rows. Returns those of them that are picked, ascending; None: none is.
+        """
+
+    def drain(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None))], Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
+        """The waiting rows, their decisions and steps."""
+
+    @property
+    def taken(self) -> int:
+        """How many rows were counted."""
+
+class RateTest:
+    """Whether rows differ more often than allowed."""
+
+    def __init__(self, share: float, multiples: Sequence[float], start_every: int, tail: float, from_first_row: float, apart: float, joint: float, largest: float) -> None: ...
+
+    def advance(self, rows: int, count: int, apart: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], apart_unspent: float, joint: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], joint_unspent: float, one_part: bool, differs: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], needed: float) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,))], float, Annotated[NDArray[numpy.float64], dict(shape=(None,))], float, int]:
+        """
+        The state after more rows, and after how many of them the evidence first was at least `needed`, or -1.
+        """
+
+    def evidence(self, rows: int, count: int, apart: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], apart_unspent: float, joint: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], joint_unspent: float, one_part: bool) -> float:
+        """The evidence against the share."""
+
 class OneRow:
     """Decides one row at a time."""
 
     def __init__(self, quitter: Quitter, negative: object, positive: object, fallback: object, plain_row: object, finite_only: bool, max_exact_integer: int) -> None: ...
+
+    def predict(self, row: object | None) -> object:
+        """The class of one row, (n_features,)."""
+
+class SampledOneRow:
+    """Decides one row at a time and keeps copies of picked rows."""
+
+    def __init__(self, one: OneRow, picked: object, on_other: object, on_full: object) -> None: ...
 
     def predict(self, row: object | None) -> object:
         """The class of one row, (n_features,)."""

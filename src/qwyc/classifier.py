@@ -15,6 +15,7 @@ from qwyc.errors import ArtifactError, InputError, OptionError
 from qwyc.files import classifier_file
 from qwyc.model.base_models import Runner
 from qwyc.model.ensemble import Ensemble
+from qwyc.policy.counts import exit_bins
 from qwyc.policy.decisions import Decisions
 from qwyc.promise.budget import Alpha, Budget, budget_of, by_class_of
 from qwyc.promise.certificate import check_confidence, warn_of_moves, warn_of_rare_classes
@@ -109,6 +110,33 @@ class Classifier(Certified):
             speed=None,
         )
 
+    def full(self) -> Classifier:
+        """The same classifier, never quitting: every row is decided by all base models. It can be used
+        and saved like any other, so it is a way back where early decisions are in doubt."""
+        if self.policy.quit == "never":
+            return self
+        seen, policy = self.certificate, self.policy.without_quitting()
+        if self.choices is not None and seen.confidence is not None:
+            known = (seen.budget, seen.confidence, seen.headroom)
+            policy, certificate = self.choices.member(0, *known)
+        else:
+            exits = (*(0 for _ in exit_bins(policy.n_models)[1:]), seen.rows)
+            counts = replace(
+                seen.counts,
+                differences=(0,) * len(seen.counts.differences),
+                mean_models=float(policy.n_models),
+                mean_cost=seen.full_cost,
+                exits=exits,
+            )
+            certificate = replace(seen, counts=counts, quit="never")
+        return replace(
+            self,
+            policy=policy,
+            certificate=certificate,
+            evaluation=Evaluation(False, "request"),
+            speed=None,
+        )
+
     def without_transform(self) -> Classifier:
         """The same classifier for rows as they reach the base models: a pipeline's own steps are left
         out."""
@@ -147,10 +175,10 @@ class _OneRow:
     runner: Runner
 
     def __call__(self, row: Any) -> Any:
-        return self.ensemble.decide(_as_table(row), self.runner).label.tolist()[0]
+        return self.ensemble.decide(as_table(row), self.runner).label.tolist()[0]
 
 
-def _as_table(row: Any) -> Any:
+def as_table(row: Any) -> Any:
     """One row as a table of one row, if it is not one already."""
     if isinstance(row, np.ndarray) and row.ndim == 1:
         return row[np.newaxis]

@@ -8,6 +8,10 @@ class QwycWarning(UserWarning):
     """What was requested can be done, but is probably not what was meant."""
 
 
+class TrainingRowsWarning(QwycWarning):
+    """The sample holds rows that the model was trained on, so nothing is promised about new rows."""
+
+
 class QwycError(Exception):
     """Base class of all errors that qwyc raises on purpose."""
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -11,11 +13,20 @@ import numpy.typing as npt
 
 from qwyc.build.optimize import optimize
 from qwyc.classifier import Classifier
-from qwyc.errors import InfeasibleError, MissingDependencyError, ModelError, OptionError
+from qwyc.errors import (
+    InfeasibleError,
+    InputError,
+    MissingDependencyError,
+    ModelError,
+    OptionError,
+    TrainingRowsWarning,
+)
 from qwyc.policy.decisions import Decisions
 from qwyc.promise.budget import budget_of
 from qwyc.promise.certificate import Certificate, check_confidence
-from qwyc.promise.split import FEWEST_TO_FIT
+from qwyc.promise.repeats import TOGETHER, units
+from qwyc.promise.split import FEWEST_TO_FIT, group_numbers
+from qwyc.rows.identity import table_hashes
 from qwyc.rows.selection import row_count, take
 
 try:
@@ -50,16 +61,17 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     """A binary tree ensemble that quits early, as a scikit-learn classifier.
 
     An `estimator` that is fitted, or wrapped in `sklearn.frozen.FrozenEstimator`, is kept as it is,
-    and `fit(X)` optimises it on all of X, which must not be the rows that it was trained on. One
-    that is not fitted is cloned, fitted on part of the data and optimised on the rest; with alpha=0,
+    and `fit(X)` optimises it on all of X. It needs rows that the estimator has not seen: a validation
+    set, for example. Where its trees show that it was trained on X, `fit` raises InputError. One that
+    is not fitted is cloned, fitted on part of the data and optimised on the rest; with alpha=0,
     which needs no rows, it is fitted on all of them. `clone` (and so pipelines' and searches' own
     copies) forgets what a bare estimator has learnt: freeze it to keep it.
 
     Parameters
     ----------
     estimator : a classifier that `qwyc.optimize` takes; or a pipeline or a search that ends in one.
-    alpha, by_class, confidence, quit, threshold, costs, method, headroom, max_rows, evaluation : as in
-        `qwyc.optimize`. For limits by class alone, pass alpha=None.
+    alpha, by_class, confidence, quit, threshold, costs, method, repeats, headroom, max_rows, evaluation :
+        as in `qwyc.optimize`. For limits by class alone, pass alpha=None.
     holdout : the part of the data to optimise on where `estimator` has to be fitted: a share, or a
         number of rows.
     random_state : of the split, and of an `estimator` to be fitted whose own random_state is None.
@@ -86,6 +98,7 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         threshold: Any = None,
         costs: Any = None,
         method: str = "auto",
+        repeats: str = "together",
         headroom: int = 0,
         holdout: float | int = 0.25,
         max_rows: int | None = None,
@@ -101,6 +114,7 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         self.threshold = threshold
         self.costs = costs
         self.method = method
+        self.repeats = repeats
         self.headroom = headroom
         self.holdout = holdout
         self.max_rows = max_rows
@@ -115,9 +129,12 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     ) -> EarlyExitClassifier:
         """Optimise the estimator on X, or first fit it on part of X and y and optimise it on the rest.
 
-        Rows of one of the `groups` are never on two sides of a split. `fit_params` go to the
-        estimator's own fit, those with one value per row cut to its part (with metadata routing
-        enabled: those that it requests)."""
+        A fitted estimator needs rows that it has not seen, without labels. InputError is raised where X
+        is what it was trained on: a promise from such rows would not hold.
+
+        Rows of one of the `groups` are never on two sides of a split. `fit_params` go to the estimator's
+        own fit, those with one value per row cut to its part (with metadata routing enabled: those that
+        it requests)."""
         if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type):
             raise OptionError(
                 "estimator must be a classifier, such as RandomForestClassifier(), fitted or not; got "
@@ -127,7 +144,8 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         seed = self.random_state
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
             seed = int(check_random_state(seed).randint(2**31 - 1))
-        if _is_fitted(self.estimator):
+        fitted = _is_fitted(self.estimator)
+        if fitted:
             model, rows = self.estimator, np.arange(row_count(X))
         else:
             y = self._labels(X, y)
@@ -140,24 +158,26 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             model = _seeded(clone(self.estimator), int(seed)).fit(
                 take(X, fit_rows), y[fit_rows], **_of_rows(params, fit_rows, row_count(X))
             )
-        self.classifier_: Classifier = optimize(
-            model,
-            take(X, rows),
-            alpha=self.alpha,
-            by_class=self.by_class,
-            confidence=self.confidence,
-            quit=self.quit,
-            threshold=self.threshold,
-            costs=self.costs,
-            method=self.method,
-            headroom=self.headroom,
-            groups=None if groups is None else np.asarray(groups)[rows],
-            seed=int(seed),
-            max_rows=self.max_rows,
-            evaluation=self.evaluation,
-            threads=self._threads(),
-            progress=False,
-        )
+        with _refusing_training_rows() if fitted else nullcontext():
+            self.classifier_: Classifier = optimize(
+                model,
+                take(X, rows),
+                alpha=self.alpha,
+                by_class=self.by_class,
+                confidence=self.confidence,
+                quit=self.quit,
+                threshold=self.threshold,
+                costs=self.costs,
+                method=self.method,
+                repeats=self.repeats,
+                headroom=self.headroom,
+                groups=None if groups is None else np.asarray(groups)[rows],
+                seed=int(seed),
+                max_rows=self.max_rows,
+                evaluation=self.evaluation,
+                threads=self._threads(),
+                progress=False,
+            )
         self.estimator_ = model
         self.classes_ = self.classifier_.ensemble.classes
         return self
@@ -200,6 +220,9 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
                     f"{needed:,} rows to optimise on; holdout={self.holdout!r} of {n:,} rows leaves "
                     f"{aside:,}. Pass more rows, a larger holdout or a larger alpha."
                 )
+        if self.repeats == TOGETHER and self.method == "auto":  # no copies of training rows
+            known = None if groups is None else group_numbers(groups, n)
+            groups = units(table_hashes(X), None).joined_with(known)
         if groups is not None:
             splitter = GroupShuffleSplit(1, test_size=aside / n, random_state=seed)
         elif np.unique(y, return_counts=True)[1].min() < 2:
@@ -302,6 +325,20 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
 
     def _threads(self) -> int:
         return int(effective_n_jobs(self.n_jobs))
+
+
+@contextmanager
+def _refusing_training_rows() -> Iterator[None]:
+    """An error instead of a warning where X is what the model was trained on."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TrainingRowsWarning)
+        try:
+            yield
+        except TrainingRowsWarning as warning:
+            raise InputError(
+                f"{warning}. Or pass the estimator without fitting it: fit(X, y) then holds some rows out "
+                "(holdout) and fits it on the others"
+            ) from None
 
 
 def _takes_infinity(meta: EarlyExitClassifier) -> bool:

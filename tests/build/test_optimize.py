@@ -322,7 +322,8 @@ def test_every_stage_reports_how_far_it_is(toy, monkeypatch, what):
 def test_a_classifier_introduces_itself(toy, tmp_path):
     X, y = toy
     model = xgboost.XGBClassifier(n_estimators=20).fit(X, y)
-    fast = qwyc.optimize(model, X, alpha=0.05)
+    new = np.random.default_rng(1).normal(size=X.shape).astype(np.float32)
+    fast = qwyc.optimize(model, new, alpha=0.05)
     text = str(fast)
     assert len(text.splitlines()) == 4
     for words in ("20 trees", "xgboost", "6 features", "base models per row", "95% confidence"):

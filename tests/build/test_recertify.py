@@ -60,12 +60,44 @@ def test_a_recertified_classifier_is_saved_and_loaded(fitted, tmp_path):
     )
 
 
-def test_the_sample_itself_is_refused(adult_codes, fitted):
+@pytest.mark.parametrize("check", [qwyc.recertify, qwyc.verify])
+@pytest.mark.parametrize("part", [slice(None), slice(None, None, -1), slice(1, None), slice(200)])
+def test_the_sample_itself_is_refused(adult_codes, fitted, check, part, tmp_path):
     fast, _ = fitted
+    sample = adult_codes[0][12000:16000][part]
+    with pytest.raises(
+        qwyc.InputError, match=r"100.0% of these rows are among the 4,000 rows that"
+    ):
+        check(fast, sample)
+    fast.save(tmp_path / "m.qwyc")
+    with pytest.raises(qwyc.InputError, match="pass other rows"):
+        check(qwyc.load(tmp_path / "m.qwyc"), sample)
+
+
+def test_rows_of_the_sample_among_others_are_refused_or_warned_of(adult_codes, fitted):
+    fast, X_new = fitted
     sample = adult_codes[0][12000:16000]
-    with pytest.raises(qwyc.InputError, match="rows that the classifier was made from"):
-        qwyc.recertify(fast, sample)
-    assert qwyc.recertify(fast, sample[::-1]).certificate.rows == 4000  # it knows that sample only
+    with pytest.raises(qwyc.InputError, match="pass other rows"):
+        qwyc.verify(fast, np.concatenate([sample[:500], X_new[:5000]]))
+    with pytest.warns(qwyc.QwycWarning, match="more than by chance"):
+        qwyc.verify(fast, np.concatenate([sample[:250], X_new]))
+
+
+def test_rows_of_a_recertification_do_not_verify_it(fitted):
+    """They may be used to certify it again: nothing was fitted to them."""
+    fast, X_new = fitted
+    again = qwyc.recertify(fast, X_new[:4000])
+    with pytest.raises(qwyc.InputError, match="among the 4,000 rows"):
+        qwyc.verify(again, X_new[1000:2000])
+    assert qwyc.verify(again, X_new[4000:]).rows > 10_000
+    assert qwyc.recertify(again, X_new[2000:6000], alpha=0.03).certificate.rows == 4000
+
+
+def test_proven_classifiers_are_verified_on_any_rows(fitted):
+    fast, X_new = fitted
+    proven = qwyc.optimize(fast.ensemble, X_new[:500], alpha=0)
+    assert proven.origins.sample is not None
+    assert qwyc.verify(proven, X_new[:500]).passed
 
 
 def test_what_cannot_be_recertified(fitted):

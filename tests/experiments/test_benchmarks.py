@@ -1,7 +1,9 @@
 """Experiments that nothing else tests run from the command line, on few trees."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +16,19 @@ import pytest
             ["-m", "qwyc_experiments.shared_parts", "--seeds", "1", "--only", "20 lattices"],
             "shared out",
         ),
+        (
+            [
+                "-m",
+                "qwyc_experiments.monitoring",
+                "--streams",
+                "2",
+                "--changes",
+                "2",
+                "--rows",
+                "102000",
+            ],
+            "rate from alpha / 2 to 3 alpha",
+        ),
     ],
 )
 def test_it_runs(arguments, words, tmp_path):
@@ -22,3 +37,14 @@ def test_it_runs(arguments, words, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert words in done.stdout
+
+
+def test_the_benchmark_of_the_monitor_checks_its_answers(tmp_path):
+    root = Path(__file__).parents[2]
+    environment = os.environ | {"QWYC_BENCH_CACHE": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.monitor", "--tiny"],
+        capture_output=True, text=True, cwd=root, env=environment, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "predict_one" in done.stdout

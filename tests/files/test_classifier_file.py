@@ -387,6 +387,40 @@ def test_hostile_paths_are_refused(change, with_path):
         from_bytes(resealed(change, to_bytes(with_path[0])))
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        set_tensor("origin.sample", lambda a: a[::-1].copy()),
+        set_tensor("origin.sample", lambda a: np.append(a, a[-1])),
+        set_tensor("origin.sample", lambda a: np.arange(9000, dtype=np.uint64)),
+        set_tensor("origin.sample", lambda a: a[:0]),
+        set_tensor("origin.sample", lambda a: a.astype(np.int64)),
+        lambda body, tensors: tensors.update({"origin.recertified": tensors["origin.sample"]}),
+        set_in("origins", "sample", "rows", to=3),
+        set_in("origins", "sample", "rows", to=-1),
+        set_in("origins", "sample", "chance", to=1.5),
+        set_in("origins", "sample", "chance", to=float("nan")),
+        set_in("origins", to={}),
+        set_in("origins", to=[]),
+        set_in("origins", "elsewhere", to={"rows": 1, "chance": 0.0}),
+    ],
+)
+def test_hostile_sketches_of_rows_are_refused(change, with_path):
+    with pytest.raises(qwyc.ArtifactError):
+        from_bytes(resealed(change, to_bytes(with_path[0])))
+
+
+def test_the_sketch_of_the_sample_survives(with_path):
+    fast, rows = with_path
+    again = from_bytes(to_bytes(fast))
+    np.testing.assert_array_equal(again.origins.sample.hashes, fast.origins.sample.hashes)
+    assert again.origins.sample.rows == 1500
+    assert again.origins.sample.chance == fast.origins.sample.chance
+    assert again.origins.recertified is None
+    with pytest.raises(qwyc.InputError, match="among the 1,500 rows"):
+        qwyc.verify(again, rows[700:])
+
+
 def test_a_policy_from_elsewhere_is_refused_before_it_is_saved(with_path):
     fast, _ = with_path
     other = replace(fast.policy, lower=np.full(8, -50.0))

@@ -115,7 +115,8 @@ def test_files_of_models_and_of_rows(kind, tmp_path):
     done = run("optimize", "model", "rows.csv", *arguments, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     fast = qwyc.load(tmp_path / "m.qwyc")
-    assert "as catboost itself" in qwyc.verify(fast, rows, model=tmp_path / "model").parity
+    others = with_unseen(make_frame(seed=1)[0]).assign(m="x")
+    assert "as catboost itself" in qwyc.verify(fast, others, model=tmp_path / "model").parity
     done = run("predict", "m.qwyc", "rows.csv", cwd=tmp_path)
     labels = pd.read_csv(io.BytesIO(done.stdout))["label"]
     np.testing.assert_array_equal(labels, fast.predict(rows))

@@ -211,7 +211,8 @@ def test_columns_that_are_found_by_name_only(tmp_path):
     assert out["label"].tolist() == fast.predict(rows).tolist()
     timed = run("bench", "m.qwyc", "rows.csv", "--seconds", "0.01", cwd=tmp_path)
     assert timed.returncode == 0, timed.stderr
-    assert qwyc.verify(qwyc.load(tmp_path / "m.qwyc"), rows, alpha=0.1).passed
+    others = pd.DataFrame(rng.random((2500, 3)), columns=["a", "c", "b"])
+    assert qwyc.verify(qwyc.load(tmp_path / "m.qwyc"), others, alpha=0.1).passed
 
 
 def test_an_estimator_is_needed_for_scikit_learn():

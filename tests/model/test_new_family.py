@@ -49,6 +49,9 @@ class LinearTerms:
         size = 3 * np.abs(self.weight)
         return Bounds(-size, size, 1e-9)
 
+    def cuts(self):
+        return dict.fromkeys(range(self.n_models), np.array([-3.0, 3.0]))
+
     def costs(self, rows, how, *, threads=None):
         return np.arange(1.0, self.n_models + 1)
 

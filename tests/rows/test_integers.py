@@ -320,9 +320,11 @@ def test_files_without_it_mean_what_they_meant():
     assert ensemble.digest == "3322a27bc25130f7e9852794f6064f8f202ac846fcd3b64856c6e1447e303dd3"
     facts = schema_facts(F64)
     assert read_schema(facts).integers == "direct"
-    for how in ("float32", "checked"):
+    for how in ("float32", "float32 objects", "checked"):
         other = with_inputs(ensemble, integers=how)
         assert read_schema(schema_facts(other.schema)).integers == how
         assert other.digest != ensemble.digest
-    with pytest.raises(ArtifactError, match="direct, float32, checked, float64; got 'float16'"):
+    with pytest.raises(
+        ArtifactError, match="direct, float32, float32 objects, checked, float64; got 'float16'"
+    ):
         read_schema(facts | {"integers": "float16"})

@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from qwyc import distributed, importers
 from qwyc.build.held_out import HeldOut, order_column
+from qwyc.build.sample_checks import look_at_sample
 from qwyc.build.speed import Measure, measure
-from qwyc.check.parity import prove_parity
+from qwyc.check.parity import prove_parity, prove_parity_without_rows
 from qwyc.classifier import Classifier
 from qwyc.errors import InputError, OptionError, QwycWarning, RowsError
 from qwyc.model.ensemble import Ensemble, Sample
@@ -33,7 +34,9 @@ from qwyc.promise.certificate import (
 from qwyc.promise.evaluation import Evaluation
 from qwyc.promise.evidence import Choices
 from qwyc.promise.ordered import Order, order_of
+from qwyc.promise.origin import Origin, Origins
 from qwyc.promise.proof import provable_policy
+from qwyc.promise.repeats import REPEATS
 from qwyc.promise.split import group_numbers
 from qwyc.rows.selection import row_count, take
 from qwyc.runtime.arguments import (
@@ -62,6 +65,7 @@ def optimize(
     method: str = "auto",
     groups: Any = None,
     order_by: Any = None,
+    repeats: str = "together",
     headroom: int = 0,
     seed: int = 0,
     max_rows: int | None = None,
@@ -112,6 +116,9 @@ def optimize(
         promise is about rows drawn like those of the latest window. In the other windows, the observed
         share must be within alpha. The certificate shows how it moved. Without it, rows are taken to be
         exchangeable.
+    repeats : what rows of X that equal each other are. "together": copies, which are one group; this
+        matters, and a warning says so, where many rows repeat. "independent": independent draws that
+        happen to be equal, such as rows of a few categorical columns.
     headroom : leave room for a later `verify` on this many other rows: the policy is the boldest that
         such a verification, at the same limits and confidence, passes with a probability of about 90%.
         With 0, a policy may be taken that a second test does not confirm.
@@ -130,12 +137,15 @@ def optimize(
     confidence = check_confidence(confidence)
     check_choice("method", method, METHODS)
     check_choice("quit", quit, QUITS)
+    check_choice("repeats", repeats, REPEATS)
     if not callable(evaluation):
         check_choice("evaluation", evaluation, EVALUATIONS)
     seed, headroom = check_count("seed", seed, least=0), check_count("headroom", headroom, least=0)
     if by_class is None or alpha is not None:
         budget_of(alpha)  # a wrong alpha is said before the model is read
     source = importers.open_model(model)
+    if isinstance(threshold, Probability):
+        source = source.for_probability(threshold.value)
     ensemble = source.ensemble
     budget = budget_of(alpha, by_class_of(by_class, ensemble.classes))
     if headroom and (method != "auto" or budget.is_zero):
@@ -157,18 +167,28 @@ def optimize(
     sample = None if X is None else _draw(X, ensemble, groups, order_by, max_rows, seed)
     run = _Run(ensemble, sample, budget, confidence, headroom, quit, beta, seed, threads, progress)
     scores = None if sample is None else run.score(source)
+    if scores is not None and isinstance(threshold, Probability):
+        beta = ensemble.link.score_among(scores.full, threshold.value)
+        run = replace(run, threshold=beta)
+    if sample is None:
+        prove_parity_without_rows(source, seed, threads)
     weights = Costs.of(run.measured_costs(costs), ensemble.n_models)
     if proof:
         classifier = run.proven(scores, weights)
     else:
-        assert scores is not None  # only a proof needs no rows
+        assert sample is not None  # only a proof needs no rows
+        assert scores is not None
         problem = Problem(scores, beta, weights, quit, threads)
-        auto = method == "auto"
-        n = problem.n_rows
-        units = None if groups is None else group_numbers(groups, n)
-        when = None if order_by is None else order_of(order_by, n)
-        classifier = run.certified(problem, units, when) if auto else run.published(problem, method)
-    classifier = replace(classifier, cost_kind=_cost_kind(costs, weights))
+        if method == "auto":
+            n = problem.n_rows
+            units = None if groups is None else group_numbers(groups, n)
+            when = None if order_by is None else order_of(order_by, n)
+            seen = look_at_sample(sample, scores, units, repeats, when is not None, threads)
+            with seen.explaining():
+                classifier = run.certified(problem, seen.units, when, seen.doubts)
+        else:
+            classifier = run.published(problem, method)
+    classifier = replace(classifier, cost_kind=_cost_kind(costs, weights), origins=_origins(sample))
     timed = costs is None or isinstance(costs, str)  # given costs count instead of time
     classifier = run.choose_evaluation(classifier, scores, evaluation, timed)
     if classifier.certificate.how == "held-out":
@@ -242,7 +262,11 @@ class _Run:
         return Classifier(self.ensemble, policy, certificate)
 
     def certified(
-        self, problem: Problem, units: npt.NDArray[np.intp] | None, when: Order | None
+        self,
+        problem: Problem,
+        units: npt.NDArray[np.intp] | None,
+        when: Order | None,
+        doubts: tuple[str, ...],
     ) -> Classifier:
         """Fit a path on one part of the sample, take the boldest policy that the other part certifies.
         `units` (N,) are numbers of groups from 0, where groups are counted instead of rows."""
@@ -256,6 +280,7 @@ class _Run:
         path = fit_path(fitting, order, weights=weights, progress=self.progress)
         with progress_reporter(self.progress, "Certifying", len(path)) as report:
             evidence = split.evidence(path, scores, fitting.matrix, self.threads, report)
+        evidence = replace(evidence, doubts=doubts)
         choices = Choices(path, evidence)
         chosen = choices.choose(self.budget, self.confidence, self.headroom)
         return Classifier(self.ensemble, *chosen, choices)
@@ -298,6 +323,12 @@ def _cost_kind(costs: Any, weights: Costs) -> str:
     if isinstance(costs, str):
         return costs if costs in KINDS else "given"  # a family may know others
     return "one" if weights.all_one else "given"
+
+
+def _origins(sample: Sample | None) -> Origins:
+    """By what the rows of the sample are recognised later."""
+    hashes = None if sample is None else sample.hashes
+    return Origins(sample=None if hashes is None else Origin.of(hashes))
 
 
 def _threshold(threshold: Any, ensemble: Ensemble) -> float:

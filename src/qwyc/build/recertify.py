@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from qwyc import distributed
+from qwyc.build.sample_checks import doubts_of
+from qwyc.check.fresh_rows import fresh_rows
+from qwyc.check.training_rows import Look
 from qwyc.check.verify import DEFAULT_CONFIDENCE
 from qwyc.classifier import Classifier, check_classifier
 from qwyc.errors import InputError, OptionError
@@ -14,6 +18,7 @@ from qwyc.promise.budget import Alpha, budget_of, by_class_of
 from qwyc.promise.certificate import check_confidence, warn_of_rare_classes
 from qwyc.promise.compare import group_counter, sums_of_path
 from qwyc.promise.evidence import Choices
+from qwyc.promise.origin import Origin
 from qwyc.rows.selection import row_count
 from qwyc.runtime.arguments import check_count
 from qwyc.runtime.progress import ProgressOption
@@ -28,6 +33,7 @@ def recertify(
     confidence: float | None = None,
     groups: Any = None,
     headroom: int = 0,
+    repeats: str = "together",
     threads: int | None = None,
     progress: ProgressOption = False,
 ) -> Classifier:
@@ -37,10 +43,11 @@ def recertify(
     Every policy of its path is tried on all of X, a table or a data set of Spark, Ray or Dask; the
     boldest that an exact binomial test passes is taken. The more rows, the closer to alpha it comes
     and the smaller an alpha can be. X must be like the rows to come and must not hold the rows that
-    the classifier was made from, or the promise is void. By default alpha and confidence are those of
-    its certificate; choose them before you look, since each choice is valid by itself only. Rows are
-    counted as independent draws, unless `groups` has a label per row: then the promise is about the rows of
-    new groups, as in `optimize`. Whether quitting pays is not measured again.
+    the classifier was made from: it recognises rows in memory and raises InputError. By default alpha
+    and confidence are those of its certificate; choose them before you look, since each choice is valid
+    by itself only. Rows are counted as independent draws, unless `groups` has a label per row: then the
+    promise is about the rows of new groups, as in `optimize`. Copies of a row are one group where many
+    rows repeat, unless `repeats` is "independent". Whether quitting pays is not measured again.
     """
     check_classifier(classifier)
     if classifier.certificate.how == "proven":
@@ -56,6 +63,8 @@ def recertify(
     level = classifier.certificate.confidence if confidence is None else confidence
     level = check_confidence(DEFAULT_CONFIDENCE if level is None else level)
     counter = grouped = None
+    certified_on: Origin | None = None
+    doubts: tuple[str, ...] = ()
     if distributed.is_distributed(X):
         if groups is not None:
             raise OptionError("groups are labels of rows in memory: draw a sample of the data set")
@@ -63,10 +72,19 @@ def recertify(
         if not sums.rows:
             raise InputError("the data set has no rows; certifying needs rows like those to come")
     else:
-        counter = group_counter(groups, row_count(X), before.path.target, len(before.path))
+        fresh = fresh_rows(classifier.ensemble, X, [classifier.origins.sample], groups, repeats)
+        certified_on = None if fresh.hashes is None else Origin.of(fresh.hashes)
+        counter = group_counter(fresh.groups, row_count(X), before.path.target, len(before.path))
+        watch = Look.at(classifier.ensemble, row_count(X))
         sums, digest = sums_of_path(
-            classifier, X, threads=threads, progress=progress, counter=counter
+            classifier,
+            X,
+            threads=threads,
+            progress=progress,
+            counter=counter,
+            look=None if watch is None else partial(watch.add, threads=threads),
         )
+        doubts = doubts_of(None if watch is None else watch.closeness())
         if digest == before.evidence.sample:
             raise InputError(
                 "these are the rows that the classifier was made from, and its thresholds were fitted to "
@@ -80,9 +98,9 @@ def recertify(
         counts=sums.counts(grouped),
         groups=0 if counter is None else counter.n_groups,
         windows=None,
-        doubts=(),
+        doubts=doubts,
     )
     choices = Choices(before.path, evidence)
     chosen = classifier.chosen_from(choices, budget, level, room)
     warn_of_rare_classes(chosen.certificate)
-    return chosen
+    return replace(chosen, origins=replace(classifier.origins, recertified=certified_on))

@@ -12,12 +12,20 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc import importers
-from qwyc.errors import MissingDependencyError, ModelError, ParityError, QwycWarning
+from qwyc.check.synthetic import synthetic_samples
+from qwyc.errors import (
+    InputError,
+    MissingDependencyError,
+    ModelError,
+    ParityError,
+    QwycWarning,
+)
 from qwyc.model.ensemble import Ensemble, Sample
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.target.two_classes import TwoClasses
 
 NAMED_ROWS = 5  # rows that a warning names
+SHOWN_VALUES = 12  # of a row, in an error
 REASON_ROWS = 20  # rows that a reason is looked for in
 ROUNDING = 1e-5  # relative: what a sum may be off by in float32
 
@@ -35,12 +43,45 @@ def prove_parity(source: importers.OpenModel, sample: Sample, scores: ScoreMatri
     return True
 
 
+def prove_parity_without_rows(
+    source: importers.OpenModel, seed: int, threads: int | None = None
+) -> bool:
+    """The same on rows made from the model's own thresholds. False where rows cannot be made; a warning
+    where the model itself takes none of them."""
+    if source.predict_live is None:
+        return False
+    refused: Exception | None = None
+    for sample in synthetic_samples(source.ensemble, seed):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter(
+                    "ignore", QwycWarning
+                )  # rounding decides some, as of any rows
+                answer = source.predict_live(sample)
+                full = source.ensemble.score_full(sample, threads=threads)
+                _refuse_differences(sample, full, source.ensemble.target, answer, made=True)
+        except (InputError, MissingDependencyError) as error:
+            refused = refused or error
+            continue
+        return True
+    if refused is not None:
+        warnings.warn(
+            "nothing was compared with the model itself, because it takes no rows made from its own "
+            f"thresholds ({refused}); pass X to compare its decisions on those rows",
+            QwycWarning,
+            stacklevel=3,
+        )
+    return False
+
+
 def compare_with_model(
     model: Any, X: Any, ensemble: Ensemble, *, threads: int | None = None
 ) -> str:
     """Compare a classifier's ensemble with a model, live or in a file, on the rows X; raise where they
     differ. Returns what was compared, in words."""
     source = importers.open_model(model)
+    if source.for_probability(0.5).ensemble.digest == ensemble.digest:
+        source = source.for_probability(0.5)
     if source.ensemble.source is None:
         raise ModelError(
             f"{source.ensemble.description} cannot be compared with: pass the model that the classifier "
@@ -78,8 +119,11 @@ def _refuse_differences(
     target: TwoClasses,
     answer: importers.Predictions,
     reason: str = "",
+    *,
+    made: bool = False,
 ) -> int:
-    """Raise where a row differs. Returns the number of rows that only rounding decides differently."""
+    """Raise where a row differs. Returns the number of rows that only rounding decides differently. `made`
+    rows are not the caller's, so that the error shows their values."""
     classes, ours, threshold = sample.ensemble.classes, target.decide(full), target.threshold
     theirs = np.argmax([answer.labels == label for label in classes], axis=0)  # (N,)
     other_class = ours != theirs
@@ -105,12 +149,24 @@ def _refuse_differences(
             "so it is refused; please report it with the library's version"
         )
     names = classes.tolist()
+    where = (
+        f"row {i} of X"
+        if not made
+        else f"a row made from the model's thresholds, {_shown(sample, i)}"
+    )
     raise ParityError(
-        f"row {i} of X: the model's own predict says {names[theirs[i]]!r}{own}, the "
+        f"{where}: the model's own predict says {names[theirs[i]]!r}{own}, the "
         f"base models as read say {names[ours[i]]!r} (score {float(full[i])!r}); "
         f"{len(rows):,} of {len(full):,} rows differ, {len(wrong):,} of them in their decision. "
         f"Likely reason: {reason}."
     )
+
+
+def _shown(sample: Sample, i: int) -> str:
+    """The values of row i, as the base models take them."""
+    values = [f"{value:g}" for value in sample.rows[i, :SHOWN_VALUES]]
+    more = ", ..." if sample.rows.shape[1] > SHOWN_VALUES else ""
+    return f"[{', '.join(values)}{more}]"
 
 
 def _reach(answer: importers.Predictions, scores: Any) -> Any:

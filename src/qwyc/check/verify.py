@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from qwyc import distributed
+from qwyc.check.fresh_rows import fresh_rows
 from qwyc.check.parity import compare_with_model
 from qwyc.classifier import Classifier, check_classifier
 from qwyc.errors import InputError, OptionError
@@ -118,6 +119,7 @@ def verify(
     confidence: float | None = None,
     groups: Any = None,
     model: Any = None,
+    repeats: str = "together",
     threads: int | None = None,
     progress: ProgressOption = False,
 ) -> Verification:
@@ -133,7 +135,12 @@ def verify(
     With `groups`, a label per row, groups are counted instead of rows, as in `optimize`: the test is about
     the rows of new groups.
 
-    X may be a data set of Spark, Ray or Dask: the engine compares, and counts only come back.
+    X must not hold the rows that the classifier was made from: it recognises them, in any order and part,
+    and raises InputError. Copies of a row are one group where many rows repeat, unless `repeats` is
+    "independent".
+
+    X may be a data set of Spark, Ray or Dask: the engine compares, and counts only come back; its rows
+    are not checked for copies or recognised.
 
     With `model`, the model that the classifier was made from, live or its file, all full decisions
     and scores are compared with the model's own first: ParityError, naming a row, where one differs.
@@ -145,6 +152,10 @@ def verify(
         budget = budget_of(alpha, by_class_of(by_class, classifier.ensemble.classes))
     level = certificate.confidence if confidence is None else check_confidence(confidence)
     level = DEFAULT_CONFIDENCE if level is None else level
+    if not distributed.is_distributed(X):
+        made_from = classifier.origins
+        known = (made_from.sample, made_from.recertified) if certificate.how != "proven" else ()
+        groups = fresh_rows(classifier.ensemble, X, known, groups, repeats).groups
     proof = None if model is None else _compare_with(model, classifier, X, threads)
     counter = grouped = None
     if distributed.is_distributed(X):

@@ -35,6 +35,13 @@ class Format(str, Enum):
     arrow = "arrow"
 
 
+class Repeats(str, Enum):
+    """What rows that equal each other are."""
+
+    together = "together"
+    independent = "independent"
+
+
 ClassifierFile = Annotated[Path, argument("FILE", "A .qwyc file.")]
 DataFormat = Annotated[
     Format | None, option("Format of DATA \\[default: by its name; csv for -]", "--format")
@@ -70,6 +77,14 @@ Headroom = Annotated[
     typer.Option(
         metavar="N",
         help="Leave room for a later verification on N other rows, so that it is likely to pass.",
+    ),
+]
+RepeatedRows = Annotated[
+    Repeats,
+    typer.Option(
+        "--repeats",
+        help="What rows of DATA that equal each other are: copies, which count together if there are many, "
+        "or independent draws, such as rows of a few categorical columns.",
     ),
 ]
 Confidence = Annotated[float, typer.Option(help="Probability that alpha holds on new rows.")]

@@ -18,6 +18,8 @@ from qwyc.cli.options import (
     DataFormat,
     GroupsOfRows,
     Json,
+    RepeatedRows,
+    Repeats,
     Threads,
     argument,
     parse_alpha,
@@ -48,6 +50,7 @@ def verify(
             help="The file of the model. The full decisions and scores must equal those of the model."
         ),
     ] = None,
+    repeats: RepeatedRows = Repeats.together,
     format: DataFormat = None,
     threads: Threads = None,
     as_json: Json = False,
@@ -76,6 +79,7 @@ def verify(
                     confidence=confidence,
                     groups=labels,
                     model=model,
+                    repeats=repeats.value,
                     threads=threads,
                     progress=progress,
                 )

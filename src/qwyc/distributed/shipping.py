@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from qwyc.classifier import Classifier, from_certified
 from qwyc.errors import OptionError
 from qwyc.files import classifier_file
+from qwyc.promise.origin import UNKNOWN
 
 KEPT = 8  # classifiers that a worker process keeps; the oldest goes first
 
@@ -32,7 +33,10 @@ class Parcel:
 def pack(classifier: Classifier, *, whole_path: bool = False) -> Parcel:
     """Pack a classifier, as the content of a file if it has no code in it. Its path is left out unless
     `whole_path` is set: deciding needs the policy alone, which is much smaller."""
-    light = classifier if whole_path else replace(classifier, choices=None)
+    light = replace(
+        classifier, origins=UNKNOWN
+    )  # which rows it was made from, deciding does not ask
+    light = light if whole_path else replace(light, choices=None)
     if classifier.ensemble.has_code:
         _check_that_it_pickles(light)
         return Parcel(f"qwyc-{uuid.uuid4().hex[:16]}", light)

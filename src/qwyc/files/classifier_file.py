@@ -10,7 +10,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from qwyc.errors import ArtifactError, QwycError
-from qwyc.files import container, evidence_parts, format_1, parts
+from qwyc.files import container, evidence_parts, format_1, origins, parts
 from qwyc.files.container import Container, Content, Tensors
 from qwyc.files.families import FAMILIES, TensorTypes
 from qwyc.files.values import number, one_of
@@ -45,14 +45,14 @@ LATER_TENSORS: TensorTypes = {
 def write(path: str | os.PathLike[str], certified: Certified) -> None:
     """Write a file; the same classifier gives the same bytes."""
     content = to_bytes(certified)
-    with replacing(_file_path(path)) as file:
+    with replacing(file_path(path)) as file:
         file.write(content)
 
 
 def read(path: str | os.PathLike[str]) -> Certified:
     """Read a file, which is mapped into memory while it is looked at."""
     try:
-        with open(_file_path(path), "rb") as file:
+        with open(file_path(path), "rb") as file:
             if os.fstat(file.fileno()).st_size == 0:
                 raise ValueError("not a qwyc file: it is empty")
             content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -65,7 +65,8 @@ def read(path: str | os.PathLike[str]) -> Certified:
         raise ArtifactError(f"{path}: {error}") from None
 
 
-def _file_path(path: Any) -> FilePath:
+def file_path(path: Any) -> FilePath:
+    """`path`, if it can be one."""
     try:
         if "\0" in os.fspath(path) or not os.fspath(path):
             raise ValueError
@@ -84,6 +85,7 @@ def to_bytes(certified: Certified) -> bytes:
     tensors |= {name: getattr(policy, name.removeprefix("policy.")) for name in POLICY_TENSORS}
     if choices is not None:
         tensors |= parts.path_tensors(choices)
+    tensors |= origins.tensors(certified.origins)
     body = {
         "model": parts.model_facts(ensemble),
         "target": {"kind": policy.target.kind, "threshold": policy.threshold},
@@ -91,6 +93,7 @@ def to_bytes(certified: Certified) -> bytes:
         "evidence": None if choices is None else parts.evidence_facts(choices),
         "evaluation": asdict(certified.evaluation),
         "costs": certified.cost_kind,
+        "origins": origins.facts(certified.origins),
     }
     return container.pack(Container(FORMAT, body, tensors))
 
@@ -128,7 +131,8 @@ def _build(body: dict[str, Any], tensors: Tensors) -> Certified:
     one_of(body["target"]["kind"], TwoClasses.kind)
     if (body["evidence"] is None) != ("path.lower" not in tensors):
         raise ArtifactError("a path needs its evidence, and the evidence its path")
-    _check_tensors(tensors, kind)
+    known = origins.expected(body.get("origins", {}))
+    _check_tensors(tensors, kind, known)
     ensemble = parts.read_model(body["model"], tensors)
     policy = Policy(
         **{name.removeprefix("policy."): tensors[name] for name in POLICY_TENSORS},
@@ -146,11 +150,12 @@ def _build(body: dict[str, Any], tensors: Tensors) -> Certified:
         choices,
         parts.read_evaluation(body["evaluation"]),
         cost_kind=parts.read_cost_kind(body.get("costs")),
+        origins=origins.read(body.get("origins", {}), tensors),
     )
 
 
-def _check_tensors(tensors: Tensors, kind: str) -> None:
-    expected = {**FAMILIES[kind].tensors, **POLICY_TENSORS}
+def _check_tensors(tensors: Tensors, kind: str, more: TensorTypes) -> None:
+    expected = {**FAMILIES[kind].tensors, **POLICY_TENSORS, **more}
     if "path.lower" in tensors:
         expected |= PATH_TENSORS
         expected |= {name: kind for name, kind in LATER_TENSORS.items() if name in tensors}

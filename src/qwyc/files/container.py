@@ -21,7 +21,15 @@ from qwyc.errors import ArtifactError
 from qwyc.files.values import count, shortened
 
 KEY = "qwyc"  # the only metadata entry: safetensors writes several in random order
-DTYPES = {"U8": "u1", "U32": "<u4", "I32": "<i4", "I64": "<i8", "F32": "<f4", "F64": "<f8"}
+DTYPES = {
+    "U8": "u1",
+    "U32": "<u4",
+    "U64": "<u8",
+    "I32": "<i4",
+    "I64": "<i8",
+    "F32": "<f4",
+    "F64": "<f8",
+}
 
 Content = bytes | memoryview | mmap.mmap
 Tensors = dict[str, npt.NDArray[Any]]

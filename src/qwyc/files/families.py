@@ -28,7 +28,7 @@ class Family:
 
 
 def _read_trees(facts: dict[str, Any], tensors: Tensors, schema: Schema) -> TreeModels:
-    trees = Trees(**{name: tensors[f"trees.{name}"] for name in Trees.__dataclass_fields__})
+    trees = Trees(**{name: tensors[f"trees.{name}"] for name in Trees.decisive()})
     if schema.dtype != trees.threshold.dtype.name:
         raise ArtifactError("the schema's dtype is not the dtype of the thresholds")
     models = TreeModels(

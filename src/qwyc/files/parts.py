@@ -15,7 +15,7 @@ from qwyc.files.container import Tensors
 from qwyc.files.families import FAMILIES
 from qwyc.files.values import count, flag, number, one_of, text, whole
 from qwyc.model.ensemble import Ensemble, Source
-from qwyc.model.link import Link
+from qwyc.model.link import FORMS, Link
 from qwyc.policy.costs import KINDS
 from qwyc.policy.counts import Counts, PathCounts, exit_bins
 from qwyc.policy.path import Path
@@ -69,7 +69,8 @@ def read_link(facts: dict[str, Any]) -> Link:
     kind = one_of(facts["kind"], "logistic", "identity", "none", "piecewise")
     scale, dtype = number(facts["scale"]), one_of(facts["dtype"], "float32", "float64")
     if kind != "piecewise":
-        return Link(kind, scale, dtype)
+        form = one_of(facts.get("form", "plain"), *FORMS)
+        return Link(kind, scale, dtype, form=form)
     points, outputs = (tuple(number(v) for v in facts[name]) for name in ("points", "outputs"))
     means = one_of(facts["means"], "identity", "logistic", "none")
     try:

@@ -26,6 +26,7 @@ from qwyc.importers import (
     xgboost,
     ydf,
 )
+from qwyc.importers.column_order import refuse_other_outputs
 from qwyc.importers.live import Predictions, as_pandas, unwrapped
 from qwyc.importers.sklearn.callables import columns_of, take_apart
 from qwyc.importers.sklearn.pipelines import (
@@ -34,6 +35,7 @@ from qwyc.importers.sklearn.pipelines import (
     with_transform,
 )
 from qwyc.model.ensemble import Ensemble, Sample
+from qwyc.model.trees import by_share
 
 __all__ = [
     "SUPPORTED_FILES",
@@ -45,6 +47,8 @@ __all__ = [
 ]
 
 Array = npt.NDArray[Any]
+
+SHARE_ROUNDING = 1e-12  # how far rounding may move a share
 
 
 class LiveImporter(Protocol):
@@ -109,6 +113,13 @@ class OpenModel:
     ensemble: Ensemble
     predict_live: PredictLive | None = None  # None: no live model, as for a file or plain callables
 
+    def for_probability(self, probability: float) -> OpenModel:
+        """The same model, to be decided where its probability reaches this one: see `by_share`."""
+        ensemble = by_share(self.ensemble, probability)
+        if ensemble is self.ensemble:
+            return self
+        return OpenModel(ensemble, self.predict_live and partial(_by_share, self.predict_live))
+
 
 def read_model(model: Any) -> Ensemble:
     """Read a trained model: a path, a live model of any library in docs/models.md, or a pipeline."""
@@ -169,9 +180,24 @@ def _predict(predict_live: PredictLive, sample: Sample) -> Predictions:
         ) from error
 
 
+def _by_share(predict_live: PredictLive, sample: Sample) -> Predictions:
+    """The predictions of a live model that averages class shares. Next to 1/2, where the last bit decides
+    between the shares, its scores alone are compared: the decision is ours."""
+    found, ensemble = predict_live(sample), sample.ensemble
+    ours = ensemble.score_full(sample)
+    decided = ensemble.classes[ensemble.target.decide(ours)]
+    labels = np.where(np.abs(ours - 0.5) <= SHARE_ROUNDING, decided, found.labels)
+    return replace(found, labels=labels, tolerance=max(found.tolerance, SHARE_ROUNDING))
+
+
 def _predict_estimator(model: Any, sample: Sample) -> Predictions:
     """The decisions of an estimator that was taken apart into its base models."""
-    return Predictions(np.asarray(model.predict(columns_of(model)(sample.transformed))))
+    columns, X = columns_of(model), sample.transformed
+    ordered = columns(X)
+    names = None if columns.names is None else [str(name) for name in columns.names]
+    code = "model.feature_names_in_"
+    refuse_other_outputs(X, names, "The model", code, model.predict, ordered)
+    return Predictions(np.asarray(model.predict(ordered)))
 
 
 def _predict_pipeline(model: Any, last: PredictLive | None, sample: Sample) -> Predictions:

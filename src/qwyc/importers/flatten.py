@@ -39,6 +39,7 @@ class NodeTable:
     set_begin: npt.NDArray[np.int64] = field(
         default_factory=_no_codes
     )  # (n + 1,), if there are any
+    weight: npt.NDArray[np.float64] | None = None  # (n,) training rows, where leaves have them
 
 
 def flatten(table: NodeTable) -> Trees:
@@ -68,6 +69,7 @@ def flatten(table: NodeTable) -> Trees:
         category_words=category_words,
         leaf_value=table.value[leaves],
         leaf_other=np.empty(0) if table.other is None else table.other[leaves],
+        leaf_weight=np.empty(0) if table.weight is None else table.weight[leaves],
     )
 
 

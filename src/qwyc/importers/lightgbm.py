@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from qwyc.errors import ModelError
 from qwyc.importers import files, live
+from qwyc.importers.column_order import refuse_by_position
 from qwyc.importers.flatten import MAX_CATEGORY, MAX_WORDS, offsets, to_int32
 from qwyc.model.ensemble import Ensemble, Sample, Source
 from qwyc.model.link import Link
@@ -32,6 +33,7 @@ _BINARY = ("binary", "cross_entropy")
 _SUPPORTED = f"supported are binary classifiers ({' or '.join(_BINARY)}) of decision trees"
 _REMEDY = "save it again with Booster.save_model('model.txt')"
 LOADING_ERROR = 0.0
+_ANY_SHAPE = "predict_disable_shape_check"
 _MAX_CHOICES = 1_000_000  # features times ordered columns
 _ZERO = float(np.float32(1e-35))  # LightGBM takes every |x| up to this for 0
 
@@ -57,7 +59,8 @@ def read_file(path: Path) -> Ensemble:
                 "expected a LightGBM model in text, which starts with the line 'tree', but it "
                 f"starts with {content[:8]!r}; {_REMEDY}"
             )
-        return _ensemble(content.decode("utf-8", "surrogateescape"), np.array([0, 1]))
+        text = content.decode("utf-8", "surrogateescape")
+        return _ensemble(text, np.array([0, 1]), "float32 objects")  # it is loaded as a Booster
 
 
 def read_live(model: Any) -> Ensemble:
@@ -66,23 +69,37 @@ def read_live(model: Any) -> Ensemble:
         if live.derives_from(model, "LGBMClassifier"):
             try:
                 booster, classes = model.booster_, np.asarray(model.classes_)
+                integers = "float32"
             except Exception as error:
                 raise ModelError(f"the model is not fitted yet ({error}); fit it first") from None
-            if str(model.get_params().get("pred_early_stop", False)).lower() in ("true", "1"):
+            if _is_set(model, "pred_early_stop"):
                 raise ModelError(
                     "the model has pred_early_stop, so that its decisions are not those of all its trees; "
                     "pass it after model.set_params(pred_early_stop=False)"
                 )
         elif live.derives_from(model, "Booster"):
-            booster, classes = model, np.array([0, 1])
+            booster, classes, integers = model, np.array([0, 1]), "float32 objects"
         else:
             raise ModelError("this is not a classifier; take an LGBMClassifier or a Booster")
         # Both this and predict stop at the best iteration where there is one.
-        return _ensemble(booster.model_to_string(), classes)
+        return _ensemble(booster.model_to_string(), classes, integers)
+
+
+def _is_set(model: Any, option: str) -> bool:
+    """Whether an option of an LGBMClassifier is true, in any of the ways that LightGBM reads."""
+    options = model.get_params() if hasattr(model, "get_params") else {}
+    return str(options.get(option, False)).lower() in ("true", "1", "+")
 
 
 def live_predictions(model: Any, sample: Sample) -> live.Predictions:
-    """The model's own decisions and scores."""
+    """The model's own decisions and scores. ParityError where it would take columns by position that are
+    in another order."""
+    code = "model.feature_name_" if hasattr(model, "feature_name_") else "model.feature_name()"
+    assert sample.ensemble.schema is not None
+    names, X = sample.ensemble.schema.names, sample.given
+    # LightGBM refuses other numbers of columns, and prints that, so that it is not asked.
+    if names is None or np.shape(X)[1:] == (len(names),) or _is_set(model, _ANY_SHAPE):
+        refuse_by_position(X, names, "LightGBM", code, model.predict)
     return live.Predictions.of(live_labels(model, sample), live_scores(model, sample))
 
 
@@ -108,7 +125,7 @@ def load(path: Path) -> Any:
     return lightgbm.Booster(model_file=str(path))
 
 
-def _ensemble(text: str, classes: npt.NDArray[Any]) -> Ensemble:
+def _ensemble(text: str, classes: npt.NDArray[Any], integers: str) -> Ensemble:
     body, end, tail = text.replace("\r\n", "\n").partition("\nend of trees")
     if not end or ("\nparameters:" in tail and "\nend of parameters" not in tail):
         raise ModelError(f"the model is cut off before its end; {_REMEDY}")
@@ -125,7 +142,7 @@ def _ensemble(text: str, classes: npt.NDArray[Any]) -> Ensemble:
         raise ModelError("the model has no trees; train it for one round at least")
     return tree_ensemble(
         _trees(trees),
-        schema=_inputs(header, tail),
+        schema=_inputs(header, tail, integers),
         summation=Summation.FLOAT64,
         less_equal=True,
         truncates=True,
@@ -195,7 +212,20 @@ def _trees(trees: Sequence[Fields]) -> Trees:
         category_words=category_words,
         leaf_value=_numbers(trees, "leaf_value", n_leaves, float),
         leaf_other=np.empty(0, dtype=np.float64),
+        leaf_weight=_leaf_counts(trees, n_leaves),
     )
+
+
+def _leaf_counts(
+    trees: Sequence[Fields], n_leaves: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]:
+    """Training rows in each leaf, (n_leaves,); none where a tree does not say."""
+    if any(
+        len(tree.get("leaf_count", "").split()) != n
+        for tree, n in zip(trees, n_leaves, strict=True)
+    ):
+        return np.empty(0)
+    return np.asarray(_numbers(trees, "leaf_count", n_leaves, float))
 
 
 def _numbers(
@@ -274,7 +304,7 @@ def _category_sets(
     return offsets(sizes), np.concatenate(sets)
 
 
-def _inputs(header: Fields, tail: str) -> Schema:
+def _inputs(header: Fields, tail: str, integers: str) -> Schema:
     n_features = int(header["max_feature_idx"]) + 1
     names = header["feature_names"].split()
     if len(names) != n_features:
@@ -285,7 +315,7 @@ def _inputs(header: Fields, tail: str) -> Schema:
         names=None if automatic else tuple(names),
         dtype="float64",
         categories=_categories(header.get("feature_infos", "").split(), tail),
-        integers="float32",
+        integers=integers,
     )
 
 

@@ -322,10 +322,24 @@ def _table(
         flags=flags.astype(np.uint8),
         value=value,
         other=other,
+        weight=_data_counts(trees, is_leaf),
         set_begin=set_begin,
         set_codes=set_codes,
     )
     return table, _OPERATORS[operator]
+
+
+def _data_counts(
+    trees: list[dict[str, Array]], is_leaf: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.float64] | None:
+    """Training rows at each node, (n,); None where a leaf does not say."""
+    for name in ("data_count", "data_count_present"):
+        if any(len(tree[name]) != len(tree["type"]) for tree in trees):
+            return None
+    present = np.concatenate([tree["data_count_present"] for tree in trees])
+    if not present[is_leaf].all():
+        return None
+    return np.concatenate([tree["data_count"] for tree in trees]).astype(np.float64)
 
 
 def _category_sets(trees: list[dict[str, Array]]) -> tuple[Array, Array]:

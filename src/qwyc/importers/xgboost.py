@@ -19,6 +19,7 @@ import numpy.typing as npt
 from qwyc import _native
 from qwyc.errors import ModelError
 from qwyc.importers import files, live
+from qwyc.importers.column_order import refuse_other_outputs
 from qwyc.importers.flatten import NodeTable, flatten, offsets
 from qwyc.importers.wire import ubjson
 from qwyc.model.ensemble import Ensemble, Sample, Source
@@ -88,7 +89,18 @@ def read_live(model: Any) -> Ensemble:
 
 
 def live_predictions(model: Any, sample: Sample) -> live.Predictions:
-    """The model's own decisions and scores."""
+    """The model's own decisions and scores. ParityError where it takes columns by position that are in
+    another order: it compares the names of pandas frames, but not those of other tables."""
+    assert sample.ensemble.schema is not None
+    own = live.derives_from(model, "XGBClassifier")
+    refuse_other_outputs(
+        sample.given,
+        sample.ensemble.schema.names,
+        "XGBoost",
+        "model.feature_names_in_" if own else "model.feature_names",
+        partial(model.predict, output_margin=True) if own else model.inplace_predict,
+        sample.rows,
+    )
     return live.Predictions.of(live_labels(model, sample), live_scores(model, sample))
 
 
@@ -146,6 +158,8 @@ def _ensemble(document: Document, *, by_classifier: bool, missing: float) -> Ens
     model = booster["gbtree"]["model"] if booster["name"] == "dart" else booster["model"]
     best = (learner.get("attributes") or {}).get("best_iteration") if by_classifier else None
     table = _node_table(model["trees"][: _trees_in_use(model, best)])
+    if objective not in _LOGISTIC or _in_parallel(model):
+        table = replace(table, weight=None)
     if booster["name"] == "dart":
         weight = np.asarray(booster["weight_drop"], dtype=np.float32)
         table = _weigh(table, weight, base if by_classifier else None)
@@ -161,6 +175,7 @@ def _ensemble(document: Document, *, by_classifier: bool, missing: float) -> Ens
         link=_LINK if objective in _LOGISTIC else Link("none"),
         classes=np.array([0, 1]),
         source=Source("xgboost", ".".join(str(v) for v in document["version"]), objective),
+        weighs="curvature",
     )
 
 
@@ -219,6 +234,11 @@ def _trees_in_use(model: Document, best_iteration: str | None) -> int:
     return ends[after]
 
 
+def _in_parallel(model: Document) -> bool:
+    """Whether a round has several trees, as in forests."""
+    return int(model["gbtree_model_param"].get("num_parallel_tree", 1)) > 1
+
+
 def _node_table(trees: Sequence[Document]) -> NodeTable:
     if not trees:
         raise ModelError("the model has no trees; train it for one round at least")
@@ -252,9 +272,18 @@ def _node_table(trees: Sequence[Document]) -> NodeTable:
         threshold=np.where(categorical, np.float32(0), condition),
         flags=flags.astype(np.uint8),
         value=condition.astype(np.float64),
+        weight=_curvature(trees, sizes),
         set_begin=set_begin,
         set_codes=set_codes,
     )
+
+
+def _curvature(trees: Sequence[Document], sizes: Sequence[int]) -> npt.NDArray[np.float64] | None:
+    """The sum of p (1 - p) over the training rows at each node, (n,); None where a tree does not say."""
+    pieces = [np.asarray(tree.get("sum_hessian", ()), dtype=np.float64) for tree in trees]
+    if any(piece.shape != (size,) for piece, size in zip(pieces, sizes, strict=True)):
+        return None
+    return np.concatenate(pieces)
 
 
 def _weigh(table: NodeTable, weight: npt.NDArray[np.float32], base: np.float32 | None) -> NodeTable:
@@ -267,7 +296,8 @@ def _weigh(table: NodeTable, weight: npt.NDArray[np.float32], base: np.float32 |
     if base is not None:
         leaf = (base + leaf) - base
     value = leaf * np.repeat(weight[: len(sizes)], sizes)
-    return replace(table, value=value.astype(np.float64))
+    # Dropped trees had no part in the probabilities that the leaves' weights are made of.
+    return replace(table, value=value.astype(np.float64), weight=None)
 
 
 def _category_sets(

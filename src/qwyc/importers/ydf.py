@@ -209,6 +209,7 @@ class _Nodes:
         self.operator: list[str] = []
         self.value: list[float] = []
         self.sets: list[Sequence[int]] = []
+        self.weight: list[float] = []
 
     def add(self, root: Any, n_trees: int, boosted: bool, votes: bool) -> None:
         """Append a tree, level by level."""
@@ -219,10 +220,12 @@ class _Nodes:
                 self.children.append([len(waiting), len(waiting) + 1])
                 waiting += [node.pos_child, node.neg_child]
                 self.value.append(0.0)
+                self.weight.append(0.0)
                 continue
             self.children.append([-1, -1])
             self._put(0, 0.0, 0, "", ())
             self.value.append(_leaf(node.value, n_trees, boosted, votes))
+            self.weight.append(float(getattr(node.value, "num_examples", np.nan)))
             assert at + first == len(self.value) - 1
         self.begin.append(len(self.value))
 
@@ -274,6 +277,7 @@ class _Nodes:
             threshold=np.array(self.threshold, np.float32),
             flags=np.array(self.flags, np.uint8),
             value=np.array(self.value),
+            weight=None if np.isnan(self.weight).any() else np.array(self.weight),
             set_begin=offsets([len(codes) for codes in self.sets]),
             set_codes=np.array([c for codes in self.sets for c in codes], np.int64),
         )

@@ -90,6 +90,9 @@ class BaseModels(Protocol):
     def bounds(self) -> Bounds | None:
         """What every base model can add; None where nothing is known."""
 
+    def cuts(self) -> Mapping[int, Floats] | None:
+        """Values of a feature next to which base models change, by feature; None where nothing is known."""
+
     def costs(self, rows: Any, how: str, *, threads: int | None = None) -> Floats | Costs:
         """What each base model costs on rows like these: (T,), or a `Costs` where base models share
         parts, of which the first to need one pays for it."""

@@ -156,6 +156,10 @@ class CallableModels:
         """What costs of this kind count."""
         return "microseconds, as measured" if how == "measured" else ""
 
+    def cuts(self) -> None:
+        """Nothing is known about callables."""
+        return
+
     def bounds(self) -> None:
         """Nothing is known about what a callable may return."""
         return

@@ -23,9 +23,11 @@ from qwyc.policy.decisions import Decisions
 from qwyc.policy.rule import StoppingRule
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.rows.column_names import match_columns
+from qwyc.rows.identity import Hashes, row_hashes
 from qwyc.rows.matrix import to_matrix
 from qwyc.rows.schema import Schema
 from qwyc.runtime.progress import Report
+from qwyc.target.target import Decided
 from qwyc.target.two_classes import TwoClasses
 
 
@@ -142,7 +144,10 @@ class Ensemble:
 
     def decide(self, X: Any, runner: Runner, *, threads: int | None = None) -> Decisions:
         """Decide rows with base models that are laid out for a policy."""
-        decided, steps, score = runner.decide(self.rows(X), threads=threads)
+        return self.decisions(*runner.decide(self.rows(X), threads=threads))
+
+    def decisions(self, decided: Decided, steps: npt.NDArray[np.int32], score: Floats) -> Decisions:
+        """What a runner decided, with the classes."""
         return Decisions(self.classes[decided], steps, score, steps == self.n_models)
 
     def runner(self, policy: StoppingRule) -> Runner:
@@ -197,6 +202,15 @@ class Sample:
         if self.convert is not None:
             return self.convert()
         return self.ensemble._converted(self.transformed)
+
+    @cached_property
+    def hashes(self) -> Hashes | None:
+        """A hash of each row as the base models take it, (N,); None where rows are no table of numbers."""
+        schema, rows = self.ensemble.schema, self.rows
+        if schema is not None:
+            return row_hashes(rows, schema.dtype)
+        plain = isinstance(rows, np.ndarray) and rows.ndim == 2 and rows.dtype.kind in "biuf"
+        return row_hashes(rows) if plain else None
 
     def without_transform(self) -> Sample:
         """The same rows for the same ensemble without a pipeline's own steps."""

@@ -125,3 +125,18 @@ class NativeRunner:
             schema.finite_only,
             schema.exact_integers,
         ).predict
+
+
+def sampled_one_row(
+    one_row: Callable[[Any], Any],
+    picked: _native.PickedRows,
+    on_other: Callable[[Any], None],
+    on_full: Callable[[], None],
+) -> Callable[[Any], Any] | None:
+    """`one_row` that keeps copies of rows that are picked, where it is the native path for one row; None
+    otherwise. `on_other(row)` is called with a picked row that is not plain numbers, `on_full()` when
+    enough rows wait."""
+    native = getattr(one_row, "__self__", None)
+    if not isinstance(native, _native.OneRow):
+        return None
+    return _native.SampledOneRow(native, picked, on_other, on_full).predict

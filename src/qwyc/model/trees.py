@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -26,8 +27,13 @@ from qwyc.runtime.threads import thread_count
 MEASURED_ROWS = 4096
 HALF_ULP_32, HALF_ULP_64 = 2.0**-24, 2.0**-53  # relative error of one rounding
 SMALLEST_32 = 2.0**-149  # absolute error of one rounding near zero
+LARGEST_32, LARGEST_64 = (float(np.finfo(kind).max) for kind in (np.float32, np.float64))
 # Other trees are compared for many rows at once (native/core/plan.hpp).
 WHY_WALKED = "node by node, having more than 256 leaves or a category of more than 254 kinds"
+
+
+def _unknown() -> Floats:
+    return np.empty(0)
 
 
 class NodeFlag(enum.IntFlag):
@@ -65,11 +71,19 @@ class Trees:
     category_words: npt.NDArray[np.uint32]  # bit sets of category codes, 32 codes a word
     leaf_value: npt.NDArray[np.float64]  # (n_leaves,) the source's own values
     leaf_other: npt.NDArray[np.float64]  # (n_leaves,) the other class's share; empty but for SHARES
+    # (n_leaves,) training rows in each leaf, or what `TreeModels.weighs` says; empty where not known.
+    # No part of the model's decisions: files and digests leave it out.
+    leaf_weight: npt.NDArray[np.float64] = field(default_factory=_unknown)
 
     @property
     def n_trees(self) -> int:
         """Number of trees, T."""
         return len(self.node_begin) - 1
+
+    @classmethod
+    def decisive(cls) -> tuple[str, ...]:
+        """The names of the arrays that decide rows: those that files keep."""
+        return tuple(name for name in cls.__dataclass_fields__ if name != "leaf_weight")
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +97,7 @@ class TreeModels:
     truncates: bool  # category codes are cut to integers before their sign is looked at
     start: float  # what the source's own sum starts from, or has added at the end
     divisor: float  # T for averages, otherwise 1
+    weighs: str = "rows"  # what leaf weights count: "rows" or "curvature", the sum of p (1 - p)
 
     kind: ClassVar[str] = "trees"
     score_bytes: ClassVar[int] = 4
@@ -172,32 +187,56 @@ class TreeModels:
     def bounds(self) -> Bounds:
         """Every tree adds at least its smallest and at most its largest leaf."""
         first = self.trees.leaf_begin[:-1]
-        step = (self.trees.leaf_value / self.divisor).astype(np.float32).astype(np.float64)
+        with np.errstate(over="ignore"):  # a step past float32 is infinite, and so is its bound
+            step = (self.trees.leaf_value / self.divisor).astype(np.float32).astype(np.float64)
         least, most = np.minimum.reduceat(step, first), np.maximum.reduceat(step, first)
         return Bounds(least, most, self.rounding_margin())
 
+    def cuts(self) -> dict[int, Floats]:
+        """The thresholds of each feature, and the category codes of its sets and one more."""
+        trees = self.trees
+        categorical = (trees.flags & NodeFlag.CATEGORICAL) != 0
+        numerical = ~categorical
+        feature = [trees.feature[numerical].astype(np.int64)]
+        value = [trees.threshold[numerical].astype(np.float64)]
+        for node in np.flatnonzero(categorical):
+            words = trees.category_words[
+                trees.category_begin[node] : trees.category_begin[node + 1]
+            ]
+            bits = np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")
+            codes = np.append(np.flatnonzero(bits), len(bits)).astype(np.float64)
+            feature.append(np.full(len(codes), trees.feature[node], dtype=np.int64))
+            value.append(codes)
+        features, values = np.concatenate(feature), np.concatenate(value)
+        return {int(j): np.unique(values[features == j]) for j in np.unique(features)}
+
     def rounding_margin(self) -> float:
         """More than running sum + exact remainder and the source's full score can differ by, for any
-        row."""
+        row. It is infinite where a partial sum of the source may overflow."""
         trees, T, first = self.trees, self.n_models, self.trees.leaf_begin[:-1]
         size = np.maximum.reduceat(np.abs(trees.leaf_value), first)  # (T,)
-        total = (abs(self.start) + float(size.sum())) / self.divisor  # no partial sum is larger
+        with np.errstate(over="ignore"):
+            undivided = abs(self.start) + float(size.sum())  # no partial sum is larger
         narrow = self.summation in (Summation.FLOAT32, Summation.FLOAT32_LATE)
-        # The library's own additions.
-        source = (T + 2) * (HALF_ULP_32 if narrow else HALF_ULP_64) * total
+        half_ulp, largest = (HALF_ULP_32, LARGEST_32) if narrow else (HALF_ULP_64, LARGEST_64)
+        if not undivided * (1 + (T + 2) * half_ulp) < largest:
+            return math.inf
+        total = undivided / self.divisor
+        source = (T + 2) * half_ulp * total  # the library's own additions
         ours = (T + 2) * HALF_ULP_64 * total  # running sums, and the sums of bounds
         steps = HALF_ULP_32 * total + T * SMALLEST_32  # scores rounded to float32
         shares = 0.0
         # Shares are compared with each other, and add up to about 1.
         if self.summation == Summation.SHARES:
             off = np.abs(trees.leaf_value + trees.leaf_other - 1.0)
-            shares = float(np.maximum.reduceat(off, first).sum()) / self.divisor
+            with np.errstate(over="ignore"):  # the other class's sum may overflow too
+                shares = float(np.maximum.reduceat(off, first).sum()) / self.divisor
             shares += 4 * (T + 2) * HALF_ULP_64
         return 2.0 * (source + 2 * ours + steps + shares)
 
     def tensors(self) -> Mapping[str, npt.NDArray[Any]]:
-        """The arrays of `Trees` by name."""
-        return {name: getattr(self.trees, name) for name in Trees.__dataclass_fields__}
+        """The arrays that decide rows, by name."""
+        return {name: getattr(self.trees, name) for name in Trees.decisive()}
 
     def facts(self) -> dict[str, Any]:
         """How rows go through the trees, and how the trees add up."""
@@ -239,8 +278,26 @@ def tree_ensemble(
     classes: npt.NDArray[Any],
     source: Source,
     link: Link = LOGISTIC,
+    weighs: str = "rows",
 ) -> Ensemble:
     """An ensemble of trees; raises ModelError where its arrays are not sound."""
-    models = TreeModels(trees, schema.n_features, summation, less_equal, truncates, base, divisor)
+    models = TreeModels(
+        trees, schema.n_features, summation, less_equal, truncates, base, divisor, weighs
+    )
     _ = models.native  # checks every array
     return Ensemble(models, schema, threshold, classes, source, link)
+
+
+def by_share(ensemble: Ensemble, probability: float) -> Ensemble:
+    """An ensemble whose score decides `share >= probability` exactly as the positive class's share does.
+
+    Near 1/2, the score of class shares is moved to the side of the source's own decision, which compares
+    the two shares. For a probability that close to 1/2, the score becomes the share itself; otherwise, and
+    for ensembles without shares, this is the ensemble as it is."""
+    models = ensemble.base_models
+    if not isinstance(models, TreeModels) or models.summation != Summation.SHARES:
+        return ensemble
+    if abs(probability - 0.5) > models.rounding_margin():
+        return ensemble
+    trees = replace(models.trees, leaf_other=np.empty(0, dtype=np.float64))
+    return replace(ensemble, base_models=replace(models, trees=trees, summation=Summation.FLOAT64))

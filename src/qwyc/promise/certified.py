@@ -14,6 +14,8 @@ from qwyc.policy.policy import Policy
 from qwyc.promise.certificate import Certificate
 from qwyc.promise.evaluation import UNKNOWN, Evaluation, Speed
 from qwyc.promise.evidence import Choices
+from qwyc.promise.origin import UNKNOWN as UNKNOWN_ORIGINS
+from qwyc.promise.origin import Origins
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,6 +29,7 @@ class Certified:
     evaluation: Evaluation = UNKNOWN  # whether rows quit, and who decided that
     speed: Speed | None = None  # as measured by `optimize`; files do not keep it
     cost_kind: str = ""  # how costs came about: one of KINDS; "" is told from the policy's costs
+    origins: Origins = UNKNOWN_ORIGINS  # the rows that it was made from
 
     def __post_init__(self) -> None:
         if not isinstance(self.policy, Policy):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,13 +67,18 @@ def sums_of_path(
     threads: int | None = None,
     progress: ProgressOption = False,
     counter: GroupCounter | None = None,
+    look: Callable[[Any, npt.NDArray[Any]], None] | None = None,
 ) -> tuple[Sums, str]:
     """What every policy of a classifier's path does on rows, and the rows' digest. `counter` gets the same,
-    to count groups."""
+    to count groups. `look` is called with each block of rows, as the base models take them, and what each
+    base model says."""
     path = certified.needed_choices().path
     digest, sums = hashlib.sha256(), []
     for part, block in _blocks(X, row_count(X), progress):
-        scores = certified.ensemble.scores(block, threads=threads)
+        sample = certified.ensemble.sample(block)
+        scores = certified.ensemble.scores(sample, threads=threads)
+        if look is not None:
+            look(sample.rows, scores.values)
         digest.update(scores.full_bytes)
 
         def watch(k: int, decided: Any, full: Decided, start: int = part.start) -> None:

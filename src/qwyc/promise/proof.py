@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from qwyc.errors import OptionError
 from qwyc.model.base_models import Bounds
 from qwyc.policy.costs import Costs, MarginalCosts
 from qwyc.policy.policy import Policy
@@ -18,6 +19,11 @@ from qwyc.policy.policy import Policy
 def provable_policy(bounds: Bounds, *, threshold: float, costs: Costs, quit: str) -> Policy:
     """The policy that bounds allow, widest ranges first (per cost). It needs no sample."""
     least, most, margin = bounds.least, bounds.most, bounds.margin
+    if not (np.isfinite(least).all() and np.isfinite(most).all() and np.isfinite(margin)):
+        raise OptionError(
+            "alpha=0 rests on bounds on sums of base models, but sums of this model's base models may "
+            "overflow, which no bound covers: pass rows and a small alpha above 0"
+        )
     order = widest_first(most - least, costs)
     # What the base models after step r add at least and at most, (T,); nothing after the last.
     still_least = np.append(np.cumsum(least[order][::-1])[::-1][1:], 0.0)

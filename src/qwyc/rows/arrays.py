@@ -39,14 +39,16 @@ def array_to_matrix(X: Array, schema: Schema, *, from_list: bool = False) -> Arr
     _check_shape(X, values, schema, text_is_known=bool(known))
     masked = np.ma.getmaskarray(X) if isinstance(X, np.ma.MaskedArray) else None  # (N, n_features)
     dtype: Any = schema.dtype
-    if schema.integers == "float32" and values.dtype not in NATIVE_DTYPES:
+    if schema.rounds_to_float32 and values.dtype not in NATIVE_DTYPES:
         dtype = "float32"
     if values.dtype.kind in "OU":
         if masked is not None:
             values = values.astype(object)
             values[masked] = None
-        # LGBMClassifier reads arrays of objects as float64, and lists that become one as float32.
-        return _objects_to_matrix(values, dtype if from_list else schema.dtype, schema, known)
+        # LGBMClassifier reads arrays of objects as float64, and lists that become one as float32. A Booster
+        # reads both as float32.
+        rounds = from_list or schema.integers == "float32 objects"
+        return _objects_to_matrix(values, dtype if rounds else schema.dtype, schema, known)
     if from_list and schema.integers == "float64":
         values = values.astype(np.float64)
     if from_list:

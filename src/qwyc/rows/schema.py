@@ -11,10 +11,11 @@ from typing import Any
 Category = str | int | float | bool | None  # None: scikit-learn may count it as a value
 
 # How integers become Schema.dtype. "direct": they are rounded once. "float32": arrays and lists of any type
-# except float32 and float64 are rounded to float32 first; data frames are not (LightGBM). "checked": as
+# except float32, float64 and objects are rounded to float32 first; data frames are not (LGBMClassifier).
+# "float32 objects": the same, and arrays of objects are rounded too (Booster of LightGBM). "checked": as
 # "direct", but an integer in a list or data frame is refused if scikit-learn may round it twice, to another
 # number. "float64": the numbers of a list are rounded to float64 first (CatBoost).
-INTEGERS = ("direct", "float32", "checked", "float64")
+INTEGERS = ("direct", "float32", "float32 objects", "checked", "float64")
 
 # Fields of Schema that version 0.1.0 did not have.
 LATER = ("integers", "must_have", "by_name", "own_missing")
@@ -63,12 +64,20 @@ class Schema:
     @property
     def exact_integers(self) -> int:
         """Integers up to this size become `dtype` without a rounding in between."""
-        return 2**24 if self.integers == "float32" else 2**53
+        return 2**24 if self.rounds_to_float32 else 2**53
+
+    @property
+    def rounds_to_float32(self) -> bool:
+        """Whether arrays and lists of numbers that are not floats are rounded to float32 first."""
+        return self.integers in ("float32", "float32 objects")
 
     def digest_facts(self) -> dict[str, Any]:
         """The values that a model's digest is computed from. Version 0.1.0 did not have the fields in
-        `LATER`, so their default values are left out."""
+        `LATER`, so their default values are left out. An LGBMClassifier and its file are one model,
+        although they read arrays of objects differently."""
         facts = asdict(self)
+        if self.rounds_to_float32:
+            facts["integers"] = "float32"
         for name in LATER:
             if facts[name] == getattr(Schema, name):
                 del facts[name]

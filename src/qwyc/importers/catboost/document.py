@@ -61,6 +61,7 @@ class Document:
     steps: npt.NDArray[np.int64] | None  # (n, 2) to the left and right child; None: oblivious
     leaf_of: npt.NDArray[np.int64] | None  # (n,) where a step of 0 ends
     leaf_values: npt.NDArray[np.float64]
+    leaf_weights: npt.NDArray[np.float64]  # as leaf_values, training rows; empty where not known
 
 
 def scaled(document: Document) -> Document:
@@ -119,6 +120,7 @@ def from_cbm(content: bytes) -> Document:
         steps=None if oblivious else np.stack([steps["left"], steps["right"]], 1).astype(np.int64),
         leaf_of=None if oblivious else trees.array(11, np.uint32).astype(np.int64),
         leaf_values=trees.array(8, np.float64).astype(np.float64),
+        leaf_weights=trees.array(9, np.float64).astype(np.float64),
     )
 
 
@@ -143,6 +145,7 @@ def from_json(content: bytes) -> Document:
         values = [np.asarray(tree["leaf_values"], np.float64).ravel() for tree in trees]
         steps, leaf_of = None, None
         leaves = np.concatenate(values) if values else np.empty(0)
+        weights = [w for tree in trees for w in tree.get("leaf_weights") or ()]
         per_leaf = [len(v) / (1 << min(d, _MAX_DEPTH)) for v, d in zip(values, sizes, strict=True)]
         dimension = int(max(per_leaf, default=1))
     else:
@@ -150,6 +153,7 @@ def from_json(content: bytes) -> Document:
         pairs: list[tuple[int, int]] = []
         ends: list[int] = []
         numbers: list[Any] = []
+        weights = []  # left out: few such models are kept in JSON
         dimension = 1
         for tree in document["trees"]:
             size = len(splits)
@@ -191,6 +195,7 @@ def from_json(content: bytes) -> Document:
         steps=steps,
         leaf_of=leaf_of,
         leaf_values=leaves,
+        leaf_weights=np.asarray(weights, np.float64),
     )
 
 

@@ -162,7 +162,14 @@ def _oblivious(document: Document, splits: Splits) -> Trees:
         category_words=category_words,
         leaf_value=document.leaf_values,
         leaf_other=np.empty(0),
+        leaf_weight=_leaf_weights(document),
     )
+
+
+def _leaf_weights(document: Document) -> Array:
+    """Training rows in each leaf, in the order of leaf values; none where the model does not say."""
+    weights = document.leaf_weights
+    return weights if len(weights) == len(document.leaf_values) else np.empty(0)
 
 
 def _stepwise(document: Document, splits: Splits) -> Trees:
@@ -204,6 +211,10 @@ def _stepwise(document: Document, splits: Splits) -> Trees:
     value = np.zeros(total)
     value[row[is_leaf]] = document.leaf_values[leaf_of[is_leaf]]
     value[extra_row] = document.leaf_values[leaf_of[extra]]
+    weight, known = np.zeros(total), _leaf_weights(document)
+    if len(known):
+        weight[row[is_leaf]] = known[leaf_of[is_leaf]]
+        weight[extra_row] = known[leaf_of[extra]]
     numeric = len(splits.column)  # leaves take what is appended: no split
     split = np.where(is_leaf, numeric, split)
     column, flags = np.append(splits.column, 0), np.append(splits.flags, np.uint8(0))
@@ -218,6 +229,7 @@ def _stepwise(document: Document, splits: Splits) -> Trees:
             threshold=np.append(splits.border, np.float32(0))[everywhere],
             flags=flags[everywhere],
             value=value,
+            weight=weight if len(known) else None,
             set_begin=begin_codes,
             set_codes=codes,
         )

@@ -4,6 +4,7 @@ on one thread. Neither onnx nor onnxruntime is needed to read them."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -194,6 +195,8 @@ def _decision(graph: TreeGraph, weights: Weights) -> tuple[float, Link, float | 
             )
         link = Link("logistic", dtype=np.dtype(dtype).name)
         boundary = smallest_positive(lambda score: link.probability(score) > 0.5, dtype)
+        # ONNX Runtime's Sigmoid is an approximation, and it skips the post_transform of one target.
+        link = replace(link, form="approximate")
         return (bases or [0.0])[0], link, boundary, np.array([0, 1])
     classes = _classes(attributes)
     one_class = len(set(weights.ids)) == 1
@@ -203,9 +206,13 @@ def _decision(graph: TreeGraph, weights: Weights) -> tuple[float, Link, float | 
             "value, and leaf weights for class 0 alone"
         )
     base = bases[-1] if bases else 0.0
-    link = Link("logistic") if transform == "LOGISTIC" else Link("none")
+    # Probabilities are float32, whatever the trees are.
+    link = Link("none")
+    if transform == "LOGISTIC":
+        link = Link("logistic", dtype="float32", form="mirrored")
     if one_class and weights.all_positive:
-        return base, Link("identity") if transform == "NONE" else link, above_half, classes
+        share = Link("identity", dtype="float32" if graph.wide else "float64")
+        return base, share if transform == "NONE" else link, above_half, classes
     return base, link, None, classes
 
 

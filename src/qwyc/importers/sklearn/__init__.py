@@ -192,6 +192,7 @@ def _read_hist(model: Any, name: str) -> Ensemble:
         value=nodes["value"],
         sets=sets[set_of[in_sets]],
         has_set=in_sets,
+        weight=nodes["count"].astype(np.float64),
     )
     base = float(np.asarray(model._baseline_prediction).item())
     return tree_ensemble(
@@ -323,7 +324,7 @@ def _read_ada_boost(model: Any, name: str) -> Ensemble:
         threshold=smallest_sum_above_zero(value, 0.0) / total,
         classes=np.asarray(model.classes_),
         source=source(name),
-        link=Link("logistic"),
+        link=Link("logistic", form="softmax"),
     )
 
 

@@ -60,6 +60,7 @@ def split_trees(
         other=other,
         sets=np.empty((0, 0), np.uint32),
         has_set=np.zeros(n_nodes, bool),
+        weight=np.concatenate([tree.n_node_samples for tree in trees]).astype(np.float64),
     )
 
 
@@ -82,6 +83,7 @@ def flat_trees(
     sets: npt.NDArray[np.uint32],  # (n_sets, words) bit sets of the nodes that have one, in order
     has_set: npt.NDArray[np.bool_],  # (n,)
     other: npt.NDArray[np.float64] | None = None,  # (n,)
+    weight: npt.NDArray[np.float64],  # (n,) training rows
 ) -> Trees:
     """Number inner nodes and leaves apart. scikit-learn already has parents before children."""
     is_leaf = left < 0
@@ -106,4 +108,5 @@ def flat_trees(
         category_words=np.ascontiguousarray(sets, np.uint32).ravel(),
         leaf_value=np.ascontiguousarray(value[leaves]),
         leaf_other=np.empty(0) if other is None else np.ascontiguousarray(other[leaves]),
+        leaf_weight=weight[leaves],
     )

@@ -212,6 +212,10 @@ class LatticeModels:
         least, most = self.native.bounds()
         return Bounds(least, most, MARGIN * self.native.total)
 
+    def cuts(self) -> None:
+        """Lattices change everywhere between keypoints, and their library rounds as the machine does."""
+        return
+
     def tensors(self) -> Mapping[str, npt.NDArray[Any]]:
         """The arrays of `LatticeArrays` by name."""
         return {name: getattr(self.arrays, name) for name in LatticeArrays.__dataclass_fields__}

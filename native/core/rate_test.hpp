@@ -1,0 +1,95 @@
+// A test that may be looked at after every row: do rows differ more often than allowed?
+// docs/decisions/0018-monitor.md has the mathematics, src/qwyc/promise/sequential.py the constants.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace qwyc {
+
+// Likelihood ratios of changes that began at different moments, added up with their prior weights.
+struct Starts {
+    std::vector<double> value;  // (G,) of changes that may have begun, by alternative
+    double unspent;             // prior weight of changes that begin later
+};
+
+struct RateTestState {
+    int64_t rows, count;  // so far; count of them differ
+    Starts apart, joint;  // the average and the product of the parts
+    bool one_part;        // then the two are the same
+};
+
+struct RateTestSettings {
+    double share;                         // that may differ
+    int64_t start_every;                  // rows between two moments at which a change may begin
+    double tail;                          // (j + 1)**-tail is unspent before moment j
+    double from_first_row, apart, joint;  // prior weights of the parts of the evidence
+    double largest;                       // values stop growing here
+};
+
+class RateTest {
+  public:
+    RateTest(const RateTestSettings& settings, std::vector<double> multiples)
+        : settings_(settings), multiple_(std::move(multiples)) {
+        for (const double multiple : multiple_) {
+            log_multiple_.push_back(std::log(multiple));
+            growth_.push_back(std::log1p(settings.share * (multiple - 1)));
+            shrink_.push_back(std::exp(-growth_.back()));
+        }
+    }
+
+    size_t n_alternatives() const { return multiple_.size(); }
+
+    // Counts rows one by one. Returns after how many of them the evidence first was at least
+    // `needed`, or -1. Evidence grows with rows that differ only, so it is looked at after these.
+    int64_t advance(RateTestState& state, std::span<const uint8_t> differs, double needed) const {
+        int64_t reached = -1;
+        for (size_t i = 0; i < differs.size(); ++i) {
+            step(state.apart, state.rows, differs[i]);
+            if (!state.one_part) step(state.joint, state.rows, differs[i]);
+            ++state.rows;
+            if (!differs[i]) continue;
+            ++state.count;
+            if (reached < 0 && evidence(state) >= needed) reached = static_cast<int64_t>(i) + 1;
+        }
+        return reached;
+    }
+
+    double evidence(const RateTestState& state) const {
+        const Starts& joint = state.one_part ? state.apart : state.joint;
+        double total = 0;
+        for (size_t g = 0; g < multiple_.size(); ++g) {
+            const double log = static_cast<double>(state.count) * log_multiple_[g] -
+                               static_cast<double>(state.rows) * growth_[g];
+            total += settings_.from_first_row * std::min(std::exp(log), settings_.largest) +
+                     settings_.apart * state.apart.value[g] + settings_.joint * joint.value[g];
+        }
+        return total / static_cast<double>(multiple_.size()) +
+               settings_.apart * state.apart.unspent + settings_.joint * joint.unspent;
+    }
+
+  private:
+    // One row, before which `rows` were counted.
+    void step(Starts& starts, int64_t rows, bool differs) const {
+        if (rows % settings_.start_every == 0) {
+            const double moment = static_cast<double>(rows / settings_.start_every);
+            const double left =
+                starts.unspent * std::pow((moment + 1) / (moment + 2), settings_.tail);
+            for (double& value : starts.value) value += starts.unspent - left;
+            starts.unspent = left;
+        }
+        for (size_t g = 0; g < multiple_.size(); ++g) starts.value[g] *= shrink_[g];
+        if (!differs) return;
+        for (size_t g = 0; g < multiple_.size(); ++g)
+            starts.value[g] = std::min(starts.value[g] * multiple_[g], settings_.largest);
+    }
+
+    RateTestSettings settings_;
+    std::vector<double> multiple_;  // (G,) odds of the alternatives, relative to the share's
+    std::vector<double> log_multiple_, growth_, shrink_;
+};
+
+}  // namespace qwyc

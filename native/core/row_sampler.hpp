@@ -1,0 +1,89 @@
+// Which rows of a stream are picked: each with the same probability, whatever it holds.
+#pragma once
+
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <random>
+#include <stdexcept>
+#include <vector>
+
+namespace qwyc {
+
+// Counts rows and picks some. The gaps between these are geometric, so each row is picked with
+// probability `rate`, independently of all others. The positions depend on the seed alone: one call
+// with many rows picks the same rows as many calls with one row each. A call that picks nothing is
+// one atomic addition; threads need no lock of their own.
+class RowSampler {
+  public:
+    RowSampler(double rate, uint64_t seed) : rate_(rate), random_(seed) {
+        if (!(rate >= kLeastRate && rate <= 1))
+            throw std::invalid_argument("the rate must be at least 1e-9 and at most 1");
+        draw_until(0);
+    }
+
+    // Counts n more rows. Returns how many came before them if some of them may be picked, which
+    // `claim` tells; otherwise -1.
+    int64_t take(int64_t n) {
+        const int64_t begin = taken_.fetch_add(n);
+        // All positions before due_ were claimed, so none of these rows is among the picked ones.
+        return due_.load() < begin + n ? begin : -1;
+    }
+
+    // Those of the n rows after the first `begin` that are picked, counted from 0, ascending. Each
+    // row is claimed once, by the thread that took it.
+    std::vector<int64_t> claim(int64_t begin, int64_t n) {
+        const int64_t end = begin + n;
+        std::vector<int64_t> picked, earlier;
+        const std::lock_guard<std::mutex> guard(lock_);
+        draw_until(end);
+        while (drawn_.front() < end) {
+            const int64_t position = drawn_.front();
+            drawn_.pop_front();
+            if (position >= begin)
+                picked.push_back(position - begin);
+            else
+                earlier.push_back(position);  // another thread took this row and will claim it
+        }
+        drawn_.insert(drawn_.begin(), earlier.begin(), earlier.end());
+        due_.store(drawn_.front());
+        return picked;
+    }
+
+    std::vector<int64_t> pick(int64_t n) {
+        const int64_t begin = take(n);
+        return begin < 0 ? std::vector<int64_t>() : claim(begin, n);
+    }
+
+    int64_t taken() const { return taken_.load(); }
+
+  private:
+    // Draws until a position is not before `end`.
+    void draw_until(int64_t end) {
+        while (last_ < end) {
+            last_ += gap();
+            drawn_.push_back(last_);
+        }
+        due_.store(drawn_.front());
+    }
+
+    int64_t gap() {
+        if (rate_ >= 1) return 1;
+        const double uniform = static_cast<double>((random_() >> 11) + 1) * 0x1p-53;  // (0, 1]
+        return 1 + static_cast<int64_t>(std::log(uniform) / std::log1p(-rate_));
+    }
+
+    static constexpr double kLeastRate = 1e-9;
+
+    const double rate_;
+    std::mt19937_64 random_;     // the same numbers everywhere
+    std::mutex lock_;            // of the next two and random_
+    std::deque<int64_t> drawn_;  // positions that were not claimed yet, ascending
+    int64_t last_ = -1;          // the last position that was drawn
+    std::atomic<int64_t> taken_{0};
+    std::atomic<int64_t> due_{0};  // the first of drawn_
+};
+
+}  // namespace qwyc
