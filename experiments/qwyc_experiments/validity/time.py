@@ -1,10 +1,10 @@
 """Rows in the order of time: is the share within alpha in the next window, with and without `order_by`?
 
 At many points of the order, a classifier is made from the last rows and measured on the next ones. "Drift"
-are simulated rows in which half of the base models rise while the others fall, and the reverse. "Covertype" are rows in the order of its
-file, which is by place, seen by an XGBoost model that was trained on the first of them. Nothing can promise
-what the next rows are like: `order_by` speaks for the latest window, and the next rows are like it only if
-they change slowly."""
+are simulated rows in which half of the base models rise while the others fall, and the reverse. "Covertype"
+are rows in the order of its file, which is by place, seen by an XGBoost model that was trained on the first
+of them. Nothing can promise what the next rows are like: `order_by` speaks for the latest window, and the
+next rows are like it only if they change slowly."""
 
 from __future__ import annotations
 
