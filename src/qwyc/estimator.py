@@ -216,7 +216,7 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             needed = budget.rows_needed(check_confidence(self.confidence)) + FEWEST_TO_FIT
             if aside < needed:
                 raise InfeasibleError(
-                    f"alpha = {budget} at confidence {self.confidence:g} needs at least "
+                    f"{budget.named} at confidence {self.confidence:g} needs at least "
                     f"{needed:,} rows to optimise on; holdout={self.holdout!r} of {n:,} rows leaves "
                     f"{aside:,}. Pass more rows, a larger holdout or a larger alpha."
                 )

@@ -173,6 +173,11 @@ class Budget(ABC):
         """The budget as a value, such as "0.5%"."""
 
     @property
+    def named(self) -> str:
+        """The budget as the subject of a sentence, such as "alpha = 0.5%"."""
+        return f"a limit of {self}" if self.by_class else f"alpha = {self}"
+
+    @property
     def at_most(self) -> str:
         """The budget as a bound, such as "at most 0.5%"."""
         return f"at most {self}"

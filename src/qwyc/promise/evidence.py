@@ -70,7 +70,7 @@ def too_little_evidence(
     needs = budget.shortfall(counts, confidence, DIFFERENCES)
     way = way or f"Certify on more {what}, which recertify does without fitting again"
     return InfeasibleError(
-        f"alpha = {budget} at confidence {confidence:g} needs {needs or f'more certifying {what}'}. "
+        f"{budget.named} at confidence {confidence:g} needs {needs or f'more certifying {what}'}. "
         f"{way}, or ask for a larger share."
     )
 

@@ -39,7 +39,7 @@ def split_sample(
     n_groups = len(size)
     if n_groups <= certify_at_least:
         raise InfeasibleError(
-            f"alpha = {budget} at confidence {confidence:g} needs at least {certify_at_least:,} groups to "
+            f"{budget.named} at confidence {confidence:g} needs at least {certify_at_least:,} groups to "
             f"certify, and others to fit on; the sample has {n_groups:,} groups, and the largest has "
             f"{size.max() / n_rows:.0%} of the rows. Rows of one group count as one draw. Pass more "
             "groups, or ask for a larger alpha."
@@ -53,7 +53,7 @@ def split_sample(
     if not many[-1] or n_groups - n_fit < certify_at_least:
         raise InfeasibleError(
             f"with these {n_groups:,} groups, {n_groups - n_fit:,} groups are left to certify and "
-            f"{rows[n_fit - 1]:,} rows to fit on; alpha = {budget} at confidence {confidence:g} needs "
+            f"{rows[n_fit - 1]:,} rows to fit on; {budget.named} at confidence {confidence:g} needs "
             f"{certify_at_least:,} and {FEWEST_TO_FIT}. Pass more groups."
         )
     fits = np.zeros(n_groups, dtype=bool)
@@ -66,7 +66,7 @@ def check_enough_rows(n_rows: int, needed: int, budget: Budget, confidence: floa
     """Refuse a sample of too few rows."""
     if n_rows < needed + FEWEST_TO_FIT:
         raise InfeasibleError(
-            f"alpha = {budget} at confidence {confidence:g} needs at least "
+            f"{budget.named} at confidence {confidence:g} needs at least "
             f"{needed + FEWEST_TO_FIT:,} rows ({needed:,} to certify, "
             f"{FEWEST_TO_FIT} to fit on); the sample has {n_rows:,}. Pass more rows, or ask for a larger "
             "alpha."
