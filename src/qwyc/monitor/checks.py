@@ -15,8 +15,9 @@ from qwyc.policy.decisions import Decisions
 from qwyc.rows.selection import take
 from qwyc.target.target import Decided
 
-CHECKED_AT_ONCE = 512  # rows that wait until they are evaluated in full together
-WAITING_NUMBERS = 1 << 21  # but no more than this many numbers
+CHECKED_AT_ONCE = 2048  # rows that wait until they are evaluated in full together, at most
+EVALUATIONS_AT_ONCE = 1 << 20  # of base models, so that no call waits long
+WAITING_NUMBERS = 1 << 21  # of the waiting rows
 
 
 class Early(NamedTuple):
@@ -50,7 +51,8 @@ class Checks:
         width = 0 if schema is None else schema.n_features
         self._dtype = np.dtype(np.float64 if schema is None else schema.dtype)
         state = np.random.SeedSequence(seed).generate_state(1, np.uint64)
-        most = max(1, min(CHECKED_AT_ONCE, WAITING_NUMBERS // max(1, width)))
+        evaluations = EVALUATIONS_AT_ONCE // classifier.policy.n_models
+        most = max(1, min(CHECKED_AT_ONCE, evaluations, WAITING_NUMBERS // max(1, width)))
         self._picked = _native.PickedRows(rate, int(state[0]), width, most)
 
     @property
