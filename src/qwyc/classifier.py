@@ -73,8 +73,9 @@ class Classifier(Certified):
 
         The policy is taken from the path by the rows that were held out. Each such choice is valid by
         itself, so do not try many and keep the one you like best. Whether quitting pays is not measured
-        again: the result quits early wherever a policy that does is certified. The parameters are those
-        of `qwyc.optimize`."""
+        again: the result quits early wherever a policy that does is certified, unless rows never quit
+        because that was asked for (`evaluation="full"`, `full()`). The parameters are those of
+        `qwyc.optimize`."""
         budget = budget_of(alpha, by_class_of(by_class, self.ensemble.classes))
         choices = self.needed_choices()
         if budget.is_zero:
@@ -101,12 +102,16 @@ class Classifier(Certified):
     ) -> Classifier:
         """The same ensemble with the boldest policy of these choices that passes."""
         policy, certificate = choices.choose(budget, confidence, headroom)
+        evaluation = Evaluation(True, "default")
+        if self.evaluation == Evaluation(False, "request"):  # never to quit, whatever the budget
+            evaluation = self.evaluation
+            policy, certificate = choices.member(0, budget, confidence, headroom)
         return replace(
             self,
             policy=policy,
             certificate=certificate,
             choices=choices,
-            evaluation=Evaluation(True, "default"),
+            evaluation=evaluation,
             speed=None,
         )
 

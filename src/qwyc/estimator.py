@@ -25,7 +25,7 @@ from qwyc.policy.decisions import Decisions
 from qwyc.promise.budget import budget_of
 from qwyc.promise.certificate import Certificate, check_confidence
 from qwyc.promise.repeats import TOGETHER, units
-from qwyc.promise.split import FEWEST_TO_FIT, group_numbers
+from qwyc.promise.split import FEWEST_TO_FIT
 from qwyc.rows.identity import table_hashes
 from qwyc.rows.selection import row_count, take
 
@@ -220,9 +220,8 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
                     f"{needed:,} rows to optimise on; holdout={self.holdout!r} of {n:,} rows leaves "
                     f"{aside:,}. Pass more rows, a larger holdout or a larger alpha."
                 )
-        if self.repeats == TOGETHER and self.method == "auto":  # no copies of training rows
-            known = None if groups is None else group_numbers(groups, n)
-            groups = units(table_hashes(X), None).joined_with(known)
+        if groups is None and self.repeats == TOGETHER and self.method == "auto":
+            groups = units(table_hashes(X), None).group  # no copies of training rows
         if groups is not None:
             splitter = GroupShuffleSplit(1, test_size=aside / n, random_state=seed)
         elif np.unique(y, return_counts=True)[1].min() < 2:

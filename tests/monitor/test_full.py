@@ -58,7 +58,7 @@ def test_the_same_as_asking_for_it(boosted):
     assert full.certificate == asked.certificate
     assert full.evaluation == asked.evaluation
     assert asked.full() is asked
-    assert full.at(alpha=0.05).policy.quit != "never"
+    assert full.at(alpha=0.05).policy.quit == "never"  # as asked for
 
 
 def test_callables():

@@ -79,7 +79,7 @@ def test_only_mistakes_with_a_limit_are_risked():
         ({2: 0.1}, "names 2; the classes are"),
         ({1: 0.0}, "above 0"),
         ({1: 1.0}, "below 1"),
-        ({1: "1%"}, "must be a number"),
+        ({1: "1%"}, "a share above 0 and below 1"),
         (0.01, "must be a mapping"),
     ],
 )

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qwyc.promise.repeats import MOST_EFFECT, beyond_chance, joined, units
+from qwyc.promise.repeats import MOST_EFFECT, beyond_chance, units
 from qwyc.rows.identity import row_hashes
 
 SAMPLES = 1000  # simulated samples for each kind of model
@@ -55,7 +55,7 @@ def test_copies_that_differ_in_an_unused_column_are_found(copies, trees):
     assert found.reason == "scores"
     of_row = found.group[np.argsort(shuffled)].reshape(-1, copies)
     assert (of_row == of_row[:, :1]).all()
-    assert "the same score as another row" in found.warning
+    assert "the same as another row to every base model" in found.warning
     assert "repeats='independent'" in found.warning
 
 
@@ -111,13 +111,3 @@ def test_scores_alone_do_for_rows_that_are_no_matrix():
     scores = np.repeat(rng.normal(size=(300, 4)), 3, axis=0)
     assert units(None, row_hashes(scores)).reason == "scores"
     assert units(None, row_hashes(scores[::3])).group is None
-
-
-def test_units_and_groups_are_joined():
-    a = np.array([0, 0, 1, 2, 3, 4])
-    b = np.array([7, 5, 5, 6, 6, 0])
-    np.testing.assert_array_equal(joined(a, b) == joined(a, b)[0], [1, 1, 1, 0, 0, 0])
-    assert len(np.unique(joined(a, b))) == 3
-    none = units(row_hashes(np.arange(6.0)[:, None]), None)
-    assert none.joined_with(None) is None
-    np.testing.assert_array_equal(none.joined_with(b), b)

@@ -56,7 +56,9 @@ class HeldOut:
             ordered = split_by_order(order, budget, confidence, positive)
             return cls(ordered.fit, ordered.latest, None, 0, ordered, seed)
         alone = units is None or int(units.max()) + 1 == n  # each row is a group of its own
-        fit, rows = split_sample(n, budget, confidence, None if alone else units, seed)
+        positives = int(np.count_nonzero(positive))
+        by_class = (n - positives, positives)
+        fit, rows = split_sample(n, budget, confidence, None if alone else units, seed, by_class)
         if units is None or alone:
             return cls(fit, rows, None, 0 if units is None else len(rows), None, seed)
         split = cls(fit, rows, units, len(np.unique(units[rows])), None, seed)

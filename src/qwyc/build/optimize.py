@@ -36,7 +36,7 @@ from qwyc.promise.evidence import Choices
 from qwyc.promise.ordered import Order, order_of
 from qwyc.promise.origin import Origin, Origins
 from qwyc.promise.proof import provable_policy
-from qwyc.promise.repeats import REPEATS
+from qwyc.promise.repeats import INDEPENDENT, REPEATS
 from qwyc.promise.split import group_numbers
 from qwyc.rows.selection import row_count, take
 from qwyc.runtime.arguments import (
@@ -188,7 +188,9 @@ def optimize(
                 classifier = run.certified(problem, seen.units, when, seen.doubts)
         else:
             classifier = run.published(problem, method)
-    classifier = replace(classifier, cost_kind=_cost_kind(costs, weights), origins=_origins(sample))
+    classifier = replace(
+        classifier, cost_kind=_cost_kind(costs, weights), origins=_origins(sample, repeats)
+    )
     timed = costs is None or isinstance(costs, str)  # given costs count instead of time
     classifier = run.choose_evaluation(classifier, scores, evaluation, timed)
     if classifier.certificate.how == "held-out":
@@ -325,10 +327,11 @@ def _cost_kind(costs: Any, weights: Costs) -> str:
     return "one" if weights.all_one else "given"
 
 
-def _origins(sample: Sample | None) -> Origins:
+def _origins(sample: Sample | None, repeats: str) -> Origins:
     """By what the rows of the sample are recognised later."""
-    hashes = None if sample is None else sample.hashes
-    return Origins(sample=None if hashes is None else Origin.of(hashes))
+    hashes = None if sample is None else sample.used_hashes
+    independent = repeats == INDEPENDENT
+    return Origins(None if hashes is None else Origin.of(hashes), independent=independent)
 
 
 def _threshold(threshold: Any, ensemble: Ensemble) -> float:

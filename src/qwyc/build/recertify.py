@@ -11,7 +11,7 @@ from qwyc import distributed
 from qwyc.build.sample_checks import doubts_of
 from qwyc.check.fresh_rows import fresh_rows
 from qwyc.check.training_rows import Look
-from qwyc.check.verify import DEFAULT_CONFIDENCE
+from qwyc.check.verify import DEFAULT_CONFIDENCE, warn_of_missing_groups
 from qwyc.classifier import Classifier, check_classifier
 from qwyc.errors import InputError, OptionError
 from qwyc.promise.budget import Alpha, budget_of, by_class_of
@@ -33,7 +33,7 @@ def recertify(
     confidence: float | None = None,
     groups: Any = None,
     headroom: int = 0,
-    repeats: str = "together",
+    repeats: str | None = None,
     threads: int | None = None,
     progress: ProgressOption = False,
 ) -> Classifier:
@@ -47,7 +47,8 @@ def recertify(
     and confidence are those of its certificate; choose them before you look, since each choice is valid
     by itself only. Rows are counted as independent draws, unless `groups` has a label per row: then the
     promise is about the rows of new groups, as in `optimize`. Copies of a row are one group where many
-    rows repeat, unless `repeats` is "independent". Whether quitting pays is not measured again.
+    rows repeat, unless `repeats`, by default that of `optimize`, is "independent". Whether quitting pays
+    is not measured again.
     """
     check_classifier(classifier)
     if classifier.certificate.how == "proven":
@@ -59,6 +60,7 @@ def recertify(
     if budget.is_zero:
         raise OptionError("alpha=0 is proven, not sampled: optimise the model for it")
     classifier.check_quits(budget)
+    warn_of_missing_groups(classifier, groups)
     room = check_count("headroom", headroom, least=0)
     level = classifier.certificate.confidence if confidence is None else confidence
     level = check_confidence(DEFAULT_CONFIDENCE if level is None else level)
@@ -72,7 +74,7 @@ def recertify(
         if not sums.rows:
             raise InputError("the data set has no rows; certifying needs rows like those to come")
     else:
-        fresh = fresh_rows(classifier.ensemble, X, [classifier.origins.sample], groups, repeats)
+        fresh = fresh_rows(classifier, X, [classifier.origins.sample], groups, repeats)
         certified_on = None if fresh.hashes is None else Origin.of(fresh.hashes)
         counter = group_counter(fresh.groups, row_count(X), before.path.target, len(before.path))
         watch = Look.at(classifier.ensemble, row_count(X))

@@ -55,7 +55,7 @@ def look_at_sample(
     """Look for copies and training rows. `groups` (N,) are numbers of groups. Warnings point at the caller
     of the function that calls this."""
     found = None
-    if repeats == TOGETHER:
+    if repeats == TOGETHER and groups is None:  # groups that are given are the units
         found = units(sample.hashes, row_hashes(scores.values))
     doubts: tuple[str, ...] = ()
     if found is not None and found.group is not None:
@@ -68,7 +68,7 @@ def look_at_sample(
     doubts += doubts_of(closeness(sample, scores, threads=threads), stacklevel=4)
     if found is None or found.group is None:
         return Seen(groups, doubts, False)
-    return Seen(found.joined_with(groups), doubts, True)
+    return Seen(found.group, doubts, True)
 
 
 def _uncounted(found: Repeats) -> str:

@@ -12,9 +12,9 @@ import numpy as np
 from qwyc.errors import InputError, QwycWarning
 from qwyc.model.ensemble import Ensemble
 from qwyc.promise import repeats
+from qwyc.promise.certified import Certified
 from qwyc.promise.compare import BLOCK
 from qwyc.promise.origin import Origin
-from qwyc.promise.split import group_numbers
 from qwyc.rows.identity import Hashes
 from qwyc.rows.selection import row_count, take
 from qwyc.runtime.arguments import check_choice
@@ -25,41 +25,49 @@ class FreshRows:
     """What is known about rows that a classifier was not made from."""
 
     groups: Any  # a label per row, the same for copies; None: rows are independent draws
-    hashes: Hashes | None  # (N,); None where rows are no table of numbers
+    hashes: Hashes | None  # (N,) by the columns in use; None where rows are no table of numbers
 
 
 def fresh_rows(
-    ensemble: Ensemble, X: Any, origins: Iterable[Origin | None], groups: Any, together: str
+    certified: Certified,
+    X: Any,
+    origins: Iterable[Origin | None],
+    groups: Any,
+    together: str | None,
 ) -> FreshRows:
     """Check rows in memory against the rows that a classifier was made from, and for copies.
 
-    Raises InputError where rows are recognised. `together` is one of `repeats.REPEATS`. Warnings point at
-    the caller of the function that calls this."""
+    Raises InputError where rows are recognised. `together` is one of `repeats.REPEATS`, or None for what
+    `optimize` was told. Warnings point at the caller of the function that calls this."""
+    if together is None:
+        together = repeats.INDEPENDENT if certified.origins.independent else repeats.TOGETHER
     check_choice("repeats", together, repeats.REPEATS)
-    hashes = _hashes(ensemble, X)
-    if hashes is None:
+    found_hashes = _hashes(certified.ensemble, X)
+    if found_hashes is None:
         return FreshRows(groups, None)
+    whole, hashes = found_hashes
     for origin in origins:
         if origin is not None:
             _refuse_known(origin, hashes)
-    if together == repeats.TOGETHER:
-        found = repeats.units(hashes, None)
+    if together == repeats.TOGETHER and groups is None:  # groups that are given are the units
+        found = repeats.units(whole, hashes)
         if found.group is not None:
             warnings.warn(found.warning, QwycWarning, stacklevel=3)
-            known = None if groups is None else group_numbers(groups, len(hashes))
-            groups = found.joined_with(known)
+            groups = found.group
     return FreshRows(groups, hashes)
 
 
-def _hashes(ensemble: Ensemble, X: Any) -> Hashes | None:
-    n, parts = row_count(X), []
+def _hashes(ensemble: Ensemble, X: Any) -> tuple[Hashes, Hashes] | None:
+    """Hashes of rows by all columns, and by those in use, (N,) each."""
+    n, whole, used = row_count(X), [], []
     for i in range(0, n, BLOCK):
         block = X if n <= BLOCK else take(X, np.arange(i, min(i + BLOCK, n)))
-        part = ensemble.sample(block).hashes
-        if part is None:
+        sample = ensemble.sample(block)
+        if sample.hashes is None or sample.used_hashes is None:
             return None
-        parts.append(part)
-    return np.concatenate(parts) if parts else None
+        whole.append(sample.hashes)
+        used.append(sample.used_hashes)
+    return (np.concatenate(whole), np.concatenate(used)) if whole else None
 
 
 def _refuse_known(origin: Origin, hashes: Hashes) -> None:

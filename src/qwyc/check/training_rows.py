@@ -29,6 +29,7 @@ from qwyc.check.leaf_cells import Cells, Floats, Numbers
 from qwyc.model.ensemble import Ensemble, Sample
 from qwyc.model.trees import TreeModels
 from qwyc.policy.scores import ScoreMatrix
+from qwyc.rows.selection import row_count, take
 
 DOUBT = 1e-4  # rows are training rows where new rows would be as close less often than this
 NOISE = (math.inf, 1.5, 0.5)  # the most that single trees may add in a direction, for each test
@@ -70,6 +71,21 @@ def closeness(
     for i in range(0, len(scores.full), BLOCK):
         part = slice(i, i + BLOCK)
         look.add(sample.rows[part], scores.values[part], threads=threads)
+    return look.closeness()
+
+
+def closeness_of_rows(
+    ensemble: Ensemble, X: Any, *, threads: int | None = None
+) -> Closeness | None:
+    """The same for rows whose scores are not known yet."""
+    n = row_count(X)
+    look = Look.at(ensemble, n)
+    if look is None:
+        return None
+    for i in range(0, n, BLOCK):
+        block = X if n <= BLOCK else take(X, np.arange(i, min(i + BLOCK, n)))
+        sample = ensemble.sample(block)
+        look.add(sample.rows, ensemble.scores(sample, threads=threads).values, threads=threads)
     return look.closeness()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -11,8 +12,9 @@ from typing import Any
 from qwyc import distributed
 from qwyc.check.fresh_rows import fresh_rows
 from qwyc.check.parity import compare_with_model
+from qwyc.check.training_rows import WAY_OUT, WHY, closeness_of_rows
 from qwyc.classifier import Classifier, check_classifier
-from qwyc.errors import InputError, OptionError
+from qwyc.errors import InputError, OptionError, QwycWarning, TrainingRowsWarning
 from qwyc.policy.counts import Counts
 from qwyc.policy.grouped import Prior
 from qwyc.promise.budget import Alpha, Budget, budget_of, by_class_of
@@ -40,6 +42,7 @@ class Verification(Observed):
     full_models: int
     rows_needed: int  # the fewest rows that could have shown it
     more_rows: int | None = None  # about how many more would decide it; None where none would
+    doubts: tuple[str, ...] = ()  # why the rows cannot show that it holds, as clauses
     parity: str | None = None  # what was compared with the model itself, if that was given
     groups: int = 0  # of which the rows come, where `groups` were given
 
@@ -64,6 +67,7 @@ class Verification(Observed):
                 "full_models": self.full_models,
                 "rows_needed": self.rows_needed,
                 "more_rows": self.more_rows,
+                "doubts": list(self.doubts),
                 "groups": self.groups,
                 "parity": self.parity,
             }
@@ -92,6 +96,8 @@ class Verification(Observed):
 
     def _reason(self) -> str:
         level = percent(self.confidence)
+        if self.doubts and self.outcome == UNDECIDED:
+            return f"The rows cannot show that the limit holds: {'; '.join(self.doubts)}."
         if self.outcome == PASS:
             return "The rows show that the limit holds."
         if self.outcome == FAIL:
@@ -119,7 +125,7 @@ def verify(
     confidence: float | None = None,
     groups: Any = None,
     model: Any = None,
-    repeats: str = "together",
+    repeats: str | None = None,
     threads: int | None = None,
     progress: ProgressOption = False,
 ) -> Verification:
@@ -152,10 +158,11 @@ def verify(
         budget = budget_of(alpha, by_class_of(by_class, classifier.ensemble.classes))
     level = certificate.confidence if confidence is None else check_confidence(confidence)
     level = DEFAULT_CONFIDENCE if level is None else level
+    warn_of_missing_groups(classifier, groups)
     if not distributed.is_distributed(X):
         made_from = classifier.origins
         known = (made_from.sample, made_from.recertified) if certificate.how != "proven" else ()
-        groups = fresh_rows(classifier.ensemble, X, known, groups, repeats).groups
+        groups = fresh_rows(classifier, X, known, groups, repeats).groups
     proof = None if model is None else _compare_with(model, classifier, X, threads)
     counter = grouped = None
     if distributed.is_distributed(X):
@@ -173,8 +180,10 @@ def verify(
     if counts.groups is not None:
         counts = replace(counts, groups=replace(counts.groups, prior=_prior(classifier)))
     whole = Limit(1.0, tuple(range(len(counts.differences))))
+    doubts = () if budget.is_zero else _training_rows(classifier, X, threads)
+    outcome = _outcome(budget, counts, level)
     return Verification(
-        outcome=_outcome(budget, counts, level),
+        outcome=UNDECIDED if doubts and outcome == PASS else outcome,
         budget=budget,
         confidence=level,
         counts=counts,
@@ -182,6 +191,7 @@ def verify(
         full_models=classifier.policy.n_models,
         rows_needed=_rows_needed(budget, counts, level),
         more_rows=_more_rows(budget, counts, level),
+        doubts=doubts,
         parity=proof,
         groups=0 if counter is None else counter.n_groups,
     )
@@ -201,6 +211,34 @@ def _rows_needed(budget: Budget, counts: Counts, confidence: float) -> int:
         return budget.rows_needed(confidence)
     needed = [limit.groups_needed(counts, confidence) or 1 for limit in budget.limits]
     return math.ceil(max(needed) * counts.rows / len(counts.groups))
+
+
+def _training_rows(classifier: Classifier, X: Any, threads: int | None) -> tuple[str, ...]:
+    """A doubt where rows are those that the model was trained on, as far as its trees tell."""
+    if distributed.is_distributed(X):
+        return ()
+    found = closeness_of_rows(classifier.ensemble, X, threads=threads)
+    if found is None or not found.is_training:
+        return ()
+    warnings.warn(
+        f"these rows cannot show that the promise holds: {WHY}. A model is surer of its training rows than "
+        f"of new ones: {WAY_OUT}",
+        TrainingRowsWarning,
+        stacklevel=3,
+    )
+    return (WHY,)
+
+
+def warn_of_missing_groups(classifier: Classifier, groups: Any) -> None:
+    """Warn where a classifier was certified by groups, and rows are to be counted instead. The warning
+    points at the caller of the function that calls this."""
+    if groups is None and classifier.certificate.counts.groups is not None:
+        warnings.warn(
+            "the classifier was certified by groups of rows, but these rows are counted one by one, as "
+            "independent draws: pass groups",
+            QwycWarning,
+            stacklevel=3,
+        )
 
 
 def _outcome(budget: Budget, counts: Counts, confidence: float) -> str:

@@ -22,7 +22,8 @@ from qwyc.cli.verify import verify
 
 EXIT_CODES = (
     "[bold]Exit codes[/]  0 success · 1 a check failed (verify) · 2 wrong input, or a file that cannot "
-    "be read or written · 130 Ctrl-C. A file is never left partly written."
+    "be read or written · 3 a check is undecided (verify) · 130 Ctrl-C. A file is never left partly "
+    "written."
 )
 
 

@@ -57,7 +57,7 @@ Alpha = Annotated[
     ),
 ]
 ByClass = Annotated[
-    str | None,
+    list[str] | None,
     option(
         "Share of the rows of a class that may be decided differently, by the decision of the full "
         "ensemble, such as 1=0.01, or 0=0.001,1=0.01. With or without --alpha.",
@@ -87,6 +87,14 @@ RepeatedRows = Annotated[
         "or independent draws, such as rows of a few categorical columns.",
     ),
 ]
+RepeatsOfFile = Annotated[
+    Repeats | None,
+    option(
+        "What rows of DATA that equal each other are: copies (together) or independent draws "
+        "\\[default: as FILE was made]",
+        "--repeats",
+    ),
+]
 Confidence = Annotated[float, typer.Option(help="Probability that alpha holds on new rows.")]
 AlphaOfFile = Annotated[
     str | None,
@@ -100,24 +108,26 @@ Threads = Annotated[int | None, option("Number of threads \\[default: all cores]
 Json = Annotated[bool, flag("Print one JSON object instead of text.", "--json")]
 
 
-def parse_by_class(text: str | None, classes: Iterable[Any]) -> dict[Any, float] | None:
-    """The value of --by-class: a share for each label that it names."""
-    if text is None:
+def parse_by_class(texts: list[str] | None, classes: Iterable[Any]) -> dict[Any, float] | None:
+    """The values of --by-class: a share for each label that they name."""
+    if not texts:
         return None
     labels = {str(label): label for label in classes}
-    shares = {}
-    for part in text.split(","):
-        name, _, share = part.rpartition("=")
+    shares: dict[Any, float] = {}
+    for part in ",".join(texts).split(","):
+        name, equals, share = (piece.strip() for piece in part.rpartition("="))
         try:
-            shares[name.strip()] = float(share)
+            number = float(share) if equals else None
         except ValueError:
-            raise OptionError(
-                f"by-class must be a label and a share, such as 1=0.01; got {text!r}"
-            ) from None
-    for name in shares:
+            number = None
+        if number is None:
+            raise OptionError(f"by-class must be a label and a share, such as 1=0.01; got {part!r}")
         if name not in labels:
             raise OptionError(f"by-class names {name!r}; the classes are {', '.join(labels)}")
-    return {labels[name]: share for name, share in shares.items()}
+        if labels[name] in shares:
+            raise OptionError(f"by-class names {name!r} twice; give one share for it")
+        shares[labels[name]] = number
+    return shares
 
 
 def parse_alpha(text: str) -> float | dict[str, float]:

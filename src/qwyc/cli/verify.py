@@ -18,8 +18,7 @@ from qwyc.cli.options import (
     DataFormat,
     GroupsOfRows,
     Json,
-    RepeatedRows,
-    Repeats,
+    RepeatsOfFile,
     Threads,
     argument,
     parse_alpha,
@@ -50,7 +49,7 @@ def verify(
             help="The file of the model. The full decisions and scores must equal those of the model."
         ),
     ] = None,
-    repeats: RepeatedRows = Repeats.together,
+    repeats: RepeatsOfFile = None,
     format: DataFormat = None,
     threads: Threads = None,
     as_json: Json = False,
@@ -79,7 +78,7 @@ def verify(
                     confidence=confidence,
                     groups=labels,
                     model=model,
-                    repeats=repeats.value,
+                    repeats=None if repeats is None else repeats.value,
                     threads=threads,
                     progress=progress,
                 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -11,18 +10,20 @@ import numpy as np
 from qwyc.errors import ArtifactError
 from qwyc.files.container import Tensors
 from qwyc.files.families import TensorTypes
-from qwyc.files.values import count, number, one_of
+from qwyc.files.values import count, flag, number, one_of
 from qwyc.promise.origin import SIZE, Origin, Origins
 
-NAMES = tuple(field.name for field in fields(Origins))
+NAMES = ("sample", "recertified")
+INDEPENDENT = "independent_repeats"  # true where equal rows are independent draws; else left out
 
 
 def facts(origins: Origins) -> dict[str, Any]:
     """What `origins` holds in a header."""
-    return {
+    found: dict[str, Any] = {
         name: {"rows": origin.rows, "chance": origin.chance}
         for name, origin in _known(origins).items()
     }
+    return found | ({INDEPENDENT: True} if origins.independent else {})
 
 
 def tensors(origins: Origins) -> Tensors:
@@ -37,12 +38,15 @@ def _known(origins: Origins) -> dict[str, Origin]:
 
 def expected(facts: Mapping[str, Any]) -> TensorTypes:
     """The tensors that go with a header."""
-    return {f"origin.{one_of(name, *NAMES)}": (1, ("uint64",)) for name in facts}
+    names = (one_of(name, *NAMES) for name in facts if name != INDEPENDENT)
+    return {f"origin.{name}": (1, ("uint64",)) for name in names}
 
 
 def read(facts: Mapping[str, Any], tensors: Tensors) -> Origins:
     """Sketches that are sorted and bounded."""
-    return Origins(**{name: _read(facts[name], tensors[f"origin.{name}"]) for name in facts})
+    names = [name for name in facts if name != INDEPENDENT]
+    found = {name: _read(facts[name], tensors[f"origin.{name}"]) for name in names}
+    return Origins(**found, independent=flag(facts.get(INDEPENDENT, False)))
 
 
 def _read(facts: Mapping[str, Any], hashes: Any) -> Origin:

@@ -212,6 +212,15 @@ class Sample:
         plain = isinstance(rows, np.ndarray) and rows.ndim == 2 and rows.dtype.kind in "biuf"
         return row_hashes(rows) if plain else None
 
+    @cached_property
+    def used_hashes(self) -> Hashes | None:
+        """The same by the columns that base models look at, as far as that is known: rows that differ in
+        the others, such as a line number, are alike."""
+        cuts = self.ensemble.base_models.cuts()
+        if self.hashes is None or cuts is None or self.ensemble.schema is None:
+            return self.hashes
+        return row_hashes(self.rows[:, sorted(cuts)], self.ensemble.schema.dtype)
+
     def without_transform(self) -> Sample:
         """The same rows for the same ensemble without a pipeline's own steps."""
         inner = replace(self.ensemble, transform=None)

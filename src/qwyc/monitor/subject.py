@@ -44,7 +44,7 @@ class Subject:
             tuple(_plain(label) for label in classifier.ensemble.classes.tolist()),
             certificate.budget.limits,
             tuple(target.lost_from(index) for index in range(target.n_classes)),
-            certificate.how,
+            certificate.how if certificate.holds else "in-sample",  # which promises nothing
             replace(certificate.counts, groups=None),  # a monitor counts rows
         )
 

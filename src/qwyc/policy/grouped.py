@@ -30,10 +30,10 @@ def in_random_order(units: npt.NDArray[np.intp], seed: int) -> npt.NDArray[np.in
 
 @dataclass(frozen=True)
 class Prior:
-    """What other groups, which are not counted, say about groups like these. It sets the cap, and it makes
-    tests more powerful; no test rests on it being right. Tuples have all rows first, then each class."""
+    """What other groups, which are not counted, say about groups like these. It makes tests more powerful;
+    no test rests on it being right. Tuples have all rows first, then each class."""
 
-    caps: tuple[int, ...]  # rows of the largest group; a group of more rows counts as so many
+    caps: tuple[int, ...]  # rows of the largest group
     weight: tuple[float, ...]  # mean of rows / cap
     full: tuple[float, ...]  # share of the groups that have as many rows as the cap
     differences: tuple[int, ...]  # rows that differ, by kind
@@ -88,26 +88,27 @@ class GroupCounts:
         return int(self.sizes.sum(axis=1).max(initial=0))
 
     def cap(self, among: int | None) -> int:
-        """The rows that a group counts as at most: of all rows, or of a class."""
-        if self.prior is not None:
-            return self.prior.caps[0 if among is None else 1 + among]
-        return max(int(self._rows(among).max(initial=0)), 1)
+        """The rows of the largest group, of all rows or of a class: here, or among those of the prior."""
+        known = 1 if self.prior is None else self.prior.caps[0 if among is None else 1 + among]
+        return max(int(self._rows(among).max(initial=0)), known)
 
     def weighed(self, kinds: tuple[int, ...], among: int | None) -> Weighed:
-        """Sizes and differences for a limit on some kinds of difference, among all rows or a class.
-
-        A group of more rows than the cap counts as `cap` rows with the same share of differences."""
+        """Sizes and differences for a limit on some kinds of difference, among all rows or a class."""
         rows, cap = self._rows(among).astype(np.float64), self.cap(among)
         differ = np.zeros(len(rows))
         differ[self.at] = self.differences[:, list(kinds)].sum(axis=1)
-        larger = np.maximum(rows, cap)
-        index = 0 if among is None else 1 + among
+        likely_weight, likely_full = None, 0.0
+        if self.prior is not None:
+            index = 0 if among is None else 1 + among
+            known = self.prior.caps[index]
+            likely_weight = self.prior.weight[index] * known / cap
+            likely_full = self.prior.full[index] if known == cap else 0.0
         return Weighed(
-            weight=np.minimum(rows, cap) / cap,
-            differ=differ / larger,
+            weight=rows / cap,
+            differ=differ / cap,
             cap=cap,
-            likely_weight=None if self.prior is None else self.prior.weight[index],
-            likely_full=0.0 if self.prior is None else self.prior.full[index],
+            likely_weight=likely_weight,
+            likely_full=likely_full,
             likely_clump=1.0 if self.prior is None else self.prior.clump(kinds, cap),
         )
 

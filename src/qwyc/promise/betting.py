@@ -1,8 +1,8 @@
 """Tests of a share where rows come in groups: groups are counted, not rows.
 
-Group g has a weight w, its rows over a cap, and y, its rows that differ over the cap, so that
-0 <= y <= w <= 1. The share of rows that differ in new groups is E[y] / E[w]. It exceeds a where z = y - a w
-has a positive mean.
+Group g has a weight w, its rows over those of the largest group that was seen (the cap), and y, its rows
+that differ over the cap, so that 0 <= y <= w <= 1. The share of rows that differ in new groups is
+E[y] / E[w]. It exceeds a where z = y - a w has a positive mean.
 
 **Betting.** A gambler starts with 1 and bets a fixed part on z being negative, group by group. If the mean
 of z is not negative, the wealth, prod(1 - bet * z), is a nonnegative supermartingale. Then the chance that

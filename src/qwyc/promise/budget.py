@@ -15,7 +15,7 @@ import numpy.typing as npt
 from qwyc.errors import OptionError
 from qwyc.policy.counts import Counts
 from qwyc.promise.limits import Limit
-from qwyc.runtime.arguments import allowed_disagreements, check_alpha
+from qwyc.runtime.arguments import allowed_disagreements, check_alpha, is_number
 from qwyc.target.two_classes import DIFFERENCES, TwoClasses
 
 LEAST_ALPHA = 1e-9  # billions of rows without a difference would be needed to show less
@@ -396,7 +396,12 @@ def by_class_of(by_class: Any, classes: npt.NDArray[Any]) -> dict[int, float] | 
     for label, share in by_class.items():
         if label not in labels:
             raise OptionError(f"by_class names {label!r}; the classes are {labels}")
-        found[labels.index(label)] = check_alpha(share)
+        if not is_number(share) or not LEAST_ALPHA <= share < 1:
+            raise OptionError(
+                f"by_class has {share!r} for {label!r}; a share above 0 and below 1 was expected, such as "
+                "0.01 (alpha=0 proves all classes)"
+            )
+        found[labels.index(label)] = float(share)
     return found
 
 

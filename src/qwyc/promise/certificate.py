@@ -245,6 +245,10 @@ class Certificate(Observed):
 
     def _meaning(self) -> str:
         """What the promise is about, and what it is not."""
+        if self.quit == "never":
+            return (
+                " Every row is evaluated in full, so no decision differs from the full ensemble's."
+            )
         share, grouped = self.budget.total, self.counts.groups
         text = " This is the share of all rows drawn like the sample"
         if self.windows:
@@ -257,8 +261,7 @@ class Certificate(Observed):
             text = (
                 " This is the share of all rows in new groups drawn like those of the sample. Groups of "
                 f"rows were counted ({self.groups:,} of them), not rows; the largest has "
-                f"{grouped.largest:,} rows, and a group of more than {grouped.cap(None):,} counts as so "
-                "many"
+                f"{grouped.cap(None):,} rows, and nothing is known about larger ones"
             )
         elif share is not None:
             most = 0
@@ -325,9 +328,8 @@ def warn_of_rare_classes(certificate: Certificate) -> None:
         if loss.rows:
             said = (
                 f"up to {100 * loss.upper_bound:.3g}% of the rows that the full ensemble calls {loss.name} "
-                f"may be decided differently: {loss.lost:,} of {loss.rows:,} such rows were. alpha = "
-                f"{certificate.budget} is a share of all {certificate.rows:,} rows. To limit the share of "
-                "a class, pass by_class={label: share}"
+                f"may be decided differently: {loss.lost:,} of {loss.rows:,} such rows were. A limit on "
+                "all rows does not limit the share of a class: pass by_class={label: share}"
             )
         else:
             said = (

@@ -95,7 +95,15 @@ class Choices:
         tested = budget
         if headroom:
             tested = budget.with_room(headroom, confidence, self.evidence.counts[0])
-        k = self.evidence.boldest(tested, confidence)
+        try:
+            k = self.evidence.boldest(tested, confidence)
+        except InfeasibleError as error:
+            if not headroom:
+                raise
+            raise InfeasibleError(
+                f"with room for a verification on {headroom:,} rows, {error} A larger headroom needs less "
+                "room."
+            ) from None
         return self.member(k, budget, confidence, headroom)
 
     def member(

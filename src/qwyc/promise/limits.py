@@ -43,7 +43,7 @@ class Limit:
         if self.share == 0:
             return differ == 0
         if (groups := self.groups(counts)) is not None:
-            return betting.passes(groups, self.share, 1 - confidence)
+            return self.covers(counts) and betting.passes(groups, self.share, 1 - confidence)
         return tail(differ, rows, self.share) <= 1 - confidence
 
     def fails(self, counts: Counts, confidence: float) -> bool:
@@ -107,13 +107,15 @@ class Limit:
         probability `ROOM`; None where that many rows cannot pass it."""
         if self.share == 0:
             return self
-        most = -1  # differences with which the later test still passes
-        while tail(most + 1, rows, self.share) <= 1 - confidence:
-            most += 1
+        most, over = -1, rows + 1  # the later test passes with `most` differences, not with `over`
+        while over - most > 1:
+            middle = (most + over) // 2
+            passed = tail(middle, rows, self.share) <= 1 - confidence
+            most, over = (middle, over) if passed else (most, middle)
         if most < 0:
             return None
         low, high = 0.0, self.share
         for _ in range(50):
-            middle = (low + high) / 2
-            low, high = (middle, high) if tail(most, rows, middle) >= ROOM else (low, middle)
+            share = (low + high) / 2
+            low, high = (share, high) if tail(most, rows, share) >= ROOM else (low, share)
         return replace(self, share=low)

@@ -51,9 +51,14 @@ class OrderedSplit:
 
 
 def order_of(values: Any, n_rows: int) -> Order:
-    """Values to sort rows by, (N,): numbers, dates or text."""
+    """Values to sort rows by, (N,): numbers, dates or text; ordered categories have their own order."""
+    ranked = _ranked_categories(values)
+    if ranked is not None:
+        codes, names = ranked
+        order = order_of(codes, n_rows)
+        return Order(order.rank, np.asarray(names, dtype=object)[order.values.astype(np.intp)])
     try:
-        array = np.asarray(values)
+        array = as_array(values)
     except (TypeError, ValueError) as error:
         raise OptionError(f"order_by must be one value per row: {error}") from None
     if array.shape != (n_rows,):
@@ -73,6 +78,31 @@ def order_of(values: Any, n_rows: int) -> Order:
     except TypeError as error:
         raise OptionError(f"order_by must be values that can be compared: {error}") from None
     return Order(rank.reshape(-1).astype(np.intp), distinct)
+
+
+def as_array(values: Any) -> npt.NDArray[Any]:
+    """Values of rows as an array. Lists stay what they are: NumPy would turn numbers among text into text,
+    and so missing values into the text "nan"."""
+    array = np.asarray(values)
+    made_text = array.dtype.kind in "US" and isinstance(values, (list, tuple))
+    if made_text and not all(isinstance(value, (str, bytes)) for value in values):
+        array = np.empty(len(values), dtype=object)
+        array[:] = values
+    return array
+
+
+def _ranked_categories(values: Any) -> tuple[npt.NDArray[Any], list[Any]] | None:
+    """Codes, (N,), and names of categories that have an order of their own (of pandas and Polars); None
+    where values are no such categories."""
+    column = getattr(values, "cat", values)  # a pandas series, or pandas' own array of categories
+    if getattr(column, "ordered", False) and hasattr(column, "codes"):
+        codes = np.asarray(column.codes, dtype=np.float64)
+        codes[codes < 0] = np.nan  # missing
+        return codes, list(column.categories)
+    if str(getattr(values, "dtype", "")).startswith("Enum(") and hasattr(values, "to_physical"):
+        codes = np.asarray(values.to_physical().to_numpy(), dtype=np.float64)
+        return codes, values.dtype.categories.to_list()
+    return None
 
 
 def _missing(array: npt.NDArray[Any]) -> int | None:

@@ -67,6 +67,7 @@ class Origins:
 
     sample: Origin | None = None  # of `optimize`: fitted to, and the operating point chosen on them
     recertified: Origin | None = None  # of the last `recertify`: the operating point chosen on them
+    independent: bool = False  # equal rows are independent draws: `repeats` of `optimize`
 
 
 UNKNOWN = Origins()

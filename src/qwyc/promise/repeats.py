@@ -50,7 +50,7 @@ class Repeats:
     def facts(self) -> str:
         """How many rows repeat, as a clause."""
         equal = (
-            "get the same score as another row from every base model"
+            "are the same as another row to every base model"
             if self.reason == "scores"
             else "equal another row"
         )
@@ -66,17 +66,10 @@ class Repeats:
             return ""
         return (
             f"{self.facts}. Copies are not independent draws, so equal rows are one group: groups are "
-            "counted instead of rows, and none is fitted on as well as certified on. If they are "
+            "counted instead of rows, and a group is never on both sides of a split. If they are "
             "independent draws that happen to be equal, as rows of a few categorical columns are, pass "
             "repeats='independent'"
         )
-
-    def joined_with(self, groups: Numbers | None) -> Numbers | None:
-        """Groups, (rows,), of which none shares a row's copies with another; None where each row is a
-        group of its own."""
-        if self.group is None or groups is None:
-            return groups if self.group is None else self.group
-        return joined(self.group, groups)
 
 
 def units(rows_hash: Hashes | None, score_hash: Hashes | None) -> Repeats:
@@ -147,21 +140,3 @@ class _Values:
             reason=reason,
             group=self.number if reason else None,
         )
-
-
-def joined(a: Numbers, b: Numbers) -> Numbers:
-    """The finest groups, (N,) from 0, that keep the rows of every group of `a` and of `b` together."""
-    parent = list(range(int(a.max(initial=-1)) + int(b.max(initial=-1)) + 2))
-
-    def root(i: int) -> int:
-        while parent[i] != i:
-            parent[i] = parent[parent[i]]
-            i = parent[i]
-        return i
-
-    ends = np.unique(np.stack([a, b + int(a.max(initial=-1)) + 1]), axis=1)  # (2, edges)
-    for i, j in ends.T.tolist():
-        parent[root(i)] = root(j)
-    roots = np.array([root(int(i)) for i in range(int(a.max(initial=-1)) + 1)], dtype=np.intp)
-    _, number = np.unique(roots[a], return_inverse=True)
-    return number.astype(np.intp)

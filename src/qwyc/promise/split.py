@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,16 +15,23 @@ from qwyc.rows.values import is_null
 
 ENOUGH_TO_FIT = 20_000  # more rows hardly help the fit; they are worth more for certifying
 FEWEST_TO_FIT = 200
+SPARE = 1.2  # times the rows of a class that a limit needs: how many are held out is random
 MOST_OF_A_GROUP = ENOUGH_TO_FIT // 100  # rows of one group that count towards enough
 
 Rows = npt.NDArray[np.intp]
 
 
 def split_sample(
-    n_rows: int, budget: Budget, confidence: float, units: Rows | None, seed: int
+    n_rows: int,
+    budget: Budget,
+    confidence: float,
+    units: Rows | None,
+    seed: int,
+    by_class: Sequence[int] = (),
 ) -> tuple[Rows, Rows]:
     """Rows to fit on and rows to certify on, each ascending: half and half, but no more than 20,000 to
-    fit on, and enough to certify.
+    fit on, and enough to certify. `by_class` are the rows of each class, of which limits on a class need
+    enough.
 
     With `units` (N,), the group of each row as a number from 0, a group stays on one side. Groups are drawn
     to fit on one after the other until half of them, or 20,000 rows, are there. When that is depends on the
@@ -32,6 +41,11 @@ def split_sample(
     shuffled = np.random.default_rng(seed)
     chosen = np.zeros(n_rows, dtype=bool)
     if units is None:
+        for limit in budget.limits:
+            if limit.among is not None and by_class and by_class[limit.among]:
+                every = n_rows / by_class[limit.among]  # rows for one of the class
+                enough = math.ceil(SPARE * limit.rows_needed(confidence) * every)
+                certify_at_least = max(certify_at_least, enough)
         n_fit = max(FEWEST_TO_FIT, min(ENOUGH_TO_FIT, n_rows // 2, n_rows - certify_at_least))
         chosen[shuffled.permutation(n_rows)[:n_fit]] = True
         return np.flatnonzero(chosen), np.flatnonzero(~chosen)
@@ -75,9 +89,15 @@ def check_enough_rows(n_rows: int, needed: int, budget: Budget, confidence: floa
 
 def group_numbers(groups: Any, n_rows: int) -> npt.NDArray[np.intp]:
     """Each row's group as a number from 0, in the order in which groups appear."""
+    if isinstance(groups, (str, bytes)):
+        raise OptionError(f"groups must be {n_rows} values, one per row; got the text {groups!r}")
     try:
         labels = list(
-            groups.to_list() if hasattr(groups, "to_list") else np.asarray(groups).tolist()
+            groups.to_list()
+            if hasattr(groups, "to_list")
+            else groups
+            if isinstance(groups, (list, tuple))
+            else np.asarray(groups).tolist()
         )
         known: dict[Any, int] = {}
         numbers = [known.setdefault(label, len(known)) for label in labels]

@@ -72,6 +72,8 @@ def other_alphas(certified: Certified) -> list[dict[str, float]]:
     """Base models per row at other alphas, on the rows held out; each is valid by itself."""
     if certified.choices is None or certified.certificate.confidence is None:
         return []
+    if not certified.certificate.holds:
+        return []  # nothing is promised at any alpha
     evidence = certified.choices.evidence
     return [
         {
