@@ -68,7 +68,7 @@ def ordered(console: Console, scale: float) -> None:
     model.fit(X[:100_000], y[:100_000])
     pool = qwyc.read_model(model).scores(X[100_000:])
     values = np.ascontiguousarray(pool.values)
-    parts["Covertype"] = next_windows(values, pool.base, pool.threshold, round(16 * scale))
+    parts["Covertype"] = next_windows(values, pool.base, pool.threshold, round(40 * scale))
     rows = []
     for name, found in parts.items():
         for way, seen in found.items():
