@@ -215,7 +215,9 @@ def test_what_does_not_go_together_is_refused():
 def made():
     ensemble = random_ensemble(3, n_trees=30)
     rows = random_rows(3, ensemble, n=6000)
-    return qwyc.optimize(ensemble, rows, alpha=0.05, order_by=np.arange(6000), progress=False)
+    return qwyc.optimize(
+        ensemble, rows, alpha=0.05, order_by=np.arange(6000), evaluation="quit", progress=False
+    )
 
 
 def test_files_keep_windows(made):
