@@ -48,7 +48,13 @@ def next_windows(values: np.ndarray, base: float, threshold: float, starts: int)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", qwyc.QwycWarning)
                 fast = qwyc.optimize(
-                    models, rows, alpha=ALPHA, order_by=order, seed=seed, progress=False
+                    models,
+                    rows,
+                    alpha=ALPHA,
+                    order_by=order,
+                    repeats="independent",  # rows are scores here, and trees give equal ones
+                    seed=seed,
+                    progress=False,
                 )
             done = fast.policy.apply(truth)
             differ = float(np.mean(done.label != truth.positive))
