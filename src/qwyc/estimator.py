@@ -132,9 +132,9 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         A fitted estimator needs rows that it has not seen, without labels. InputError is raised where X
         is what it was trained on: a promise from such rows would not hold.
 
-        Rows of one of the `groups` are never on two sides of a split. `fit_params` go to the estimator's
-        own fit, those with one value per row cut to its part (with metadata routing enabled: those that
-        it requests)."""
+        Rows of one of the `groups` are never on two sides of a split, and groups are counted instead of
+        rows, as in `qwyc.optimize`. `fit_params` go to the estimator's own fit, those with one value per
+        row cut to its part (with metadata routing enabled: those that it requests)."""
         if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type):
             raise OptionError(
                 "estimator must be a classifier, such as RandomForestClassifier(), fitted or not; got "

@@ -6,6 +6,7 @@ import subprocess
 import numpy as np
 import pandas as pd
 import pytest
+import xgboost
 from scipy import stats
 
 import qwyc
@@ -244,7 +245,9 @@ def made():
     ensemble = random_ensemble(3, n_trees=30)
     rows = random_rows(3, ensemble, n=3000)
     groups = np.repeat(np.arange(1000), 3)
-    return qwyc.optimize(ensemble, rows, alpha=0.05, groups=groups, progress=False), ensemble
+    return qwyc.optimize(
+        ensemble, rows, alpha=0.05, groups=groups, evaluation="quit", progress=False
+    ), ensemble
 
 
 def test_certificates_say_that_groups_were_counted(made):
@@ -276,9 +279,8 @@ def test_groups_are_verified_and_recertified(made):
     assert few.outcome == "undecided"
     assert few.rows_needed > 60
     assert few.more_rows is None or few.more_rows > 0
-    short = qwyc.optimize(ensemble, rows, alpha=0.05, progress=False)
-    others = random_rows(8, ensemble, n=6000)
-    plain = qwyc.verify(short, others, alpha=0.2, groups=groups)  # nothing is known about groups
+    short = qwyc.optimize(ensemble, random_rows(8, ensemble, n=6000), alpha=0.05, progress=False)
+    plain = qwyc.verify(short, rows, alpha=0.2, groups=groups)  # nothing is known about groups
     assert plain.outcome == "pass"
     with pytest.raises(qwyc.OptionError, match="one per row"):
         qwyc.verify(fast, rows, groups=groups[:5])
@@ -374,15 +376,17 @@ def test_hostile_groups_are_refused(made, name):
 # ---- the command line ----------------------------------------------------------------------------
 
 
-def test_the_command_line_counts_groups(tmp_path, small_xgboost, data):
-    X, _ = data
-    rng = np.random.default_rng(0)
-    rows = pd.DataFrame(X[rng.integers(0, len(X), 2400)])
-    rows.columns = [f"f{i}" for i in range(rows.shape[1])]
-    rows["who"] = np.arange(2400) // 3
-    rows.to_csv(tmp_path / "rows.csv", index=False)
-    rows.iloc[::-1].to_parquet(tmp_path / "new.parquet")
-    small_xgboost.save_model(tmp_path / "m.json")
+def test_the_command_line_counts_groups(tmp_path, toy):
+    X, y = toy
+    xgboost.XGBClassifier(n_estimators=5, max_depth=3).fit(X, y).save_model(tmp_path / "m.json")
+    for seed, name in enumerate(("rows", "new")):
+        new = np.random.default_rng(seed + 1).normal(size=(2400, 6)).astype(np.float32)
+        rows = pd.DataFrame(new, columns=[f"f{i}" for i in range(6)])
+        rows["who"] = np.arange(2400) // 3
+        if name == "rows":
+            rows.to_csv(tmp_path / "rows.csv", index=False)
+        else:
+            rows.to_parquet(tmp_path / "new.parquet")
 
     def run(*arguments):
         done = subprocess.run(

@@ -215,7 +215,9 @@ def test_what_does_not_go_together_is_refused():
 def made():
     ensemble = random_ensemble(3, n_trees=30)
     rows = random_rows(3, ensemble, n=6000)
-    return qwyc.optimize(ensemble, rows, alpha=0.05, order_by=np.arange(6000), progress=False)
+    return qwyc.optimize(
+        ensemble, rows, alpha=0.05, order_by=np.arange(6000), evaluation="quit", progress=False
+    )
 
 
 def test_files_keep_windows(made):
@@ -253,14 +255,13 @@ def test_hostile_windows_are_refused(made, name):
         from_bytes(container.pack(found))
 
 
-def test_the_command_line_sorts_by_a_column(tmp_path, small_xgboost, data):
-    X, _ = data
-    rng = np.random.default_rng(0)
-    rows = pd.DataFrame(X[rng.integers(0, len(X), 2400)])
-    rows.columns = [f"f{i}" for i in range(rows.shape[1])]
+def test_the_command_line_sorts_by_a_column(tmp_path, toy):
+    X, y = toy
+    xgboost.XGBClassifier(n_estimators=5, max_depth=3).fit(X, y).save_model(tmp_path / "m.json")
+    new = np.random.default_rng(1).normal(size=(2400, 6)).astype(np.float32)
+    rows = pd.DataFrame(new, columns=[f"f{i}" for i in range(6)])
     rows["day"] = 8 + np.arange(2400) // 10  # 9 comes before 10
     rows.sample(frac=1, random_state=0).to_csv(tmp_path / "rows.csv", index=False)
-    small_xgboost.save_model(tmp_path / "m.json")
 
     def run(*arguments):
         command = command_line("optimize", "m.json", "rows.csv", "--alpha", "0.1", *arguments)

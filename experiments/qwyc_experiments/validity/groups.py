@@ -74,7 +74,13 @@ def repeat(setting: Setting, repetitions: int, without: int) -> tuple[np.ndarray
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", qwyc.QwycWarning)
             fast = qwyc.optimize(
-                models, rows, alpha=ALPHA, groups=groups, seed=seed, progress=False
+                models,
+                rows,
+                alpha=ALPHA,
+                groups=groups,
+                repeats="independent",  # equal rows are what is tried here
+                seed=seed,
+                progress=False,
             )
         done = fast.policy.apply(truth)
         differ = float(np.average(done.label != truth.positive, weights=weight))

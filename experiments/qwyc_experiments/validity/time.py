@@ -48,7 +48,13 @@ def next_windows(values: np.ndarray, base: float, threshold: float, starts: int)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", qwyc.QwycWarning)
                 fast = qwyc.optimize(
-                    models, rows, alpha=ALPHA, order_by=order, seed=seed, progress=False
+                    models,
+                    rows,
+                    alpha=ALPHA,
+                    order_by=order,
+                    repeats="independent",  # rows are scores here, and trees give equal ones
+                    seed=seed,
+                    progress=False,
                 )
             done = fast.policy.apply(truth)
             differ = float(np.mean(done.label != truth.positive))
@@ -68,7 +74,7 @@ def ordered(console: Console, scale: float) -> None:
     model.fit(X[:100_000], y[:100_000])
     pool = qwyc.read_model(model).scores(X[100_000:])
     values = np.ascontiguousarray(pool.values)
-    parts["Covertype"] = next_windows(values, pool.base, pool.threshold, round(16 * scale))
+    parts["Covertype"] = next_windows(values, pool.base, pool.threshold, round(40 * scale))
     rows = []
     for name, found in parts.items():
         for way, seen in found.items():
