@@ -295,3 +295,18 @@ def test_whether_rows_quit_can_be_requested(evaluation, tmp_path):
     assert facts["evaluation_decided_by"] == "request"
     assert (facts["quits"] == "never") == (evaluation == "full")
     assert ("as requested" in facts["why"]) == (evaluation == "full")
+
+
+def test_limits_by_class_add_up(saved):
+    done = run("verify", "m.qwyc", "new.csv", "--by-class", "True=0.9", "--by-class", "False=0.0001",
+               "--json", cwd=saved)  # fmt: skip
+    assert json.loads(done.stdout)["by_class"] == {"negative": 0.0001, "positive": 0.9}
+    for given, said in (
+        (["True=0.1", "True=0.2"], "names 'True' twice"),
+        (["True"], "must be a label and a share"),
+        (["maybe=0.1"], "the classes are False, True"),
+    ):
+        options = [part for text in given for part in ("--by-class", text)]
+        done = run("verify", "m.qwyc", "new.csv", *options, cwd=saved)
+        assert done.returncode == 2
+        assert said in done.stderr

@@ -15,7 +15,7 @@ from . import N_MODELS, broken, column_models, print_table, world
 SHIFT = -2.3  # about 1.7% of the rows are positive
 SHARES = (0.01, 0.03)
 CONFIDENCES = (0.9, 0.95)
-ROWS = 40_000
+ROWS = 60_000
 
 
 def lost(policy: qwyc.Policy, truth: qwyc.ScoreMatrix) -> tuple[float, float, float]:

@@ -71,12 +71,12 @@ class Budget(ABC):
                 few = limit.groups_needed(counts, confidence)
                 if few is not None and not limit.passes(counts, confidence):
                     few = max(few, len(counts.groups) + 1)
-                    largest = counts.groups.largest / max(counts.rows, 1)
+                    largest = counts.groups.cap(None)
                     return (
                         f"about {few:,} certifying groups like these"
                         + (f", with rows{whose}" if whose else "")
-                        + f"; there are {len(counts.groups):,}, and the largest has {largest:.0%} of "
-                        "their rows"
+                        + f"; there are {len(counts.groups):,}, and the largest of the sample has "
+                        f"{largest:,} rows"
                     )
             elif rows < needed:
                 return f"at least {needed:,} certifying rows{whose}; there are {rows:,}"
