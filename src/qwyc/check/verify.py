@@ -158,12 +158,12 @@ def verify(
         budget = budget_of(alpha, by_class_of(by_class, classifier.ensemble.classes))
     level = certificate.confidence if confidence is None else check_confidence(confidence)
     level = DEFAULT_CONFIDENCE if level is None else level
+    proof = None if model is None else _compare_with(model, classifier, X, threads)
     warn_of_missing_groups(classifier, groups)
     if not distributed.is_distributed(X):
         made_from = classifier.origins
         known = (made_from.sample, made_from.recertified) if certificate.how != "proven" else ()
         groups = fresh_rows(classifier, X, known, groups, repeats).groups
-    proof = None if model is None else _compare_with(model, classifier, X, threads)
     counter = grouped = None
     if distributed.is_distributed(X):
         if groups is not None:
