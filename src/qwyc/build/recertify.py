@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 from qwyc import distributed
-from qwyc.build.sample_checks import doubts_of
+from qwyc.build.sample_checks import NO_PROMISE
 from qwyc.check.fresh_rows import fresh_rows
-from qwyc.check.training_rows import Look
+from qwyc.check.training_rows import Look, doubts_of
 from qwyc.check.verify import DEFAULT_CONFIDENCE, warn_of_missing_groups
 from qwyc.classifier import Classifier, check_classifier
 from qwyc.errors import InputError, OptionError
@@ -86,7 +86,7 @@ def recertify(
             counter=counter,
             look=None if watch is None else partial(watch.add, threads=threads),
         )
-        doubts = doubts_of(None if watch is None else watch.closeness())
+        doubts = doubts_of(None if watch is None else watch.closeness(), NO_PROMISE)
         if digest == before.evidence.sample:
             raise InputError(
                 "these are the rows that the classifier was made from, and its thresholds were fitted to "

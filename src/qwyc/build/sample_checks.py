@@ -10,14 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from qwyc.check.training_rows import WAY_OUT, WHY, Closeness, closeness
-from qwyc.errors import InfeasibleError, QwycWarning, TrainingRowsWarning
+from qwyc.check.training_rows import closeness, doubts_of
+from qwyc.errors import InfeasibleError, QwycWarning
 from qwyc.model.ensemble import Sample
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.promise.repeats import TOGETHER, Repeats, units
 from qwyc.rows.identity import row_hashes
 
 Numbers = npt.NDArray[np.intp]
+NO_PROMISE = "no promise for new rows"
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +66,7 @@ def look_at_sample(
                 f"{found.repeated:,} of {found.rows:,} rows are copies of each other, and rows in the "
                 "order of time are counted as independent draws",
             )
-    doubts += doubts_of(closeness(sample, scores, threads=threads), stacklevel=4)
+    doubts += doubts_of(closeness(sample, scores, threads=threads), NO_PROMISE, stacklevel=4)
     if found is None or found.group is None:
         return Seen(groups, doubts, False)
     return Seen(found.group, doubts, True)
@@ -73,21 +74,7 @@ def look_at_sample(
 
 def _uncounted(found: Repeats) -> str:
     return (
-        f"no promise for new rows: {found.facts}. Copies are not independent draws, but rows in the order "
+        f"{NO_PROMISE}: {found.facts}. Copies are not independent draws, but rows in the order "
         "of time are counted so: leave the copies out, or pass repeats='independent' if they are "
         "independent draws that happen to be equal"
     )
-
-
-def doubts_of(found: Closeness | None, *, stacklevel: int = 3) -> tuple[str, ...]:
-    """Doubts from how close rows are to the training rows. The warning points at the caller of the function
-    that calls this, or so many levels up."""
-    if found is None or not found.is_training:
-        return ()
-    warnings.warn(
-        f"no promise for new rows: {WHY}. A model is surer of its training rows than of new ones, so new "
-        f"rows are decided differently more often than these: {WAY_OUT}",
-        TrainingRowsWarning,
-        stacklevel=stacklevel,
-    )
-    return (WHY,)

@@ -19,6 +19,7 @@ more. n is taken to be at most twice the rows of a tree, which errs towards find
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.check.leaf_cells import Cells, Floats, Numbers
+from qwyc.errors import TrainingRowsWarning
 from qwyc.model.ensemble import Ensemble, Sample
 from qwyc.model.trees import TreeModels
 from qwyc.policy.scores import ScoreMatrix
@@ -72,6 +74,21 @@ def closeness(
         part = slice(i, i + BLOCK)
         look.add(sample.rows[part], scores.values[part], threads=threads)
     return look.closeness()
+
+
+def doubts_of(found: Closeness | None, what: str, *, stacklevel: int = 3) -> tuple[str, ...]:
+    """Doubts where rows are too close to the training rows to be new, as clauses; none otherwise. The
+    warning starts with `what`. It points at the caller of the function that calls this, or so many levels
+    up."""
+    if found is None or not found.is_training:
+        return ()
+    warnings.warn(
+        f"{what}: {WHY}. A model is surer of its training rows than of new ones, so new rows are decided "
+        f"differently more often than these: {WAY_OUT}",
+        TrainingRowsWarning,
+        stacklevel=stacklevel,
+    )
+    return (WHY,)
 
 
 def closeness_of_rows(

@@ -12,9 +12,9 @@ from typing import Any
 from qwyc import distributed
 from qwyc.check.fresh_rows import fresh_rows
 from qwyc.check.parity import compare_with_model
-from qwyc.check.training_rows import WAY_OUT, WHY, closeness_of_rows
+from qwyc.check.training_rows import closeness_of_rows, doubts_of
 from qwyc.classifier import Classifier, check_classifier
-from qwyc.errors import InputError, OptionError, QwycWarning, TrainingRowsWarning
+from qwyc.errors import InputError, OptionError, QwycWarning
 from qwyc.policy.counts import Counts
 from qwyc.policy.grouped import Prior
 from qwyc.promise.budget import Alpha, Budget, budget_of, by_class_of
@@ -180,7 +180,10 @@ def verify(
     if counts.groups is not None:
         counts = replace(counts, groups=replace(counts.groups, prior=_prior(classifier)))
     whole = Limit(1.0, tuple(range(len(counts.differences))))
-    doubts = () if budget.is_zero else _training_rows(classifier, X, threads)
+    doubts: tuple[str, ...] = ()
+    if not budget.is_zero and not distributed.is_distributed(X):
+        found = closeness_of_rows(classifier.ensemble, X, threads=threads)
+        doubts = doubts_of(found, "these rows cannot show that the promise holds")
     outcome = _outcome(budget, counts, level)
     return Verification(
         outcome=UNDECIDED if doubts and outcome == PASS else outcome,
@@ -211,22 +214,6 @@ def _rows_needed(budget: Budget, counts: Counts, confidence: float) -> int:
         return budget.rows_needed(confidence)
     needed = [limit.groups_needed(counts, confidence) or 1 for limit in budget.limits]
     return math.ceil(max(needed) * counts.rows / len(counts.groups))
-
-
-def _training_rows(classifier: Classifier, X: Any, threads: int | None) -> tuple[str, ...]:
-    """A doubt where rows are those that the model was trained on, as far as its trees tell."""
-    if distributed.is_distributed(X):
-        return ()
-    found = closeness_of_rows(classifier.ensemble, X, threads=threads)
-    if found is None or not found.is_training:
-        return ()
-    warnings.warn(
-        f"these rows cannot show that the promise holds: {WHY}. A model is surer of its training rows than "
-        f"of new ones: {WAY_OUT}",
-        TrainingRowsWarning,
-        stacklevel=3,
-    )
-    return (WHY,)
 
 
 def warn_of_missing_groups(classifier: Classifier, groups: Any) -> None:

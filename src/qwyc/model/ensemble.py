@@ -217,9 +217,10 @@ class Sample:
         """The same by the columns that base models look at, as far as that is known: rows that differ in
         the others, such as a line number, are alike."""
         cuts = self.ensemble.base_models.cuts()
-        if self.hashes is None or cuts is None or self.ensemble.schema is None:
+        schema = self.ensemble.schema
+        if self.hashes is None or cuts is None or schema is None or len(cuts) == schema.n_features:
             return self.hashes
-        return row_hashes(self.rows[:, sorted(cuts)], self.ensemble.schema.dtype)
+        return row_hashes(self.rows[:, sorted(cuts)], schema.dtype)
 
     def without_transform(self) -> Sample:
         """The same rows for the same ensemble without a pipeline's own steps."""
