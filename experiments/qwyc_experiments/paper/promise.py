@@ -37,6 +37,7 @@ def promised_over_splits(bench: Bench, done: Callable[[], None]) -> list[Promise
             alpha=max(setting.promised),
             quit=bench.experiment.quit,
             seed=split,
+            repeats="independent",  # draws of a few discrete columns are often equal
             evaluation="quit",
             progress=False,
         )
