@@ -53,6 +53,7 @@ class Recipe:
     model: Callable[[], Trained]
     parts: Callable[[], tuple[Any, Any]]
     score: Callable[[Any, Any], Any]  # of a model and rows
+    repeats: str = "together"  # equal rows, as `qwyc.optimize` takes them
 
 
 # ---- rows -----------------------------------------------------------------------------------------
@@ -64,8 +65,24 @@ def adult_parts(missing: float = np.nan) -> tuple[Any, Any]:
     return rows[TRAINING_ROWS:], test
 
 
-def table(name: str) -> tuple[Any, Any]:
-    """Rows (N, n_features) float32 and labels of a Parquet file in the folder that QWYC_DATA names."""
+def table(name: str, like: str | None = None) -> tuple[Any, Any]:
+    """Rows (N, n_features) float32 and labels of a Parquet file in the folder that QWYC_DATA names. Text is
+    replaced by its position among the sorted values of the file `like`, or of this file."""
+    columns = read_table(name)
+    known = columns if like is None else read_table(like)
+    features = [feature for feature in columns if feature != "label"]
+    rows = np.empty((len(columns["label"]), len(features)), dtype=np.float32)
+    for i, feature in enumerate(features):
+        values = columns[feature]
+        if values.dtype == object:
+            codes = {value: code for code, value in enumerate(np.unique(known[feature]))}
+            values = [codes.get(value, np.nan) for value in values]
+        rows[:, i] = values
+    return rows, columns["label"].astype(int)
+
+
+def read_table(name: str) -> dict[str, Any]:
+    """The columns of a Parquet file."""
     folder = os.environ.get("QWYC_DATA")
     path = Path(folder or "") / name
     if not folder or not path.is_file():
@@ -73,10 +90,8 @@ def table(name: str) -> tuple[Any, Any]:
             f"there is no {name} in the folder that the environment variable QWYC_DATA names"
         )
     parquet, _ = peers.library("pyarrow.parquet", "pyarrow")
-    columns = parquet.read_table(path)
-    names = [column for column in columns.column_names if column != "label"]
-    rows = np.column_stack([columns[column].to_numpy().astype(np.float32) for column in names])
-    return rows, columns["label"].to_numpy().astype(int)
+    found = parquet.read_table(path)
+    return {column: found[column].to_numpy() for column in found.column_names}
 
 
 def nomao() -> tuple[Any, Any, Any, Any]:
@@ -85,7 +100,8 @@ def nomao() -> tuple[Any, Any, Any, Any]:
     half = len(rows) // 2
     order = np.random.default_rng(0).permutation(len(rows))
     train, sample = order[:half], order[half:]
-    return rows[train], label[train], rows[sample], table("nomao_test.parquet")[0]
+    test, _ = table("nomao_test.parquet", like="nomao_train.parquet")
+    return rows[train], label[train], rows[sample], test
 
 
 def covertype() -> tuple[Any, Any, Any, Any]:
@@ -160,13 +176,14 @@ def recipes(quick: bool) -> dict[str, Recipe]:
             xgboost_score,
         )
 
-    def on(data: str, title: str) -> Recipe:
+    def on(data: str, title: str, repeats: str = "together") -> Recipe:
         trees = 20 if quick else 200
         return Recipe(
             f"{title}, XGBoost, {trees} trees of depth 5",
             lambda: trained(train_on, data=data, trees=trees, depth=5),
             lambda: DATA[data]()[2:],
             xgboost_score,
+            repeats,
         )
 
     if quick:
@@ -192,7 +209,7 @@ def recipes(quick: bool) -> dict[str, Recipe]:
             lambda: adult_parts(-1.0),
             forest_score,
         ),
-        "nomao": on("nomao", "UCI Nomao, 118 features"),
+        "nomao": on("nomao", "UCI Nomao, 118 features", "independent"),
         "covertype": on("covertype", "UCI Covertype, 54 features"),
         "made-up-29": on("made-up-29", "29 made-up features"),
         "made-up-300": on("made-up-300", "300 made-up features"),
@@ -207,7 +224,13 @@ def make(name: str, recipe: Recipe, n_rows: int) -> Case:
 
     def write(path: Path) -> None:
         fast = qwyc.optimize(
-            model.model, sample, alpha=ALPHA, evaluation="quit", threads=1, progress=False
+            model.model,
+            sample,
+            alpha=ALPHA,
+            repeats=recipe.repeats,
+            evaluation="quit",
+            threads=1,
+            progress=False,
         )
         fast.save(path)
 
