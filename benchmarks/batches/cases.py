@@ -65,12 +65,13 @@ def adult_parts(missing: float = np.nan) -> tuple[Any, Any]:
     return rows[TRAINING_ROWS:], test
 
 
-def table(name: str, like: str | None = None) -> tuple[Any, Any]:
+def table(file: str, like: str | None = None) -> tuple[Any, Any]:
     """Rows (N, n_features) float32 and labels of a Parquet file in the folder that QWYC_DATA names. Text is
-    replaced by its position among the sorted values of the file `like`, or of this file."""
-    columns = read_table(name)
+    replaced by its position among the sorted values of the file `like`, or of this file. Columns named
+    "aux_..." are no features."""
+    columns = read_table(file)
     known = columns if like is None else read_table(like)
-    features = [feature for feature in columns if feature != "label"]
+    features = [name for name in columns if name != "label" and not name.startswith("aux_")]
     rows = np.empty((len(columns["label"]), len(features)), dtype=np.float32)
     for i, feature in enumerate(features):
         values = columns[feature]
