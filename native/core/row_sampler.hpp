@@ -18,7 +18,8 @@ namespace qwyc {
 // one atomic addition; threads need no lock of their own.
 class RowSampler {
   public:
-    RowSampler(double rate, uint64_t seed) : rate_(rate), random_(seed) {
+    RowSampler(double rate, uint64_t seed)
+        : rate_(rate), log_missed_(std::log1p(-rate)), random_(seed) {
         if (!(rate >= kLeastRate && rate <= 1))
             throw std::invalid_argument("the rate must be at least 1e-9 and at most 1");
         draw_until(0);
@@ -32,11 +33,12 @@ class RowSampler {
         return due_.load() < begin + n ? begin : -1;
     }
 
-    // Those of the n rows after the first `begin` that are picked, counted from 0, ascending. Each
-    // row is claimed once, by the thread that took it.
-    std::vector<int64_t> claim(int64_t begin, int64_t n) {
+    // Puts those of the n rows after the first `begin` that are picked into `picked`, counted from
+    // 0, ascending. Each row is claimed once, by the thread that took it.
+    void claim(int64_t begin, int64_t n, std::vector<int64_t>& picked) {
         const int64_t end = begin + n;
-        std::vector<int64_t> picked, earlier;
+        std::vector<int64_t> earlier;
+        picked.clear();
         const std::lock_guard<std::mutex> guard(lock_);
         draw_until(end);
         while (drawn_.front() < end) {
@@ -49,12 +51,13 @@ class RowSampler {
         }
         drawn_.insert(drawn_.begin(), earlier.begin(), earlier.end());
         due_.store(drawn_.front());
-        return picked;
     }
 
     std::vector<int64_t> pick(int64_t n) {
+        std::vector<int64_t> picked;
         const int64_t begin = take(n);
-        return begin < 0 ? std::vector<int64_t>() : claim(begin, n);
+        if (begin >= 0) claim(begin, n, picked);
+        return picked;
     }
 
     int64_t taken() const { return taken_.load(); }
@@ -72,16 +75,16 @@ class RowSampler {
     int64_t gap() {
         if (rate_ >= 1) return 1;
         const double uniform = static_cast<double>((random_() >> 11) + 1) * 0x1p-53;  // (0, 1]
-        return 1 + static_cast<int64_t>(std::log(uniform) / std::log1p(-rate_));
+        return 1 + static_cast<int64_t>(std::log(uniform) / log_missed_);
     }
 
     static constexpr double kLeastRate = 1e-9;
 
-    const double rate_;
-    std::mt19937_64 random_;     // the same numbers everywhere
-    std::mutex lock_;            // of the next two and random_
-    std::deque<int64_t> drawn_;  // positions that were not claimed yet, ascending
-    int64_t last_ = -1;          // the last position that was drawn
+    const double rate_, log_missed_;  // and the logarithm of the probability of not being picked
+    std::mt19937_64 random_;          // the same numbers everywhere
+    std::mutex lock_;                 // of the next two and random_
+    std::deque<int64_t> drawn_;       // positions that were not claimed yet, ascending
+    int64_t last_ = -1;               // the last position that was drawn
     std::atomic<int64_t> taken_{0};
     std::atomic<int64_t> due_{0};  // the first of drawn_
 };

@@ -10,6 +10,7 @@
 #include "core/engine.hpp"
 #include "core/lattice_engine.hpp"
 #include "python/arrays.hpp"
+#include "python/watcher.hpp"
 
 namespace qwyc {
 
@@ -120,6 +121,7 @@ class QuitterOf {
                  std::shared_ptr<HeldLattices<float>>, std::shared_ptr<HeldLattices<double>>>
         held;
     int64_t n_features;
+    std::shared_ptr<Watcher> watcher = nullptr;  // of rows that are decided; usually there is none
 
     // Rows of any strides. Engines take C order, so others are copied in blocks.
     template <class In>
@@ -135,6 +137,7 @@ class QuitterOf {
                     });
             },
             held);
+        if (watcher) watcher->see(rows, out, threads);
     }
 
     static QuitterOf of(const AnyForest& forest, const typename Policy::View& policy) {

@@ -45,11 +45,13 @@ TEST(threads_claim_every_position_once) {
     for (int64_t t = 0; t < parts; ++t)
         threads.emplace_back([&, t] {
             int64_t left = n / parts;
+            std::vector<int64_t> picked;
             for (int64_t step = 1 + t; left > 0; left -= step) {
                 step = std::min(step, left);
                 const int64_t begin = sampler.take(step);
                 if (begin < 0) continue;
-                for (const int64_t i : sampler.claim(begin, step)) found[t].push_back(begin + i);
+                sampler.claim(begin, step, picked);
+                for (const int64_t i : picked) found[t].push_back(begin + i);
             }
         });
     for (auto& thread : threads) thread.join();

@@ -139,21 +139,7 @@ class FanQuitter:
 class PickedRows:
     """Copies of rows that were picked at random."""
 
-    def __init__(self, rate: float, seed: int, n_features: int, most: int) -> None: ...
-
-    def take(self, n: int) -> int:
-        """
-        Count n more rows. Returns how many came before them if some may be picked, else -1.
-        """
-
-    @overload
-    def add(self, begin: int, rows: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device='cpu', writable=False)], decided: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> bool:
-        """
-        Keep those of the rows taken after the first `begin` that are picked. True when `most` wait.
-        """
-
-    @overload
-    def add(self, begin: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)], decided: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> bool: ...
+    def __init__(self, rate: float, seed: int, n_features: int, most: int, wide: bool) -> None: ...
 
     @overload
     def keep(self, rows: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device='cpu', writable=False)], decided: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> bool:
@@ -167,12 +153,27 @@ class PickedRows:
         Count n more rows. Returns those of them that are picked, ascending; None: none is.
         """
 
-    def drain(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None))], Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
+    def drain(self) -> tuple[Annotated[NDArray[numpy.float32], dict(shape=(None, None))], Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]] | tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None))], Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
         """The waiting rows, their decisions and steps."""
 
     @property
     def taken(self) -> int:
         """How many rows were counted."""
+
+def watched(quitter: Quitter, picked: object, on_full: object) -> Quitter:
+    """
+    A quitter whose rows are counted, and copied where they are picked. When enough of them wait, `on_full(threads)` is called.
+    """
+
+def count_rows(decided: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], full: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], bin: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cost_before: float) -> tuple[list[int], list[int], list[int], int, float]:
+    """
+    Rows by full decision, by difference and by bin, base models in all, and their cost together with what was before.
+    """
+
+def rows_of_limit(decided: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], full: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], among: int, kinds: int) -> tuple[Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))] | None]:
+    """
+    Which of the rows that a limit counts differ, and where these rows are: None where it counts all.
+    """
 
 class RateTest:
     """Whether rows differ more often than allowed."""
