@@ -126,6 +126,7 @@ void bind_lattices(nb::module_& m);
 void bind_quitter(nb::module_& m);
 void bind_monitoring(nb::module_& m);
 void bind_one_row(nb::module_& m);
+void bind_plain_arrays(nb::module_& m);
 void bind_fitting(nb::module_& m);
 
 }  // namespace qwyc

@@ -204,6 +204,32 @@ class SampledOneRow:
     def predict(self, row: object | None) -> object:
         """The class of one row, (n_features,)."""
 
+class PlainArrays:
+    """Decides NumPy arrays that need no conversion."""
+
+    def __init__(self, quitter: Quitter, classes: object, are_objects: bool, n_models: int, finite_only: bool, most_rows: int, numpy: object, decisions: object, thread_count: object) -> None: ...
+
+    def predict(self, x: object | None, threads: object | None) -> object:
+        """
+        The class of every row, (N,); None where x needs more than a look at its numbers.
+        """
+
+    def decide(self, x: object | None, threads: object | None) -> object:
+        """The decisions; None in the same cases."""
+
+class FanPlainArrays:
+    """Decides NumPy arrays that need no conversion."""
+
+    def __init__(self, quitter: FanQuitter, classes: object, are_objects: bool, n_models: int, finite_only: bool, most_rows: int, numpy: object, decisions: object, thread_count: object) -> None: ...
+
+    def predict(self, x: object | None, threads: object | None) -> object:
+        """
+        The class of every row, (N,); None where x needs more than a look at its numbers.
+        """
+
+    def decide(self, x: object | None, threads: object | None) -> object:
+        """The decisions; None in the same cases."""
+
 @overload
 def gram(values: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
 
