@@ -4,13 +4,15 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/target.hpp"
 
 namespace qwyc {
 
-// What was decided about n rows, (n,) each: early, and by all base models.
+// What was decided about n rows, (n,) each: early, and by all base models. Decisions are those of
+// TwoClasses: 0 and 1.
 struct CheckedRows {
     std::span<const uint8_t> decided, full;
 };
@@ -29,16 +31,19 @@ struct RowCounts {
 inline RowCounts count_rows(const CheckedRows& rows, std::span<const int32_t> steps,
                             std::span<const int32_t> bin, std::span<const double> cost,
                             double cost_before, size_t n_bins) {
-    RowCounts counts{std::vector<int64_t>(TwoClasses::kClasses),
-                     std::vector<int64_t>(TwoClasses::kDifferences), std::vector<int64_t>(n_bins),
-                     0, cost_before};
-    for (size_t i = 0; i < rows.full.size(); ++i) {
-        ++counts.by_class[rows.full[i]];
-        const int kind = TwoClasses::difference(rows.decided[i], rows.full[i]);
-        if (kind >= 0) ++counts.differences[kind];
-        ++counts.exits[bin[steps[i]]];
-        counts.steps += steps[i];
-        counts.cost += cost[steps[i]];
+    const auto n = static_cast<int64_t>(rows.full.size());
+    int64_t positive = 0, lost = 0, gained = 0;
+    for (int64_t i = 0; i < n; ++i) {
+        positive += rows.full[i];
+        lost += rows.full[i] & ~rows.decided[i] & 1;
+        gained += rows.decided[i] & ~rows.full[i] & 1;
+    }
+    RowCounts counts{
+        {n - positive, positive}, {lost, gained}, std::vector<int64_t>(n_bins), 0, cost_before};
+    for (const int32_t s : steps) {
+        ++counts.exits[bin[s]];
+        counts.steps += s;
+        counts.cost += cost[s];
     }
     return counts;
 }
@@ -51,14 +56,20 @@ struct LimitRows {
 
 // among: a full decision; -1 for rows of every class. kinds: bit k stands for differences of way k.
 inline LimitRows limit_rows(const CheckedRows& rows, int among, uint32_t kinds) {
-    LimitRows found;
-    found.differs.reserve(rows.full.size());
-    for (size_t i = 0; i < rows.full.size(); ++i) {
-        if (among >= 0 && rows.full[i] != among) continue;
-        const int kind = TwoClasses::difference(rows.decided[i], rows.full[i]);
-        found.differs.push_back(kind >= 0 && (kinds >> kind & 1) != 0);
-        if (among >= 0) found.at.push_back(static_cast<int64_t>(i));
+    const size_t n = rows.full.size();
+    LimitRows found{std::vector<uint8_t>(n), {}};
+    for (size_t i = 0; i < n; ++i) {
+        const uint32_t counts = kinds >> rows.decided[i] & 1;  // the way is the early decision
+        found.differs[i] = static_cast<uint8_t>((rows.decided[i] ^ rows.full[i]) & counts);
     }
+    if (among < 0) return found;
+    size_t m = 0;
+    for (size_t i = 0; i < n; ++i) {
+        if (rows.full[i] != among) continue;
+        found.differs[m++] = found.differs[i];
+        found.at.push_back(static_cast<int64_t>(i));
+    }
+    found.differs.resize(m);
     return found;
 }
 

@@ -1,6 +1,7 @@
 // Which rows of a stream are picked: each with the same probability, whatever it holds.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdint>
@@ -22,7 +23,9 @@ class RowSampler {
         : rate_(rate), log_missed_(std::log1p(-rate)), random_(seed) {
         if (!(rate >= kLeastRate && rate <= 1))
             throw std::invalid_argument("the rate must be at least 1e-9 and at most 1");
-        draw_until(0);
+        std::vector<int64_t> none;
+        draw_until(0, 0, none);
+        due_.store(drawn_.front());
     }
 
     // Counts n more rows. Returns how many came before them if some of them may be picked, which
@@ -37,19 +40,15 @@ class RowSampler {
     // 0, ascending. Each row is claimed once, by the thread that took it.
     void claim(int64_t begin, int64_t n, std::vector<int64_t>& picked) {
         const int64_t end = begin + n;
-        std::vector<int64_t> earlier;
         picked.clear();
         const std::lock_guard<std::mutex> guard(lock_);
-        draw_until(end);
-        while (drawn_.front() < end) {
-            const int64_t position = drawn_.front();
-            drawn_.pop_front();
-            if (position >= begin)
-                picked.push_back(position - begin);
-            else
-                earlier.push_back(position);  // another thread took this row and will claim it
-        }
-        drawn_.insert(drawn_.begin(), earlier.begin(), earlier.end());
+        // Positions before `begin` are rows of other threads, which will claim them.
+        const auto first = std::lower_bound(drawn_.begin(), drawn_.end(), begin);
+        const auto last = std::lower_bound(first, drawn_.end(), end);
+        for (auto at = first; at != last; ++at) picked.push_back(*at - begin);
+        const bool is_drawn = last != drawn_.end();
+        drawn_.erase(first, last);
+        if (!is_drawn) draw_until(begin, end, picked);
         due_.store(drawn_.front());
     }
 
@@ -63,13 +62,17 @@ class RowSampler {
     int64_t taken() const { return taken_.load(); }
 
   private:
-    // Draws until a position is not before `end`.
-    void draw_until(int64_t end) {
-        while (last_ < end) {
+    // Draws until a position is not before `end`. Those from `begin` on are picked, and the others
+    // wait for whoever took their rows.
+    void draw_until(int64_t begin, int64_t end, std::vector<int64_t>& picked) {
+        for (;;) {
             last_ += gap();
-            drawn_.push_back(last_);
+            if (last_ < begin || last_ >= end)
+                drawn_.push_back(last_);
+            else
+                picked.push_back(last_ - begin);
+            if (last_ >= end) return;
         }
-        due_.store(drawn_.front());
     }
 
     int64_t gap() {

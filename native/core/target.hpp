@@ -24,12 +24,6 @@ struct TwoClasses {
     bool is_negative(double full) const { return !decide(full); }
 
     static uint8_t decision_of(Outcome quit) { return quit == Outcome::kPositive; }
-
-    static constexpr int kClasses = 2, kDifferences = 2;
-
-    // The way in which an early decision differs from the full one: the early decision. -1: it does
-    // not.
-    static int difference(uint8_t decided, uint8_t full) { return decided == full ? -1 : decided; }
 };
 static_assert(DecisionTarget<TwoClasses>);
 

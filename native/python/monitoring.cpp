@@ -51,11 +51,20 @@ RateTestState state_of(const RateTest& test, int64_t rows, int64_t count,
     return {rows, count, {values(apart), apart_unspent}, {values(joint), joint_unspent}, one_part};
 }
 
+// Whether all numbers are in [0, end).
+template <class T>
+bool are_below(const Vector<T>& numbers, T end) {
+    T least = 0, most = 0;  // without a branch in the loop, which is on the way of every check
+    for (const T x : span(numbers)) {
+        least = std::min(least, x);
+        most = std::max(most, x);
+    }
+    return least >= 0 && most < end;
+}
+
 CheckedRows checked(const Vector<uint8_t>& decided, const Vector<uint8_t>& full) {
     require(decided.shape(0) == full.shape(0), "every row must be decided twice");
-    for (size_t i = 0; i < full.shape(0); ++i)
-        require(decided.data()[i] < TwoClasses::kClasses && full.data()[i] < TwoClasses::kClasses,
-                "there is no such class");
+    require(are_below<uint8_t>(decided, 2) && are_below<uint8_t>(full, 2), "there are two classes");
     return {span(decided), span(full)};
 }
 
@@ -64,16 +73,12 @@ using Counts =
 
 Counts count(const Vector<uint8_t>& decided, const Vector<uint8_t>& full,
              const Vector<int32_t>& steps, const Vector<int32_t>& bin, const Vector<double>& cost,
-             double cost_before) {
-    require(steps.shape(0) == full.shape(0) && bin.shape(0) == cost.shape(0) && bin.shape(0) > 0,
+             double cost_before, int32_t n_bins) {
+    require(steps.shape(0) == full.shape(0) && bin.shape(0) == cost.shape(0),
             "every row must have steps, and every number of steps a bin and a cost");
-    int32_t n_bins = 0;
-    for (const int32_t b : span(bin)) {
-        require(b >= 0 && b < static_cast<int32_t>(bin.shape(0)), "bins must be counted from 0");
-        n_bins = std::max(n_bins, b + 1);
-    }
-    for (const int32_t s : span(steps))
-        require(s >= 0 && s < static_cast<int32_t>(bin.shape(0)), "there are not so many steps");
+    require(n_bins > 0 && are_below(bin, n_bins), "there are not so many bins");
+    require(bin.shape(0) > 0 && are_below(steps, static_cast<int32_t>(bin.shape(0))),
+            "there are not so many steps");
     RowCounts found = count_rows(checked(decided, full), span(steps), span(bin), span(cost),
                                  cost_before, static_cast<size_t>(n_bins));
     return {std::move(found.by_class), std::move(found.differences), std::move(found.exits),
@@ -127,7 +132,7 @@ void bind_monitoring(nb::module_& m) {
           "A quitter whose rows are counted, and copied where they are picked. When enough of them "
           "wait, `on_full(threads)` is called.");
     m.def("count_rows", &count, "decided"_a, "full"_a, "steps"_a, "bin"_a, "cost"_a,
-          "cost_before"_a,
+          "cost_before"_a, "n_bins"_a,
           "Rows by full decision, by difference and by bin, base models in all, and their cost "
           "together with what was before.");
     m.def("rows_of_limit", &rows_of_limit, "decided"_a, "full"_a, "among"_a, "kinds"_a,

@@ -135,23 +135,25 @@ class PickedRows {
         require(n_features >= 0 && most > 0, "there must be room for rows");
     }
 
-    // Counts rows that were decided and copies those that are picked. True when `most` rows wait.
+    // Counts rows that were decided and copies those that are picked. True when enough of them
+    // wait to be checked: `most`, or up to kLarger times as many in a call that takes long anyway.
     template <class In>
     bool add(const RowsView<In>& rows, const uint8_t* decided, const int32_t* steps) {
         const int64_t begin = sampler.take(rows.n);
         if (begin < 0) return false;
         const std::lock_guard<std::mutex> guard(lock_);
         sampler.claim(begin, rows.n, picked_);
-        return keep(rows, decided, steps);
+        const int64_t enough = std::clamp(rows.n / kShareOfCall, most_, kLarger * most_);
+        return keep(rows, decided, steps) >= enough;
     }
 
-    // Copies rows that were picked already.
+    // Copies rows that were picked already. True when `most` rows wait.
     template <class In>
     bool add_picked(const RowsView<In>& rows, const uint8_t* decided, const int32_t* steps) {
         const std::lock_guard<std::mutex> guard(lock_);
         picked_.resize(rows.n);
         std::iota(picked_.begin(), picked_.end(), 0);
-        return keep(rows, decided, steps);
+        return keep(rows, decided, steps) >= most_;
     }
 
     // The waiting rows, (n, n_features), and their decisions, (n,) each. They wait no longer.
@@ -180,10 +182,14 @@ class PickedRows {
     }
 
     template <class In>
-    bool keep(const RowsView<In>& rows, const uint8_t* decided, const int32_t* steps) {
+    int64_t keep(const RowsView<In>& rows, const uint8_t* decided, const int32_t* steps) {
         return std::visit([&](auto& kept) { return kept.keep(rows, decided, steps, picked_); },
-                          kept_) >= most_;
+                          kept_);
     }
+
+    // A full evaluation begins with cold caches, which many rows share. One of so large a share of
+    // the rows of a call does not make the call much longer.
+    static constexpr int64_t kLarger = 4, kShareOfCall = 4;
 
     const int64_t n_features_, most_;
     std::mutex lock_;  // of what follows

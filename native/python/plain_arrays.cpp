@@ -213,7 +213,11 @@ class PlainArrays {
         const int cores = cores_for(engine, rows.n, threads);
         if (cores <= 0) return false;
         if constexpr (std::is_same_v<Quitter, AnyQuitter>)
-            if (rows.n <= kFewRows) return run_few(engine, rows, out);
+            if (rows.n <= kFewRows) {
+                if (!run_few(engine, rows, out)) return false;
+                if (quitter_.watcher) quitter_.watcher->see(rows, out, cores);
+                return true;
+            }
         nb::gil_scoped_release release;
         if (finite_only_ && !is_finite<typename Engine::Value>(rows, cores)) return false;
         quitter_.decide(rows, out, cores);

@@ -165,7 +165,7 @@ def watched(quitter: Quitter, picked: object, on_full: object) -> Quitter:
     A quitter whose rows are counted, and copied where they are picked. When enough of them wait, `on_full(threads)` is called.
     """
 
-def count_rows(decided: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], full: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], bin: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cost_before: float) -> tuple[list[int], list[int], list[int], int, float]:
+def count_rows(decided: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], full: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], bin: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cost_before: float, n_bins: int) -> tuple[list[int], list[int], list[int], int, float]:
     """
     Rows by full decision, by difference and by bin, base models in all, and their cost together with what was before.
     """

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from qwyc import _native
 from qwyc.classifier import Classifier, as_table, from_certified
-from qwyc.model.native import sampled_one_row, watched_runner
+from qwyc.model.native import plain_arrays, sampled_one_row, watched_runner
 from qwyc.policy.decisions import Decisions
 from qwyc.rows.selection import take
 from qwyc.target.target import Decided
@@ -27,6 +27,11 @@ class Early(NamedTuple):
     rows: Any  # as the base models take them: (k, n_features) where they take a matrix
     decided: Decided  # (k,) the index of each row's class
     steps: npt.NDArray[np.int32]  # (k,) base models evaluated
+
+
+# What decides NumPy arrays of floats: the same as the decider's `predict`, by the shortest way. It gives
+# None for everything else.
+PlainPredict = Callable[[Any, int | None], Any]
 
 
 class Decider(Protocol):
@@ -61,7 +66,12 @@ class Checks:
         evaluations = EVALUATIONS_AT_ONCE // classifier.policy.n_models
         most = max(1, min(CHECKED_AT_ONCE, evaluations, WAITING_NUMBERS // max(1, width)))
         self._picked = _native.PickedRows(rate, int(state[0]), width, most, wide)
-        self.decider: Decider = self._native_decider() or _PythonDecider(self)
+        native = self._native_decider()
+        self.decider: Decider = native or _PythonDecider(self)
+        plain = None if native is None else plain_arrays(native.runner, native.ensemble)
+        self.plain_predict: PlainPredict = (
+            (lambda X, threads: None) if plain is None else plain.predict
+        )
 
     @property
     def taken(self) -> int:

@@ -70,7 +70,7 @@ class RowCounter:
     ) -> Record:
         """The record after more rows, (N,) each."""
         by_class, differences, exits, evaluated, cost = _native.count_rows(
-            decided, full, steps, self.bins, self.costs, record.cost
+            decided, full, steps, self.bins, self.costs, record.cost, len(record.exits)
         )
         return Record(
             _added(record.by_class, by_class),
