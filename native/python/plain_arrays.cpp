@@ -118,6 +118,7 @@ class PlainArrays {
           empty_(numpy.attr("empty")),
           int32_(numpy.attr("dtype")("int32")),
           float64_(numpy.attr("dtype")("float64")),
+          uint8_(numpy.attr("dtype")("uint8")),
           bool_(numpy.attr("dtype")("bool")),
           decisions_(std::move(decisions)),
           thread_count_(std::move(thread_count)),
@@ -141,26 +142,36 @@ class PlainArrays {
     nb::object decide(nb::handle x, nb::handle threads) const {
         return with_rows(x, [&](const auto& rows) -> nb::object {
             Scratch<uint8_t> positive(rows.n);
-            nb::object steps, score, complete;
-            {
-                const nb::object n = nb::steal(PyLong_FromLongLong(rows.n));
-                steps = new_array(n, int32_);
-                score = new_array(n, float64_);
-                complete = new_array(n, bool_);
-            }
-            const Buffer steps_memory = memory(steps), score_memory = memory(score),
-                         complete_memory = memory(complete);
-            const auto* taken = static_cast<int32_t*>(steps_memory->buf);
-            const DecisionsOut out{positive.data(), static_cast<int32_t*>(steps_memory->buf),
-                                   static_cast<double*>(score_memory->buf)};
-            if (!run(rows, out, threads)) return nb::none();
-            auto* all = static_cast<uint8_t*>(complete_memory->buf);
-            for (int64_t i = 0; i < rows.n; ++i) all[i] = taken[i] == n_models_;
-            return new_decisions({label_array(positive.data(), rows.n), steps, score, complete});
+            return decisions(rows, positive.data(), threads);
+        });
+    }
+
+    // The decisions and, for callers that go on with them, the index of each row's class.
+    nb::object decide_indices(nb::handle x, nb::handle threads) const {
+        return with_rows(x, [&](const auto& rows) -> nb::object {
+            nb::object indices = new_array(nb::steal(PyLong_FromLongLong(rows.n)), uint8_);
+            const Buffer positive = memory(indices);
+            nb::object decided = decisions(rows, static_cast<uint8_t*>(positive->buf), threads);
+            return decided.is_none() ? decided : nb::make_tuple(decided, indices);
         });
     }
 
   private:
+    template <class In>
+    nb::object decisions(const RowsView<In>& rows, uint8_t* positive, nb::handle threads) const {
+        const nb::object n = nb::steal(PyLong_FromLongLong(rows.n));
+        const nb::object steps = new_array(n, int32_), score = new_array(n, float64_),
+                         complete = new_array(n, bool_);
+        const Buffer steps_memory = memory(steps), score_memory = memory(score),
+                     complete_memory = memory(complete);
+        const DecisionsOut out{positive, static_cast<int32_t*>(steps_memory->buf),
+                               static_cast<double*>(score_memory->buf)};
+        if (!run(rows, out, threads)) return nb::none();
+        auto* all = static_cast<uint8_t*>(complete_memory->buf);
+        for (int64_t i = 0; i < rows.n; ++i) all[i] = out.steps[i] == n_models_;
+        return new_decisions({label_array(positive, rows.n), steps, score, complete});
+    }
+
     // What `use` gives for the rows of an array, or None.
     template <class Use>
     nb::object with_rows(nb::handle x, const Use& use) const {
@@ -278,7 +289,7 @@ class PlainArrays {
     int32_t n_models_;
     bool finite_only_;
     int64_t most_rows_;  // of one call
-    nb::object array_, empty_, int32_, float64_, bool_, decisions_, thread_count_;
+    nb::object array_, empty_, int32_, float64_, uint8_, bool_, decisions_, thread_count_;
     nb::tuple no_arguments_;
     std::array<nb::object, 4> names_;  // of the fields of Decisions
 };
@@ -294,7 +305,9 @@ void bind_plain_arrays(nb::module_& m, const char* name) {
         .def("predict", &Self::predict, "x"_a.none(), "threads"_a.none(),
              "The class of every row, (N,); None where x needs more than a look at its numbers.")
         .def("decide", &Self::decide, "x"_a.none(), "threads"_a.none(),
-             "The decisions; None in the same cases.");
+             "The decisions; None in the same cases.")
+        .def("decide_indices", &Self::decide_indices, "x"_a.none(), "threads"_a.none(),
+             "The decisions and the index of each row's class, (N,); None in the same cases.");
 }
 
 }  // namespace
