@@ -5,7 +5,6 @@
 #include <memory>
 #include <vector>
 
-#include "python/collected.hpp"
 #include "python/few_rows.hpp"
 
 using namespace nanobind::literals;
@@ -15,8 +14,11 @@ namespace {
 
 constexpr int64_t kFewRows = 4;         // up to so many, Python's lock is kept where rows are short
 constexpr int64_t kOneThread = kChunk;  // up to so many rows of trees, engines use one thread
-constexpr int64_t kFewLattices = 2;     // the same of lattices
+constexpr int64_t kFewLattices = 2;     // both, of lattices
 constexpr int64_t kMaxThreads = 4096;
+
+template <class Engine>
+constexpr bool kIsTrees = requires(const Engine& engine) { engine.start_one(); };
 
 // The memory of a Python object while this lives.
 class Buffer {
@@ -55,7 +57,7 @@ class Scratch {
 // Two labels as a NumPy array of their dtype holds them.
 class Labels {
   public:
-    explicit Labels(nb::object classes, bool are_objects)
+    Labels(const nb::object& classes, bool are_objects)
         : dtype(classes.attr("dtype")), are_objects_(are_objects) {
         const Buffer memory(classes.ptr(), PyBUF_C_CONTIGUOUS);
         require(memory && memory->ndim == 1 && memory->shape[0] == 2,
@@ -63,7 +65,8 @@ class Labels {
         size_ = memory->itemsize;
         const auto* begin = static_cast<const char*>(memory->buf);
         bytes_.assign(begin, begin + 2 * size_);
-        owner_ = std::move(classes);
+        if (are_objects)
+            for (size_t i = 0; i < 2; ++i) object_[i] = nb::object(classes[i]);
     }
 
     // out: memory of an array of the dtype, (n,), that nobody else knows.
@@ -77,9 +80,7 @@ class Labels {
             std::memcpy(to, bytes_.data() + positive[i] * size_, size_);
     }
 
-    std::array<nb::object*, 2> held() { return {&owner_, &dtype}; }
-
-    nb::object dtype;
+    const nb::object dtype;
 
   private:
     template <class Word>
@@ -90,19 +91,16 @@ class Labels {
         for (int64_t i = 0; i < n; ++i) to[i] = label[positive[i]];
     }
     void write_objects(const uint8_t* positive, int64_t n, PyObject** out) const {
-        PyObject* label[2];
-        std::memcpy(label, bytes_.data(), sizeof label);
         for (int64_t i = 0; i < n; ++i) {
-            Py_INCREF(label[positive[i]]);
             Py_XDECREF(out[i]);  // None
-            out[i] = label[positive[i]];
+            out[i] = nb::object(object_[positive[i]]).release().ptr();
         }
     }
 
-    nb::object owner_;  // of labels that are objects
     bool are_objects_;
     Py_ssize_t size_;          // of a label
     std::vector<char> bytes_;  // of both
+    nb::object object_[2];     // where they are objects
 };
 
 // Decides NumPy arrays of float32 or float64 under one policy. None is the answer to rows that need
@@ -111,11 +109,11 @@ class Labels {
 template <class Quitter>
 class PlainArrays {
   public:
-    PlainArrays(const Quitter& quitter, nb::object classes, bool are_objects, int32_t n_models,
-                bool finite_only, int64_t most_rows, nb::object numpy, nb::object decisions,
-                nb::object thread_count)
+    PlainArrays(const Quitter& quitter, const nb::object& classes, bool are_objects,
+                int32_t n_models, bool finite_only, int64_t most_rows, const nb::object& numpy,
+                nb::object decisions, nb::object thread_count)
         : quitter_(quitter),
-          labels_(std::move(classes), are_objects),
+          labels_(classes, are_objects),
           n_models_(n_models),
           finite_only_(finite_only),
           most_rows_(most_rows),
@@ -146,31 +144,18 @@ class PlainArrays {
     nb::object decide(nb::handle x, nb::handle threads) const {
         return with_rows(x, [&](const auto& rows) -> nb::object {
             Scratch<uint8_t> positive(rows.n);
-            nb::object steps, score, complete;
-            {
-                const nb::object n = nb::steal(PyLong_FromLongLong(rows.n));
-                steps = new_array(n, int32_);
-                score = new_array(n, float64_);
-                complete = new_array(n, bool_);
-            }
+            const nb::object n = nb::steal(PyLong_FromLongLong(rows.n));
+            const nb::object steps = new_array(n, int32_), score = new_array(n, float64_),
+                             complete = new_array(n, bool_);
             const Buffer steps_memory = memory(steps), score_memory = memory(score),
                          complete_memory = memory(complete);
-            const auto* taken = static_cast<int32_t*>(steps_memory->buf);
             const DecisionsOut out{positive.data(), static_cast<int32_t*>(steps_memory->buf),
                                    static_cast<double*>(score_memory->buf)};
             if (!run(rows, out, threads)) return nb::none();
             auto* all = static_cast<uint8_t*>(complete_memory->buf);
-            for (int64_t i = 0; i < rows.n; ++i) all[i] = taken[i] == n_models_;
+            for (int64_t i = 0; i < rows.n; ++i) all[i] = out.steps[i] == n_models_;
             return new_decisions({label_array(positive.data(), rows.n), steps, score, complete});
         });
-    }
-
-    // The Python objects that it refers to.
-    std::vector<nb::object*> held() {
-        std::vector<nb::object*> all{&array_, &empty_,     &int32_,       &float64_,
-                                     &bool_,  &decisions_, &thread_count_};
-        for (nb::object* object : labels_.held()) all.push_back(object);
-        return all;
     }
 
   private:
@@ -191,11 +176,11 @@ class PlainArrays {
         constexpr auto kSize = static_cast<Py_ssize_t>(sizeof(In));
         const int64_t n = buffer->shape[0], width = buffer->shape[1];
         if (n == 0 || n > most_rows_ || width != quitter_.n_features) return nb::none();
-        const Py_ssize_t row = n > 1 ? buffer->strides[0] : width * kSize;
         const Py_ssize_t column = width > 1 ? buffer->strides[1] : kSize;
+        const Py_ssize_t row = n > 1 ? buffer->strides[0] : column == kSize ? width * kSize : kSize;
         const bool is_aligned = reinterpret_cast<uintptr_t>(buffer->buf) % alignof(In) == 0 &&
                                 row % kSize == 0 && column % kSize == 0;
-        const bool has_unit = column == kSize || row == kSize || n == 1;
+        const bool has_unit = column == kSize || row == kSize;
         if (!is_aligned || !has_unit || row <= 0 || column <= 0) return nb::none();
         return use(RowsView<In>{static_cast<const In*>(buffer->buf), n, width, row / kSize,
                                 column / kSize});
@@ -213,7 +198,7 @@ class PlainArrays {
         const int cores = cores_for(engine, rows.n, threads);
         if (cores <= 0) return false;
         if constexpr (std::is_same_v<Quitter, AnyQuitter>)
-            if (rows.n <= kFewRows) {
+            if (rows.n <= (kIsTrees<Engine> ? kFewRows : kFewLattices)) {
                 if (!run_few(engine, rows, out)) return false;
                 if (quitter_.watcher) quitter_.watcher->see(rows, out, cores);
                 return true;
@@ -255,8 +240,7 @@ class PlainArrays {
     template <class Engine>
     int cores_for(const Engine&, int64_t n, nb::handle threads) const {
         if (threads.is_none()) {
-            constexpr bool kTrees = requires(const Engine& e) { e.start_one(); };
-            if (n <= (kTrees ? kOneThread : kFewLattices)) return 1;
+            if (n <= (kIsTrees<Engine> ? kOneThread : kFewLattices)) return 1;
             return nb::cast<int>(thread_count_(threads));
         }
         if (!PyLong_CheckExact(threads.ptr())) return 0;
@@ -303,8 +287,7 @@ class PlainArrays {
 template <class Quitter>
 void bind_plain_arrays(nb::module_& m, const char* name) {
     using Self = PlainArrays<Quitter>;
-    nb::class_<Self>(m, name, nb::type_slots(collected<Self>),
-                     "Decides NumPy arrays that need no conversion.")
+    nb::class_<Self>(m, name, "Decides NumPy arrays that need no conversion.")
         .def(nb::init<const Quitter&, nb::object, bool, int32_t, bool, int64_t, nb::object,
                       nb::object, nb::object>(),
              "quitter"_a, "classes"_a, "are_objects"_a, "n_models"_a, "finite_only"_a,
