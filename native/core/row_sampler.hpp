@@ -23,6 +23,7 @@ class RowSampler {
         : rate_(rate), log_missed_(std::log1p(-rate)), random_(seed) {
         if (!(rate >= kLeastRate && rate <= 1))
             throw std::invalid_argument("the rate must be at least 1e-9 and at most 1");
+        if (rate < 1) fill_buckets();
         std::vector<int64_t> none;
         draw_until(0, 0, none);
         due_.store(drawn_.front());
@@ -77,17 +78,38 @@ class RowSampler {
 
     int64_t gap() {
         if (rate_ >= 1) return 1;
-        const double uniform = static_cast<double>((random_() >> 11) + 1) * 0x1p-53;  // (0, 1]
-        return 1 + static_cast<int64_t>(std::log(uniform) / log_missed_);
+        const uint64_t bits = random_() >> 11;  // 53 of them
+        const int32_t known = gap_of_[bits >> kBucketBits];
+        return known > 0 ? known : gap_of(bits);
+    }
+    int64_t gap_of(uint64_t bits) const { return 1 + static_cast<int64_t>(quotient(bits)); }
+    double quotient(uint64_t bits) const {
+        const double uniform = static_cast<double>(bits + 1) * 0x1p-53;  // (0, 1]
+        return std::log(uniform) / log_missed_;
     }
 
+    // A quotient falls as its bits rise. Where it lies well between the same two whole numbers at
+    // both ends of a bucket, all bits of the bucket have the same gap, and no logarithm is taken.
+    void fill_buckets() {
+        constexpr double kMargin = 1e-6;  // far more than rounding
+        for (uint64_t i = 0; i < kBuckets; ++i) {
+            const double high = quotient(i << kBucketBits) + kMargin;
+            const double low = quotient(((i + 1) << kBucketBits) - 1) - kMargin;
+            if (low > 0 && high < kLargestKnown && std::floor(low) == std::floor(high))
+                gap_of_[i] = 1 + static_cast<int32_t>(low);
+        }
+    }
+
+    static constexpr uint64_t kBuckets = 4096, kBucketBits = 53 - 12;
+    static constexpr double kLargestKnown = 1 << 30;
     static constexpr double kLeastRate = 1e-9;
 
     const double rate_, log_missed_;  // and the logarithm of the probability of not being picked
-    std::mt19937_64 random_;          // the same numbers everywhere
-    std::mutex lock_;                 // of the next two and random_
-    std::deque<int64_t> drawn_;       // positions that were not claimed yet, ascending
-    int64_t last_ = -1;               // the last position that was drawn
+    std::vector<int32_t> gap_of_ = std::vector<int32_t>(kBuckets);  // 0: to be computed
+    std::mt19937_64 random_;                                        // the same numbers everywhere
+    std::mutex lock_;                                               // of the next two and random_
+    std::deque<int64_t> drawn_;  // positions that were not claimed yet, ascending
+    int64_t last_ = -1;          // the last position that was drawn
     std::atomic<int64_t> taken_{0};
     std::atomic<int64_t> due_{0};  // the first of drawn_
 };

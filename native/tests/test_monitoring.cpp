@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -31,6 +32,22 @@ TEST(positions_do_not_depend_on_the_parts) {
               4 * std::sqrt(20000 * rate * (1 - rate)));
     }
     CHECK(positions(0.1, 7, 20000, 1) != positions(0.1, 8, 20000, 1));
+}
+
+TEST(gaps_are_logarithms_of_random_numbers) {
+    for (const double rate : {1e-9, 1e-4, 0.003, 0.01, 0.3, 0.97})
+        for (const uint64_t seed : {0, 1, 2}) {
+            const auto n = static_cast<int64_t>(50000 / rate);
+            const auto found = positions(rate, seed, n, n);
+            CHECK(found.size() > 10000);
+            std::mt19937_64 random(seed);
+            int64_t last = -1;
+            for (const int64_t position : found) {
+                const double uniform = static_cast<double>((random() >> 11) + 1) * 0x1p-53;
+                last += 1 + static_cast<int64_t>(std::log(uniform) / std::log1p(-rate));
+                CHECK_EQUAL(position, last);
+            }
+        }
 }
 
 TEST(a_rate_must_be_a_share) {
