@@ -3,30 +3,75 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "core/kernels.hpp"
+#include "core/mask_kernels.hpp"
+#include "core/scratch.hpp"
 
 namespace qwyc {
 
-inline constexpr int32_t kMaxScalarRows = 6;  // up to so many rows, walking is faster than kernels
-inline constexpr int32_t kWalksAtOnce = 8;    // trees that one row walks at once
+inline constexpr int32_t kWalksAtOnce = 8;  // trees that one row walks at once
 
 inline int32_t words_of(int32_t n) {
     return (n + 63) / 64;
 }
 
-// Columns in an order in which those of one feature follow each other.
-inline void sort_by_feature(const SmallTrees& trees, std::vector<int32_t>& columns) {
-    std::stable_sort(columns.begin(), columns.end(), [&](int32_t a, int32_t b) {
-        return trees.columns[a].feature < trees.columns[b].feature;
-    });
+// What values of type In are compared as. Cuts between doubles can be rounded for floats, so only
+// doubles of a forest that compares doubles must be compared as such.
+template <class In, class Real>
+using TileValue = std::conditional_t<std::is_same_v<In, double> && std::is_same_v<Real, double>,
+                                     double, float>;
+
+// The answers of n <= kSlab rows, with space for the planes after them, in the thread's scratch.
+// `more` rows follow these n, in `row` or in memory.
+template <class In, class Real>
+uint64_t* answer(const MaskKernels& kernels, const MaskedTrees& trees, const RowsView<In>& rows,
+                 const int32_t* row, int32_t n, int32_t more) {
+    using V = TileValue<In, Real>;
+    Scratch& mine = scratch();
+    auto* const tile =
+        reinterpret_cast<V*>(mine.tile.of(static_cast<size_t>(trees.n_slots) * 64 * sizeof(V)));
+    uint64_t* const masks = mine.masks.of(static_cast<size_t>(trees.n_masks()) * kSlabWords);
+    kernels.answer<In, V>()(trees, rows, row, n, more, tile, masks);
+    return masks;
 }
 
-// The number of rows of a width whose offsets fit 32 bits, as kernels need.
+// The number of rows of a width whose offsets fit 32 bits, as kernels that walk need.
 inline int64_t max_rows_in_int32(int64_t width) {
     return std::numeric_limits<int32_t>::max() / std::max<int64_t>(width, 1);
 }
+
+// Row i, its values one after the other; copied to the thread's scratch where they are not.
+template <class In>
+const In* one_row(const RowsView<In>& rows, int64_t i) {
+    const In* const row = rows.row(i);
+    if (rows.column_stride == 1) return row;
+    auto* const copy = reinterpret_cast<In*>(scratch().rows.of(rows.width * sizeof(In)));
+    for (int64_t f = 0; f < rows.width; ++f) copy[f] = row[f * rows.column_stride];
+    return copy;
+}
+
+// Some rows as the kernels that walk take them: row i is rows + row[i] * width, or rows + i * width
+// without a list. Rows whose values are not one after the other are copied to the thread's scratch.
+template <class In>
+struct Rowwise {
+    const In* rows;
+    const int32_t* row;
+    int64_t width;
+
+    Rowwise(const RowsView<In>& view, const int32_t* some, int32_t n)
+        : rows(view.data), row(some), width(view.row_stride) {
+        if (view.column_stride == 1) return;
+        auto* const copy =
+            reinterpret_cast<In*>(scratch().rows.of(n * std::max<int64_t>(view.width, 1) * sizeof(In)));
+        for (int64_t f = 0; f < view.width; ++f)
+            for (int32_t i = 0; i < n; ++i)
+                copy[i * view.width + f] = view.row(some ? some[i] : i)[f * view.column_stride];
+        rows = copy, row = nullptr, width = view.width;
+    }
+};
 
 // The leaves that one row reaches in the trees at steps [begin, end) of an order, at most
 // kWalksAtOnce.

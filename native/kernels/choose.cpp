@@ -3,6 +3,7 @@
 
 #include "core/kernels.hpp"
 #include "core/lattice_kernels.hpp"
+#include "core/mask_kernels.hpp"
 #include "kernels/targets.hpp"
 
 namespace qwyc {
@@ -10,16 +11,19 @@ namespace qwyc {
 // Declared on all machines, used only where they are compiled.
 namespace portable {
 extern const Kernels table;
+extern const MaskKernels masks_table;
 extern const LatticeKernels<float> lattices_of_float;
 extern const LatticeKernels<double> lattices_of_double;
 }  // namespace portable
 namespace avx2 {
 extern const Kernels table;
+extern const MaskKernels masks_table;
 extern const LatticeKernels<float> lattices_of_float;
 extern const LatticeKernels<double> lattices_of_double;
 }  // namespace avx2
 namespace avx512 {
 extern const Kernels table;
+extern const MaskKernels masks_table;
 extern const LatticeKernels<float> lattices_of_float;
 extern const LatticeKernels<double> lattices_of_double;
 }  // namespace avx512
@@ -28,6 +32,7 @@ namespace {
 
 struct Choice {
     const Kernels* table;
+    const MaskKernels* masks;
     const LatticeKernels<float>* lattices_of_float;
     const LatticeKernels<double>* lattices_of_double;
     bool runs;
@@ -36,7 +41,7 @@ struct Choice {
 // Best first. Tested at each call, which takes a few loads and needs no shared state.
 template <class Visit>
 void each_choice(Visit visit) {
-#define QWYC_TABLES(isa) &isa::table, &isa::lattices_of_float, &isa::lattices_of_double
+#define QWYC_TABLES(isa) &isa::table, &isa::masks_table, &isa::lattices_of_float, &isa::lattices_of_double
 #if QWYC_X86
     const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                       __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
@@ -66,6 +71,10 @@ Choice choose(std::string_view isa) {
 
 const Kernels& kernels(std::string_view isa) {
     return *choose(isa).table;
+}
+
+const MaskKernels& mask_kernels(std::string_view isa) {
+    return *choose(isa).masks;
 }
 
 template <>
