@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/policy.hpp"
+#include "core/rows_view.hpp"
 
 namespace qwyc {
 
@@ -19,6 +20,8 @@ using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 template <class T>
+using Rows = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;  // of any strides
+template <class T>
 using OutVector = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 template <class T>
 using OutMatrix = nb::ndarray<nb::numpy, T, nb::ndim<2>>;
@@ -26,6 +29,13 @@ using OutMatrix = nb::ndarray<nb::numpy, T, nb::ndim<2>>;
 template <class T>
 std::span<const T> span(const Vector<T>& array) {
     return {array.data(), array.shape(0)};
+}
+
+// Strides may be anything where there are not two rows, or two columns, to count from.
+template <class T>
+RowsView<T> view(const Rows<T>& rows) {
+    const auto n = static_cast<int64_t>(rows.shape(0)), width = static_cast<int64_t>(rows.shape(1));
+    return {rows.data(), n, width, n > 1 ? rows.stride(0) : width, width > 1 ? rows.stride(1) : 1};
 }
 
 // A new NumPy array that owns its memory; `data` gives access for filling it.
@@ -116,6 +126,7 @@ void bind_lattices(nb::module_& m);
 void bind_quitter(nb::module_& m);
 void bind_monitoring(nb::module_& m);
 void bind_one_row(nb::module_& m);
+void bind_plain_arrays(nb::module_& m);
 void bind_fitting(nb::module_& m);
 
 }  // namespace qwyc

@@ -49,8 +49,8 @@ class AnyForest {
         return std::visit([](const auto& m) { return m->full().n_walked(); }, model);
     }
 
-    template <class In>
-    void check(const Matrix<In>& rows) const {
+    template <class Array>
+    void check(const Array& rows) const {
         const int64_t n_features =
             std::visit([](const auto& m) { return m->forest.n_features(); }, model);
         require(static_cast<int64_t>(rows.shape(1)) == n_features,
@@ -92,8 +92,8 @@ class AnyLattices {
         });
     }
 
-    template <class In>
-    void check(const Matrix<In>& rows) const {
+    template <class Array>
+    void check(const Array& rows) const {
         require(static_cast<int64_t>(rows.shape(1)) ==
                     visit([](const auto& lattices) { return lattices.n_features(); }),
                 "rows must have one column per feature");
@@ -120,6 +120,22 @@ class QuitterOf {
                  std::shared_ptr<HeldLattices<float>>, std::shared_ptr<HeldLattices<double>>>
         held;
     int64_t n_features;
+
+    // Rows of any strides. Engines take C order, so others are copied in blocks.
+    template <class In>
+    void decide(const RowsView<In>& rows, const DecisionsOut& out, int threads,
+                std::string_view isa = "") const {
+        std::visit(
+            [&](const auto& held) {
+                with_contiguous(
+                    rows, threads, [&](const In* some, int64_t begin, int64_t n, int threads) {
+                        held->engine.decide(
+                            some, n, {out.positive + begin, out.steps + begin, out.score + begin},
+                            threads, isa);
+                    });
+            },
+            held);
+    }
 
     static QuitterOf of(const AnyForest& forest, const typename Policy::View& policy) {
         return std::visit(

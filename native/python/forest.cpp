@@ -61,7 +61,7 @@ void bind_forest_methods(nb::class_<AnyForest>& cls) {
         "(T, N) scores by base model and (N,) full scores of rows (N, n_features).");
     cls.def(
         "score_full",
-        [](const AnyForest& self, Matrix<In> rows, int threads, std::string_view isa) {
+        [](const AnyForest& self, Rows<In> rows, int threads, std::string_view isa) {
             self.check(rows);
             const auto n = static_cast<int64_t>(rows.shape(0));
             double* full;
@@ -69,7 +69,13 @@ void bind_forest_methods(nb::class_<AnyForest>& cls) {
             {
                 nb::gil_scoped_release release;
                 std::visit(
-                    [&](auto& m) { m->full().score(rows.data(), n, nullptr, full, threads, isa); },
+                    [&](auto& m) {
+                        with_contiguous(view(rows), threads,
+                                        [&](const In* some, int64_t begin, int64_t n, int threads) {
+                                            m->full().score(some, n, nullptr, full + begin, threads,
+                                                            isa);
+                                        });
+                    },
                     self.model);
             }
             return out;

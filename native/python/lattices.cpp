@@ -65,7 +65,7 @@ void bind_methods(nb::class_<AnyLattices>& cls) {
         "(T, N) what each base model adds for each row, and (N,) full scores.");
     cls.def(
         "score_full",
-        [](const AnyLattices& self, Matrix<In> rows, int threads, std::string_view isa) {
+        [](const AnyLattices& self, Rows<In> rows, int threads, std::string_view isa) {
             self.check(rows);
             const auto n = static_cast<int64_t>(rows.shape(0));
             double* full;
@@ -74,7 +74,11 @@ void bind_methods(nb::class_<AnyLattices>& cls) {
                 nb::gil_scoped_release release;
                 std::visit(
                     [&](const auto& m) {
-                        m->full.score(rows.data(), n, nullptr, full, threads, isa);
+                        with_contiguous(view(rows), threads,
+                                        [&](const In* some, int64_t begin, int64_t n, int threads) {
+                                            m->full.score(some, n, nullptr, full + begin, threads,
+                                                          isa);
+                                        });
                     },
                     self.model);
             }

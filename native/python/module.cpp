@@ -16,6 +16,7 @@ NB_MODULE(_native, m) {
     qwyc::bind_quitter(m);
     qwyc::bind_monitoring(m);
     qwyc::bind_one_row(m);
+    qwyc::bind_plain_arrays(m);
     qwyc::bind_fitting(m);
     m.def("available_isas", &qwyc::available_isas,
           "Instruction sets that this machine can evaluate with, best first.");

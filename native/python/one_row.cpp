@@ -1,33 +1,16 @@
 // One row at a time for Python.
-#include <cmath>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include "core/float_mode.hpp"
-#include "python/engines.hpp"
+#include "python/collected.hpp"
+#include "python/few_rows.hpp"
 #include "python/picked_rows.hpp"
 
 using namespace nanobind::literals;
 
 namespace qwyc {
 namespace {
-
-// A contiguous copy of a row; on the stack where the row is short.
-template <class In>
-class RowCopy {
-  public:
-    explicit RowCopy(int64_t n) {
-        if (n > kShort) long_.resize(n);
-    }
-    In* data() { return long_.empty() ? short_ : long_.data(); }
-    In& operator[](int64_t j) { return data()[j]; }
-
-  private:
-    static constexpr int64_t kShort = 128;
-    In short_[kShort];
-    std::vector<In> long_;
-};
 
 // What was decided of one row.
 struct Decided {
@@ -153,44 +136,20 @@ class OneRow {
 
     template <class In>
     bool decide(const In* row, Decided& decided) const {
-        const PlainFloats plain;
-        if (finite_only_ && !all_finite(row)) return false;
         double score = 0;
         const DecisionsOut out{&decided.positive, &decided.steps, &score};
-        std::visit([&](const auto& held) { run(held->engine, row, out); }, quitter_.held);
-        return true;
-    }
-
-    // A row that takes long does not block other Python threads.
-    template <class Real, class In>
-    static void run(const QuitEngine<Real>& engine, const In* row, const DecisionsOut& out) {
-        auto state = engine.start_one();
-        if (engine.walk_some(state, row, kStepsUnderGil, out)) return;
-        nb::gil_scoped_release release;
-        engine.walk_on(state, row, out);
-    }
-    template <class Real, class In>
-    static void run(const LatticeEngine<Real>& engine, const In* row, const DecisionsOut& out) {
-        if (engine.is_short()) return engine.decide_one(row, out);
-        nb::gil_scoped_release release;
-        engine.decide_one(row, out);
-    }
-
-    // As the model reads them: a double may be too large for its float.
-    template <class In>
-    bool all_finite(const In* row) const {
-        return std::visit([&](const auto& held) { return all_finite(held->engine, row); },
+        return std::visit([&](const auto& held) { return decide(held->engine, row, out); },
                           quitter_.held);
     }
     template <class Engine, class In>
-    bool all_finite(const Engine&, const In* row) const {
-        for (int64_t j = 0; j < quitter_.n_features; ++j)
-            if (!std::isfinite(static_cast<typename Engine::Value>(row[j]))) return false;
+    bool decide(const Engine& engine, const In* row, const DecisionsOut& out) const {
+        const PlainFloats plain;
+        if (finite_only_ && !all_finite<typename Engine::Value>(row, quitter_.n_features))
+            return false;
+        LateRelease release;
+        decide_one(engine, row, out, release);
         return true;
     }
-
-    // Steps that take less time than releasing the GIL would.
-    static constexpr int32_t kStepsUnderGil = 32;
 
     AnyQuitter quitter_;
     nb::object label_[2], fallback_, plain_row_;
@@ -236,24 +195,6 @@ class SampledOneRow {
     PickedRows* picked_;  // kept alive by owner_
     nb::object owner_, on_other_, on_full_;
 };
-
-// For Python's garbage collector: the callables that these classes hold usually refer to the owner.
-template <class Self>
-int traverse(PyObject* self, visitproc visit, void* arg) {
-    Py_VISIT(Py_TYPE(self));
-    if (!nb::inst_ready(self)) return 0;
-    for (const nb::object* held : nb::inst_ptr<Self>(self)->held()) Py_VISIT(held->ptr());
-    return 0;
-}
-template <class Self>
-int clear(PyObject* self) {
-    for (nb::object* held : nb::inst_ptr<Self>(self)->held()) held->reset();
-    return 0;
-}
-template <class Self>
-PyType_Slot collected[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse<Self>)},
-                           {Py_tp_clear, reinterpret_cast<void*>(clear<Self>)},
-                           {0, nullptr}};
 
 }  // namespace
 

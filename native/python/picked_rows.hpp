@@ -23,7 +23,7 @@ class PickedRows {
     // Keeps copies of those rows that are picked. They were decided, and `sampler.take` said that
     // `begin` rows came before them. True when `most` rows wait.
     template <class In>
-    bool add(int64_t begin, const Matrix<In>& rows, const Vector<uint8_t>& decided,
+    bool add(int64_t begin, const Rows<In>& rows, const Vector<uint8_t>& decided,
              const Vector<int32_t>& steps) {
         check(rows, decided, steps);
         return keep(rows, decided, steps,
@@ -32,7 +32,7 @@ class PickedRows {
 
     // Keeps copies of rows that were picked already.
     template <class In>
-    bool keep_all(const Matrix<In>& rows, const Vector<uint8_t>& decided,
+    bool keep_all(const Rows<In>& rows, const Vector<uint8_t>& decided,
                   const Vector<int32_t>& steps) {
         check(rows, decided, steps);
         std::vector<int64_t> all(rows.shape(0));
@@ -68,18 +68,22 @@ class PickedRows {
 
   private:
     template <class In>
-    void check(const Matrix<In>& rows, const Vector<uint8_t>& decided,
+    void check(const Rows<In>& rows, const Vector<uint8_t>& decided,
                const Vector<int32_t>& steps) const {
         require(static_cast<int64_t>(rows.shape(1)) == n_features_ &&
                     rows.shape(0) == decided.shape(0) && rows.shape(0) == steps.shape(0),
                 "rows must have one column per feature, and one decision each");
     }
     template <class In>
-    bool keep(const Matrix<In>& rows, const Vector<uint8_t>& decided, const Vector<int32_t>& steps,
+    bool keep(const Rows<In>& rows, const Vector<uint8_t>& decided, const Vector<int32_t>& steps,
               const std::vector<int64_t>& picked) {
+        const RowsView<In> all = view(rows);
+        std::vector<In> row(n_features_);
         const std::lock_guard<std::mutex> guard(lock_);
-        for (const int64_t i : picked)
-            append(rows.data() + i * n_features_, decided.data()[i], steps.data()[i]);
+        for (const int64_t i : picked) {
+            copy_rows(all.part(i, i + 1), row.data());
+            append(row.data(), decided.data()[i], steps.data()[i]);
+        }
         return is_full();
     }
     template <class In>

@@ -13,15 +13,12 @@ template <class Quitter, class In>
 void bind_decide(nb::class_<Quitter>& cls) {
     cls.def(
         "decide",
-        [](const Quitter& self, Matrix<In> rows, int threads, std::string_view isa) {
+        [](const Quitter& self, Rows<In> rows, int threads, std::string_view isa) {
             require(static_cast<int64_t>(rows.shape(1)) == self.n_features,
                     "rows must have one column per feature");
             const auto n = static_cast<int64_t>(rows.shape(0));
-            return collect_decisions(n, [&](const DecisionsOut& out) {
-                std::visit(
-                    [&](auto& held) { held->engine.decide(rows.data(), n, out, threads, isa); },
-                    self.held);
-            });
+            return collect_decisions(
+                n, [&](const DecisionsOut& out) { self.decide(view(rows), out, threads, isa); });
         },
         "rows"_a.noconvert(), "threads"_a, "isa"_a = "",
         "(N,) positive, steps and score of rows (N, n_features), quitting early.");

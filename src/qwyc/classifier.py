@@ -15,6 +15,7 @@ from qwyc.errors import ArtifactError, InputError, OptionError
 from qwyc.files import classifier_file
 from qwyc.model.base_models import Runner
 from qwyc.model.ensemble import Ensemble
+from qwyc.model.native import PlainArrays, plain_arrays
 from qwyc.policy.counts import exit_bins
 from qwyc.policy.decisions import Decisions
 from qwyc.promise.budget import Alpha, Budget, budget_of, by_class_of
@@ -36,13 +37,23 @@ class Classifier(Certified):
 
     def predict(self, X: Any, *, threads: int | None = None) -> npt.NDArray[Any]:
         """The class of every row, (N,), as the source model's own `predict` gives it."""
-        label: npt.NDArray[Any] = self.decide(X, threads=threads).label
-        return label
+        plain = self._plain_arrays
+        label: Any = None if plain is None else plain.predict(X, threads)
+        return self.decide(X, threads=threads).label if label is None else label
 
     def decide(self, X: Any, *, threads: int | None = None) -> Decisions:
         """The class of every row, how many base models it took, its score and whether the score is
         complete."""
-        return self.ensemble.decide(X, self.runner, threads=threads)
+        plain = self._plain_arrays
+        decided: Any = None if plain is None else plain.decide(X, threads)
+        return self.ensemble.decide(X, self.runner, threads=threads) if decided is None else decided
+
+    @cached_property
+    def _plain_arrays(self) -> PlainArrays | None:
+        """What decides NumPy arrays of floats in one native call, unless a subclass decides rows itself."""
+        if type(self).decide is not Classifier.decide:
+            return None
+        return plain_arrays(self.runner, self.ensemble)
 
     @cached_property
     def predict_one(self) -> Callable[[Any], Any]:

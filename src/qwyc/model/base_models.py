@@ -49,7 +49,8 @@ class Runner(Protocol):
 
 
 class BaseModels(Protocol):
-    """T base models of one family, which add up to a score. `rows` are as `Ensemble.rows` gives them."""
+    """T base models of one family, which add up to a score. `rows` are as `Ensemble.rows` gives them, for
+    `score_full` and for a runner as `Ensemble.rows_to_decide` does."""
 
     @property
     def kind(self) -> str:

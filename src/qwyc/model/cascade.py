@@ -11,6 +11,7 @@ from qwyc.errors import OptionError
 from qwyc.model.base_models import Floats
 from qwyc.model.callables import BaseModel, callable_ensemble
 from qwyc.model.ensemble import Ensemble
+from qwyc.model.native import plain_arrays
 from qwyc.policy.decisions import Decisions
 from qwyc.policy.fan_policy import FanPolicy
 from qwyc.policy.policy import Policy
@@ -42,6 +43,7 @@ class Cascade:
         self.ensemble = models
         self.policy = policy
         self._runner = models.runner(policy)
+        self._plain_arrays = plain_arrays(self._runner, models)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The class of every row, (N,)."""
@@ -49,7 +51,9 @@ class Cascade:
 
     def decide(self, X: Any) -> Decisions:
         """The class of every row, how many base models it took, its score and whether it is complete."""
-        return self.ensemble.decide(X, self._runner)
+        plain = self._plain_arrays
+        decided: Any = None if plain is None else plain.decide(X, None)
+        return self.ensemble.decide(X, self._runner) if decided is None else decided
 
     def score_full(self, X: Any) -> Floats:
         """The full score of every row, (N,), from every base model."""

@@ -107,6 +107,14 @@ class Ensemble:
             return X.rows
         return self._converted(X if self.transform is None else self.transform(X))
 
+    def rows_to_decide(self, X: Any) -> Any:
+        """Rows as runners take them, which read Fortran order and parts of wider arrays too
+        (`to_matrix`): fewer arrays are copied."""
+        if isinstance(X, Sample):
+            return X.rows
+        rows = X if self.transform is None else self.transform(X)
+        return rows if self.schema is None else to_matrix(rows, self.schema, c_order=False)
+
     def matrix(self, X: Any) -> npt.NDArray[Any]:
         """Rows as a matrix, (N, n_features), of a model that has a schema."""
         if self.schema is None:
@@ -140,11 +148,11 @@ class Ensemble:
 
     def score_full(self, X: Any, *, threads: int | None = None) -> Floats:
         """The full score of every row, (N,), bit for bit the source library's own."""
-        return self.base_models.score_full(self.rows(X), threads=threads)
+        return self.base_models.score_full(self.rows_to_decide(X), threads=threads)
 
     def decide(self, X: Any, runner: Runner, *, threads: int | None = None) -> Decisions:
         """Decide rows with base models that are laid out for a policy."""
-        return self.decisions(*runner.decide(self.rows(X), threads=threads))
+        return self.decisions(*runner.decide(self.rows_to_decide(X), threads=threads))
 
     def decisions(self, decided: Decided, steps: npt.NDArray[np.int32], score: Floats) -> Decisions:
         """What a runner decided, with the classes."""

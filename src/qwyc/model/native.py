@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,7 +11,9 @@ import numpy.typing as npt
 
 from qwyc import _native
 from qwyc.errors import OptionError
-from qwyc.model.base_models import Floats
+from qwyc.model.base_models import Floats, Runner
+from qwyc.model.ensemble import Ensemble
+from qwyc.policy.decisions import Decisions
 from qwyc.policy.fan_policy import FanPolicy
 from qwyc.policy.policy import Policy
 from qwyc.policy.rule import StoppingRule
@@ -20,6 +23,7 @@ from qwyc.runtime.threads import thread_count
 from qwyc.target.target import Decided
 
 BLOCK = 1 << 24  # evaluations between two reports of progress
+LABEL_KINDS = "biufSUO"  # dtypes of classes that native code writes; others are rare
 
 
 def rows_at_once(evaluations: float) -> int:
@@ -125,6 +129,35 @@ class NativeRunner:
             schema.finite_only,
             schema.exact_integers,
         ).predict
+
+
+PlainArrays = _native.PlainArrays | _native.FanPlainArrays
+
+
+def plain_arrays(runner: Runner, ensemble: Ensemble) -> PlainArrays | None:
+    """What decides NumPy arrays of floats as `ensemble.decide(X, runner)` does, in one native call. It
+    gives None for everything else; None where all rows need more than that."""
+    schema, classes = ensemble.schema, ensemble.classes
+    if type(runner) is not NativeRunner or type(ensemble) is not Ensemble:
+        return None
+    if schema is None or ensemble.transform is not None or not schema.takes_plain_rows:
+        return None
+    if classes.dtype.kind not in LABEL_KINDS:
+        return None
+    fan = isinstance(runner.quitter, _native.FanQuitter)
+    kind: Any = _native.FanPlainArrays if fan else _native.PlainArrays
+    made: PlainArrays = kind(
+        runner.quitter,
+        np.ascontiguousarray(classes),
+        classes.dtype.kind == "O",
+        ensemble.n_models,
+        schema.finite_only,
+        sys.maxsize if runner.rows_at_once is None else runner.rows_at_once,
+        np,
+        Decisions,
+        thread_count,
+    )
+    return made
 
 
 def sampled_one_row(

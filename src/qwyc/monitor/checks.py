@@ -63,7 +63,7 @@ class Checks:
     def decide(self, X: Any, threads: int | None) -> Decisions:
         """The classifier's decisions."""
         classifier = self.classifier
-        rows = classifier.ensemble.rows(X)
+        rows = classifier.ensemble.rows_to_decide(X)
         decided, steps, score = classifier.runner.decide(rows, threads=threads)
         if self._matrix:
             begin = self._picked.take(len(steps))

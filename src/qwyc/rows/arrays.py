@@ -32,7 +32,28 @@ def as_array(X: Any, dtype: type | None = None) -> Array:
         ) from None
 
 
-def array_to_matrix(X: Array, schema: Schema, *, from_list: bool = False) -> Array:
+def is_readable(values: Array) -> bool:
+    """Whether the native code reads a matrix of its own dtypes as it lies in memory: rows in C order or
+    columns in Fortran order, with any gap between them."""
+    if not values.flags.aligned:
+        return False
+    if values.flags.c_contiguous:
+        return True
+    size, (row, column) = values.itemsize, values.strides
+    gap = row if column == size else column if row == size else 0
+    return gap > 0 and gap % size == 0
+
+
+def as_readable(values: Array, dtype: Any, *, c_order: bool) -> Array:
+    """A matrix of a dtype of the native code, copied only if it has to be; None keeps its own dtype."""
+    if not c_order and (dtype is None or values.dtype == dtype) and is_readable(values):
+        return values
+    return np.require(values, dtype, ["C", "A"])
+
+
+def array_to_matrix(
+    X: Array, schema: Schema, *, c_order: bool = True, from_list: bool = False
+) -> Array:
     """An array, or a list that was made an array, as a matrix: see `qwyc.rows.matrix.to_matrix`."""
     values = np.asarray(X)  # (N, n_features), without mask or subclass
     known = schema.categories if schema.arrays_hold_values else {}
@@ -56,7 +77,7 @@ def array_to_matrix(X: Array, schema: Schema, *, from_list: bool = False) -> Arr
             refuse_ambiguous_integers(values[:, j], schema, feature_name(j, schema))
     if values.dtype in NATIVE_DTYPES and schema.takes_any_numbers and masked is None:
         dtype = values.dtype
-    rows = np.require(values, dtype, ["C", "A"])
+    rows = as_readable(values, dtype, c_order=c_order)
     if (known or masked is not None) and np.may_share_memory(rows, values):
         rows = rows.copy()
     for j, categories_of_j in known.items():

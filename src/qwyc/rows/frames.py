@@ -11,7 +11,12 @@ import numpy.typing as npt
 
 from qwyc.errors import RowsError
 from qwyc.rows import categories
-from qwyc.rows.arrays import NATIVE_DTYPES, objects_to_numbers, refuse_ambiguous_integers
+from qwyc.rows.arrays import (
+    NATIVE_DTYPES,
+    as_readable,
+    objects_to_numbers,
+    refuse_ambiguous_integers,
+)
 from qwyc.rows.column_names import match_columns, refuse_duplicates
 from qwyc.rows.frame_columns import column_to_numbers
 from qwyc.rows.schema import Schema
@@ -54,11 +59,11 @@ def as_frame(X: Any) -> DataFrame[Any] | None:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def frame_to_matrix(frame: DataFrame[Any], schema: Schema) -> Array:
+def frame_to_matrix(frame: DataFrame[Any], schema: Schema, *, c_order: bool = True) -> Array:
     """A data frame as a matrix: see `qwyc.rows.matrix.to_matrix`."""
     labels = frame.columns  # text, but pandas allows any object
     positions = match_columns([str(label) for label in labels], schema)
-    if (matrix := _uniform_pandas_to_matrix(frame, positions, schema)) is not None:
+    if (matrix := _uniform_pandas_to_matrix(frame, positions, schema, c_order)) is not None:
         return matrix
     rows = np.empty((len(frame), schema.n_features), schema.dtype)
     for j, position in enumerate(positions):
@@ -74,7 +79,7 @@ def frame_to_matrix(frame: DataFrame[Any], schema: Schema) -> Array:
 
 
 def _uniform_pandas_to_matrix(
-    frame: DataFrame[Any], positions: Sequence[int], schema: Schema
+    frame: DataFrame[Any], positions: Sequence[int], schema: Schema, c_order: bool
 ) -> Array | None:
     """The matrix of a pandas frame whose features are all float32 or all float64, otherwise None.
 
@@ -88,7 +93,7 @@ def _uniform_pandas_to_matrix(
     if len(dtypes) != 1 or not dtypes <= set(NATIVE_DTYPES):
         return None
     dtype = None if schema.takes_any_numbers else schema.dtype
-    return np.require(native.to_numpy(), dtype, ["C", "A"])
+    return as_readable(native.to_numpy(), dtype, c_order=c_order)
 
 
 def _fill_numbers(out: Array, column: Series[Any], schema: Schema, name: str) -> None:

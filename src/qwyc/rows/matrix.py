@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.errors import RowsError
-from qwyc.rows.arrays import NATIVE_DTYPES, array_to_matrix, as_array
+from qwyc.rows.arrays import NATIVE_DTYPES, array_to_matrix, as_array, is_readable
 from qwyc.rows.column_names import feature_name, quoted_names
 from qwyc.rows.frames import as_frame, frame_to_matrix
 from qwyc.rows.schema import Schema
@@ -20,18 +20,19 @@ from qwyc.rows.schema import Schema
 Array = npt.NDArray[Any]
 
 
-def to_matrix(X: Any, schema: Schema) -> Array:
-    """Rows as the base models take them: (N, n_features), C order, float32 or float64.
+def to_matrix(X: Any, schema: Schema, *, c_order: bool = True) -> Array:
+    """Rows as the base models take them: (N, n_features), float32 or float64, in C order without gaps; or
+    else, if `c_order` is False, in any order that the native code reads (`is_readable`).
 
     The dtype is `schema.dtype`, except for arrays of the other dtype that need no change: the native code
     converts them while it reads them."""
     if type(X) is np.ndarray and X.dtype in NATIVE_DTYPES and schema.takes_any_numbers:
         fits = X.ndim == 2 and X.shape[1] == schema.n_features
-        if fits and X.flags.c_contiguous and X.flags.aligned:
+        if fits and is_readable(X) and (X.flags.c_contiguous or not c_order):
             return X  # no value needs a check, which keeps small batches fast
     # Casts to float32 may overflow to infinity, as they do in the source libraries.
     with np.errstate(all="ignore"):
-        rows = _convert(X, schema)
+        rows = _convert(X, schema, c_order)
         if not np.isnan(schema.missing):
             missing = rows == rows.dtype.type(schema.missing)  # (N, n_features)
             if missing.any():
@@ -40,10 +41,10 @@ def to_matrix(X: Any, schema: Schema) -> Array:
     return rows
 
 
-def _convert(X: Any, schema: Schema) -> Array:
+def _convert(X: Any, schema: Schema, c_order: bool) -> Array:
     if isinstance(X, np.ndarray):
         _refuse_without_names(X, schema)
-        return array_to_matrix(X, schema)
+        return array_to_matrix(X, schema, c_order=c_order)
     if hasattr(X, "toarray") and hasattr(X, "nnz"):  # scipy.sparse, without importing it
         raise RowsError(
             "{rows} is sparse ({kind}), and the model needs dense rows: pass X.toarray(). If the model "
@@ -58,7 +59,7 @@ def _convert(X: Any, schema: Schema) -> Array:
     if frame is None:
         _refuse_without_names(X, schema)
         return array_to_matrix(as_array(X), schema)
-    return frame_to_matrix(frame, schema)
+    return frame_to_matrix(frame, schema, c_order=c_order)
 
 
 def _refuse_without_names(X: Any, schema: Schema) -> None:

@@ -1,0 +1,321 @@
+// NumPy arrays that need no conversion for Python: the shortest way from an array to decisions.
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "python/collected.hpp"
+#include "python/few_rows.hpp"
+
+using namespace nanobind::literals;
+
+namespace qwyc {
+namespace {
+
+constexpr int64_t kFewRows = 4;         // up to so many, Python's lock is kept where rows are short
+constexpr int64_t kOneThread = kChunk;  // up to so many rows of trees, engines use one thread
+constexpr int64_t kFewLattices = 2;     // the same of lattices
+constexpr int64_t kMaxThreads = 4096;
+
+// The memory of a Python object while this lives.
+class Buffer {
+  public:
+    Buffer(PyObject* object, int flags) : held_(PyObject_GetBuffer(object, &view_, flags) == 0) {
+        if (!held_) PyErr_Clear();
+    }
+    ~Buffer() {
+        if (held_) PyBuffer_Release(&view_);
+    }
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
+
+    explicit operator bool() const { return held_; }
+    const Py_buffer* operator->() const { return &view_; }
+
+  private:
+    Py_buffer view_;
+    bool held_;
+};
+
+// Space for numbers that nobody asked for; on the stack for few rows.
+template <class T>
+class Scratch {
+  public:
+    explicit Scratch(int64_t n) {
+        if (n > kOneThread) long_ = std::make_unique_for_overwrite<T[]>(n);
+    }
+    T* data() { return long_ ? long_.get() : short_; }
+
+  private:
+    T short_[kOneThread];
+    std::unique_ptr<T[]> long_;
+};
+
+// Two labels as a NumPy array of their dtype holds them.
+class Labels {
+  public:
+    explicit Labels(nb::object classes, bool are_objects)
+        : dtype(classes.attr("dtype")), are_objects_(are_objects) {
+        const Buffer memory(classes.ptr(), PyBUF_C_CONTIGUOUS);
+        require(memory && memory->ndim == 1 && memory->shape[0] == 2,
+                "classes must be two labels that a buffer holds");
+        size_ = memory->itemsize;
+        const auto* begin = static_cast<const char*>(memory->buf);
+        bytes_.assign(begin, begin + 2 * size_);
+        owner_ = std::move(classes);
+    }
+
+    // out: memory of an array of the dtype, (n,), that nobody else knows.
+    void write(const uint8_t* positive, int64_t n, void* out) const {
+        if (are_objects_) return write_objects(positive, n, static_cast<PyObject**>(out));
+        if (size_ == 1) return write_as<uint8_t>(positive, n, out);
+        if (size_ == 4) return write_as<uint32_t>(positive, n, out);
+        if (size_ == 8) return write_as<uint64_t>(positive, n, out);
+        auto* to = static_cast<char*>(out);
+        for (int64_t i = 0; i < n; ++i, to += size_)
+            std::memcpy(to, bytes_.data() + positive[i] * size_, size_);
+    }
+
+    std::array<nb::object*, 2> held() { return {&owner_, &dtype}; }
+
+    nb::object dtype;
+
+  private:
+    template <class Word>
+    void write_as(const uint8_t* positive, int64_t n, void* out) const {
+        Word label[2];
+        std::memcpy(label, bytes_.data(), sizeof label);
+        auto* to = static_cast<Word*>(out);
+        for (int64_t i = 0; i < n; ++i) to[i] = label[positive[i]];
+    }
+    void write_objects(const uint8_t* positive, int64_t n, PyObject** out) const {
+        PyObject* label[2];
+        std::memcpy(label, bytes_.data(), sizeof label);
+        for (int64_t i = 0; i < n; ++i) {
+            Py_INCREF(label[positive[i]]);
+            Py_XDECREF(out[i]);  // None
+            out[i] = label[positive[i]];
+        }
+    }
+
+    nb::object owner_;  // of labels that are objects
+    bool are_objects_;
+    Py_ssize_t size_;          // of a label
+    std::vector<char> bytes_;  // of both
+};
+
+// Decides NumPy arrays of float32 or float64 under one policy. None is the answer to rows that need
+// more than a look at their numbers, and to arguments that are not sound: the caller goes the long
+// way with them, which converts or refuses them.
+template <class Quitter>
+class PlainArrays {
+  public:
+    PlainArrays(const Quitter& quitter, nb::object classes, bool are_objects, int32_t n_models,
+                bool finite_only, int64_t most_rows, nb::object numpy, nb::object decisions,
+                nb::object thread_count)
+        : quitter_(quitter),
+          labels_(std::move(classes), are_objects),
+          n_models_(n_models),
+          finite_only_(finite_only),
+          most_rows_(most_rows),
+          array_(numpy.attr("ndarray")),
+          empty_(numpy.attr("empty")),
+          int32_(numpy.attr("dtype")("int32")),
+          float64_(numpy.attr("dtype")("float64")),
+          bool_(numpy.attr("dtype")("bool")),
+          decisions_(std::move(decisions)),
+          thread_count_(std::move(thread_count)),
+          no_arguments_(nb::steal<nb::tuple>(PyTuple_New(0))) {
+        constexpr const char* kNames[] = {"label", "steps", "score", "complete"};
+        for (size_t i = 0; i < names_.size(); ++i)
+            names_[i] = nb::steal(PyUnicode_InternFromString(kNames[i]));
+    }
+
+    nb::object predict(nb::handle x, nb::handle threads) const {
+        return with_rows(x, [&](const auto& rows) -> nb::object {
+            Scratch<uint8_t> positive(rows.n);
+            Scratch<int32_t> steps(rows.n);
+            Scratch<double> score(rows.n);
+            if (!run(rows, {positive.data(), steps.data(), score.data()}, threads))
+                return nb::none();
+            return label_array(positive.data(), rows.n);
+        });
+    }
+
+    nb::object decide(nb::handle x, nb::handle threads) const {
+        return with_rows(x, [&](const auto& rows) -> nb::object {
+            Scratch<uint8_t> positive(rows.n);
+            nb::object steps, score, complete;
+            {
+                const nb::object n = nb::steal(PyLong_FromLongLong(rows.n));
+                steps = new_array(n, int32_);
+                score = new_array(n, float64_);
+                complete = new_array(n, bool_);
+            }
+            const Buffer steps_memory = memory(steps), score_memory = memory(score),
+                         complete_memory = memory(complete);
+            const auto* taken = static_cast<int32_t*>(steps_memory->buf);
+            const DecisionsOut out{positive.data(), static_cast<int32_t*>(steps_memory->buf),
+                                   static_cast<double*>(score_memory->buf)};
+            if (!run(rows, out, threads)) return nb::none();
+            auto* all = static_cast<uint8_t*>(complete_memory->buf);
+            for (int64_t i = 0; i < rows.n; ++i) all[i] = taken[i] == n_models_;
+            return new_decisions({label_array(positive.data(), rows.n), steps, score, complete});
+        });
+    }
+
+    // The Python objects that it refers to.
+    std::vector<nb::object*> held() {
+        std::vector<nb::object*> all{&array_, &empty_,     &int32_,       &float64_,
+                                     &bool_,  &decisions_, &thread_count_};
+        for (nb::object* object : labels_.held()) all.push_back(object);
+        return all;
+    }
+
+  private:
+    // What `use` gives for the rows of an array, or None.
+    template <class Use>
+    nb::object with_rows(nb::handle x, const Use& use) const {
+        // Subclasses, such as masked arrays, may hold more than numbers.
+        if (!x.type().is(array_)) return nb::none();
+        const Buffer buffer(x.ptr(), PyBUF_FORMAT | PyBUF_STRIDES);
+        if (!buffer || buffer->ndim != 2) return nb::none();
+        const char* format = buffer->format ? buffer->format : "";
+        if (format[0] == 'f' && format[1] == 0) return with_numbers<float>(buffer, use);
+        if (format[0] == 'd' && format[1] == 0) return with_numbers<double>(buffer, use);
+        return nb::none();
+    }
+    template <class In, class Use>
+    nb::object with_numbers(const Buffer& buffer, const Use& use) const {
+        constexpr auto kSize = static_cast<Py_ssize_t>(sizeof(In));
+        const int64_t n = buffer->shape[0], width = buffer->shape[1];
+        if (n == 0 || n > most_rows_ || width != quitter_.n_features) return nb::none();
+        const Py_ssize_t row = n > 1 ? buffer->strides[0] : width * kSize;
+        const Py_ssize_t column = width > 1 ? buffer->strides[1] : kSize;
+        const bool is_aligned = reinterpret_cast<uintptr_t>(buffer->buf) % alignof(In) == 0 &&
+                                row % kSize == 0 && column % kSize == 0;
+        const bool has_unit = column == kSize || row == kSize || n == 1;
+        if (!is_aligned || !has_unit || row <= 0 || column <= 0) return nb::none();
+        return use(RowsView<In>{static_cast<const In*>(buffer->buf), n, width, row / kSize,
+                                column / kSize});
+    }
+
+    // False where the long way has to be gone.
+    template <class In>
+    bool run(const RowsView<In>& rows, const DecisionsOut& out, nb::handle threads) const {
+        return std::visit([&](const auto& held) { return run(held->engine, rows, out, threads); },
+                          quitter_.held);
+    }
+    template <class Engine, class In>
+    bool run(const Engine& engine, const RowsView<In>& rows, const DecisionsOut& out,
+             nb::handle threads) const {
+        const int cores = cores_for(engine, rows.n, threads);
+        if (cores <= 0) return false;
+        if constexpr (std::is_same_v<Quitter, AnyQuitter>)
+            if (rows.n <= kFewRows) return run_few(engine, rows, out);
+        nb::gil_scoped_release release;
+        if (finite_only_ && !is_finite<typename Engine::Value>(rows, cores)) return false;
+        quitter_.decide(rows, out, cores);
+        return true;
+    }
+
+    template <class Engine, class In>
+    bool run_few(const Engine& engine, const RowsView<In>& rows, const DecisionsOut& out) const {
+        const PlainFloats plain;
+        if (finite_only_ && !all_finite<typename Engine::Value>(rows)) return false;
+        LateRelease release;
+        for (int64_t i = 0; i < rows.n; ++i) {
+            const DecisionsOut here{out.positive + i, out.steps + i, out.score + i};
+            if (rows.column_stride == 1) {
+                decide_one(engine, rows.data + i * rows.row_stride, here, release);
+                continue;
+            }
+            RowCopy<In> copy(rows.width);
+            copy_rows(rows.part(i, i + 1), copy.data());
+            decide_one(engine, static_cast<const In*>(copy.data()), here, release);
+        }
+        return true;
+    }
+
+    template <class Value, class In>
+    static bool is_finite(const RowsView<In>& rows, int cores) {
+        std::atomic<bool> finite = true;
+        parallel_for(rows.n, 4096, cores, [&](int64_t begin, int64_t end) {
+            if (finite && !all_finite<Value>(rows.part(begin, end))) finite = false;
+        });
+        return finite;
+    }
+
+    // Threads to run on; 0 where they are not a sound number.
+    template <class Engine>
+    int cores_for(const Engine&, int64_t n, nb::handle threads) const {
+        if (threads.is_none()) {
+            constexpr bool kTrees = requires(const Engine& e) { e.start_one(); };
+            if (n <= (kTrees ? kOneThread : kFewLattices)) return 1;
+            return nb::cast<int>(thread_count_(threads));
+        }
+        if (!PyLong_CheckExact(threads.ptr())) return 0;
+        int overflow = 0;
+        const long long given = PyLong_AsLongLongAndOverflow(threads.ptr(), &overflow);
+        return !overflow && given >= 1 && given <= kMaxThreads ? static_cast<int>(given) : 0;
+    }
+
+    nb::object label_array(const uint8_t* positive, int64_t n) const {
+        nb::object labels = new_array(nb::steal(PyLong_FromLongLong(n)), labels_.dtype);
+        const Buffer out = memory(labels);
+        labels_.write(positive, n, out->buf);
+        return labels;
+    }
+    nb::object new_array(const nb::object& n, const nb::object& dtype) const {
+        PyObject* arguments[] = {n.ptr(), dtype.ptr()};
+        nb::object array = nb::steal(PyObject_Vectorcall(empty_.ptr(), arguments, 2, nullptr));
+        if (!array.is_valid()) throw nb::python_error();
+        return array;
+    }
+    // An instance of the frozen dataclass. Its own __init__ does the same, and takes as long as all
+    // the rest for one row.
+    nb::object new_decisions(const std::array<nb::object, 4>& values) const {
+        auto* type = reinterpret_cast<PyTypeObject*>(decisions_.ptr());
+        nb::object made = nb::steal(type->tp_new(type, no_arguments_.ptr(), nullptr));
+        for (size_t i = 0; made.is_valid() && i < values.size(); ++i)
+            if (PyObject_GenericSetAttr(made.ptr(), names_[i].ptr(), values[i].ptr()) != 0)
+                made.reset();
+        if (!made.is_valid()) throw nb::python_error();
+        return made;
+    }
+    static Buffer memory(const nb::object& array) { return Buffer(array.ptr(), PyBUF_WRITABLE); }
+
+    Quitter quitter_;
+    Labels labels_;
+    int32_t n_models_;
+    bool finite_only_;
+    int64_t most_rows_;  // of one call
+    nb::object array_, empty_, int32_, float64_, bool_, decisions_, thread_count_;
+    nb::tuple no_arguments_;
+    std::array<nb::object, 4> names_;  // of the fields of Decisions
+};
+
+template <class Quitter>
+void bind_plain_arrays(nb::module_& m, const char* name) {
+    using Self = PlainArrays<Quitter>;
+    nb::class_<Self>(m, name, nb::type_slots(collected<Self>),
+                     "Decides NumPy arrays that need no conversion.")
+        .def(nb::init<const Quitter&, nb::object, bool, int32_t, bool, int64_t, nb::object,
+                      nb::object, nb::object>(),
+             "quitter"_a, "classes"_a, "are_objects"_a, "n_models"_a, "finite_only"_a,
+             "most_rows"_a, "numpy"_a, "decisions"_a, "thread_count"_a)
+        .def("predict", &Self::predict, "x"_a.none(), "threads"_a.none(),
+             "The class of every row, (N,); None where x needs more than a look at its numbers.")
+        .def("decide", &Self::decide, "x"_a.none(), "threads"_a.none(),
+             "The decisions; None in the same cases.");
+}
+
+}  // namespace
+
+void bind_plain_arrays(nb::module_& m) {
+    bind_plain_arrays<AnyQuitter>(m, "PlainArrays");
+    bind_plain_arrays<AnyFanQuitter>(m, "FanPlainArrays");
+}
+
+}  // namespace qwyc
