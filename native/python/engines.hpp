@@ -121,20 +121,12 @@ class QuitterOf {
         held;
     int64_t n_features;
 
-    // Rows of any strides. Engines take C order, so others are copied in blocks.
+    // Rows of any strides. Trees read them as they lie; lattices take C order, so others are copied
+    // in blocks.
     template <class In>
     void decide(const RowsView<In>& rows, const DecisionsOut& out, int threads,
                 std::string_view isa = "") const {
-        std::visit(
-            [&](const auto& held) {
-                with_contiguous(
-                    rows, threads, [&](const In* some, int64_t begin, int64_t n, int threads) {
-                        held->engine.decide(
-                            some, n, {out.positive + begin, out.steps + begin, out.score + begin},
-                            threads, isa);
-                    });
-            },
-            held);
+        std::visit([&](const auto& held) { decide(held->engine, rows, out, threads, isa); }, held);
     }
 
     static QuitterOf of(const AnyForest& forest, const typename Policy::View& policy) {
@@ -157,6 +149,21 @@ class QuitterOf {
                                  model->lattices.n_features()};
             },
             lattices.model);
+    }
+
+  private:
+    template <class Real, class In>
+    static void decide(const QuitEngine<Real, Policy>& engine, const RowsView<In>& rows,
+                       const DecisionsOut& out, int threads, std::string_view isa) {
+        engine.decide(rows, out, threads, isa);
+    }
+    template <class Real, class In>
+    static void decide(const LatticeEngine<Real, Policy>& engine, const RowsView<In>& rows,
+                       const DecisionsOut& out, int threads, std::string_view isa) {
+        with_contiguous(rows, threads, [&](const In* some, int64_t begin, int64_t n, int threads) {
+            engine.decide(some, n, {out.positive + begin, out.steps + begin, out.score + begin},
+                          threads, isa);
+        });
     }
 };
 

@@ -14,7 +14,7 @@ namespace qwyc {
 namespace {
 
 constexpr int64_t kFewRows = 4;         // up to so many, Python's lock is kept where rows are short
-constexpr int64_t kOneThread = kChunk;  // up to so many rows of trees, engines use one thread
+constexpr int64_t kOneThread = kSlab;  // up to so many rows of trees, engines use one thread
 constexpr int64_t kFewLattices = 2;     // the same of lattices
 constexpr int64_t kMaxThreads = 4096;
 
