@@ -1,0 +1,1 @@
+"""Microseconds per row by rows per call: `python -m benchmarks.batches`."""
