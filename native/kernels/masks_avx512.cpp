@@ -108,19 +108,21 @@ inline void read_column(const double* x, double* out) {
 
 // ---- questions -------------------------------------------------------------------------------
 
+// Parts of a mask are stored one by one: putting them together in a register takes longer.
+typedef uint16_t __attribute__((may_alias)) Sixteen;
+typedef uint8_t __attribute__((may_alias)) Eight;
+
 template <int Predicate>
 inline void compare(const float* x, __m512 cut, uint64_t* mask) {
-    uint16_t part[4];
+    auto* const part = reinterpret_cast<Sixteen*>(mask);
     for (int i = 0; i < 4; ++i)
         part[i] = _mm512_cmp_ps_mask(cut, _mm512_load_ps(x + 16 * i), Predicate);
-    std::memcpy(mask, part, sizeof part);
 }
 template <int Predicate>
 inline void compare(const double* x, __m512d cut, uint64_t* mask) {
-    uint8_t part[8];
+    auto* const part = reinterpret_cast<Eight*>(mask);
     for (int i = 0; i < 8; ++i)
         part[i] = _mm512_cmp_pd_mask(cut, _mm512_load_pd(x + 8 * i), Predicate);
-    std::memcpy(mask, part, sizeof part);
 }
 inline __m512 spread(float x) {
     return _mm512_set1_ps(x);

@@ -129,18 +129,21 @@ class QuitterOf {
         std::visit([&](const auto& held) { decide(held->engine, rows, out, threads, isa); }, held);
     }
 
-    static QuitterOf of(const AnyForest& forest, const typename Policy::View& policy) {
+    // survival: see QuitEngine; lattices do not use it.
+    static QuitterOf of(const AnyForest& forest, const typename Policy::View& policy,
+                        std::span<const double> survival = {}) {
         return std::visit(
             [&]<class Real>(const std::shared_ptr<Model<Real>>& model) {
                 nb::gil_scoped_release release;
                 return QuitterOf{std::shared_ptr<HeldTrees<Real>>(new HeldTrees<Real>{
-                                     model, QuitEngine<Real, Policy>(model->full(), policy)}),
+                                     model, QuitEngine<Real, Policy>(model->full(), policy, survival)}),
                                  model->forest.n_features()};
             },
             forest.model);
     }
 
-    static QuitterOf of(const AnyLattices& lattices, const typename Policy::View& policy) {
+    static QuitterOf of(const AnyLattices& lattices, const typename Policy::View& policy,
+                        std::span<const double> = {}) {
         return std::visit(
             [&]<class Real>(const std::shared_ptr<LatticeModel<Real>>& model) {
                 nb::gil_scoped_release release;

@@ -85,8 +85,9 @@ class BaseModels(Protocol):
     def score_full(self, rows: Any, *, threads: int | None = None) -> Floats:
         """The full score of every row, (N,), summed as the source sums it."""
 
-    def runner(self, policy: StoppingRule) -> Runner:
-        """The base models laid out for one policy."""
+    def runner(self, policy: StoppingRule, survival: Floats | None = None) -> Runner:
+        """The base models laid out for one policy. `survival`, (T,) the expected share of rows that reach
+        each step, changes the time that decisions take, and nothing else."""
 
     def bounds(self) -> Bounds | None:
         """What every base model can add; None where nothing is known."""

@@ -132,7 +132,7 @@ class CallableModels:
         """The full score of every row, (N,)."""
         return self.scores(rows)[1]
 
-    def runner(self, policy: StoppingRule) -> CallableRunner:
+    def runner(self, policy: StoppingRule, survival: Floats | None = None) -> CallableRunner:
         """The callables in a policy's order."""
         return CallableRunner(self, policy)
 

@@ -165,9 +165,9 @@ class TreeModels:
         """The full score of every row, (N,), bit for bit the source library's own."""
         return self.native.score_full(rows, thread_count(threads))
 
-    def runner(self, policy: StoppingRule) -> NativeRunner:
+    def runner(self, policy: StoppingRule, survival: Floats | None = None) -> NativeRunner:
         """The trees laid out for one policy, of the kind that the engine runs."""
-        return native_runner(self.native, "trees", policy)
+        return native_runner(self.native, "trees", policy, survival=survival)
 
     def costs(self, rows: Any, how: str, *, threads: int | None = None) -> Floats:
         """What each tree costs on rows like these, (T,): "size" counts the nodes that a row visits, leaf

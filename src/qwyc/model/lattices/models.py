@@ -175,7 +175,7 @@ class LatticeModels:
         own, _ = self.native.operations()
         return float(np.maximum(own / USUAL, 1.0).sum())
 
-    def runner(self, policy: StoppingRule) -> NativeRunner:
+    def runner(self, policy: StoppingRule, survival: Floats | None = None) -> NativeRunner:
         """The lattices laid out for one policy, of the kind that the engine runs."""
         return native_runner(self.native, "lattices", policy, self.rows_at_once)
 
