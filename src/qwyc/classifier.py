@@ -132,6 +132,7 @@ class Classifier(Certified):
                 mean_models=float(policy.n_models),
                 mean_cost=seen.full_cost,
                 exits=exits,
+                stops=(*(0,) * (policy.n_models - 1), seen.rows) if seen.counts.stops else (),
             )
             certificate = replace(seen, counts=counts, quit="never")
         return replace(
