@@ -3,11 +3,13 @@
     python -m qwyc_experiments.feature_costs [--half select|report] [--costs 0.5 1 ...] [--rules RULE ...]
         [--seeds 2] [--only WORD ...]
 
-Base models cost 1 each and every feature the same, in base models, where a row first needs it. The rules
-are ways in which the order counts the features of a candidate that no chosen base model needs: their cost
-("marginal"), half of it ("half"), or it divided by the root of the number of base models that need the
-feature ("root"). "thresholds" keeps the default order, and only thresholds know the costs. Halves, models
-and rows are those of `research`; rules are chosen on "select" rows and read on "report" rows.
+Base models cost 1 each. Every feature costs the same, in base models, where a row first needs it; or, with
+"dear", a third of the features at random cost 30 and the others nothing. The rules are ways in which the
+order counts the features of a candidate that no chosen base model needs: their cost ("marginal"), half of it
+("half"), or it divided by a power of the number of base models that need the feature ("root", "quarter"), or
+by how many of 16 base models would need it if that number were usual ("spread"). "thresholds" keeps the
+default order, and only thresholds know the costs. Halves, models and rows are those of `research`; rules are
+chosen on "select" rows and read on "report" rows.
 
 Each line is at 0.5% of test decisions changed: base models and features that a row needs on average, and
 their cost over that of the default order and thresholds. Means are geometric, over seeds.
@@ -16,7 +18,6 @@ their cost over that of the default order and thresholds. Means are geometric, o
 from __future__ import annotations
 
 import argparse
-import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,8 +35,9 @@ from .levels import at_level
 from .research import FIT_ROWS, HALVES, TEST_ROWS, TREES
 
 LEVEL = 0.005
-COSTS = (0.5, 1.0, 2.0, 5.0)
-RULES = ("marginal", "half", "root", "thresholds")
+COSTS = ("0.5", "1", "2", "5", "100", "dear")
+RULES = ("marginal", "half", "quarter", "root", "spread", "thresholds")
+DEAR = "dear"  # instead of a cost: a third of the features cost 30, the others nothing
 ONLY = ("Adult, XGBoost, lr 0.05", "Adult, LightGBM", "Nomao", "Covertype, XGBoost")
 
 
@@ -48,19 +50,13 @@ class Case:
     quit: str
     needs: np.ndarray  # (T, n_features) booleans
 
-    def costs(self, feature: float) -> qwyc.Costs:
+    def costs(self, cost: str) -> qwyc.Costs:
         """Base models cost 1 and features this much."""
         T, D = self.needs.shape
-        return qwyc.Costs(np.ones(T), np.full(D, feature), self.needs)
-
-
-@dataclass(frozen=True)
-class Point:
-    """One policy on the test rows."""
-
-    differ: float
-    models: float
-    features: float
+        if cost != DEAR:
+            return qwyc.Costs(np.ones(T), np.full(D, float(cost)), self.needs)
+        dear = np.random.default_rng(D).random(D) < 1 / 3
+        return qwyc.Costs(np.ones(T), np.where(dear, 30.0, 0.0), self.needs)
 
 
 def case_of(name: str, pair: Pair, half: str, seed: int, cache: Path) -> Case:
@@ -92,59 +88,71 @@ def case_of(name: str, pair: Pair, half: str, seed: int, cache: Path) -> Case:
     return Case(fit, test, quit, kept["needs"])
 
 
-def order_by(case: Case, rule: str, feature: float) -> np.ndarray:
+def order_by(case: Case, rule: str, costs: qwyc.Costs) -> np.ndarray:
     """The correlation order that counts features by a rule."""
     users = np.maximum(case.needs.sum(axis=0), 1)
-    seen = {
-        "marginal": np.full(len(users), feature),
-        "half": np.full(len(users), feature / 2),
-        "root": feature / np.sqrt(users),
-        "thresholds": np.zeros(len(users)),
+    divisor = {
+        "marginal": 1.0,
+        "half": 2.0,
+        "quarter": users**0.25,
+        "root": users**0.5,
+        "spread": np.maximum(16 * users / len(case.needs), 1.0),
+        "thresholds": np.inf,
     }[rule]
-    costs = qwyc.Costs(np.ones(len(case.needs)), seen, case.needs)
-    return correlation(Problem(case.fit, case.fit.threshold, costs, case.quit))
+    seen = qwyc.Costs(costs.own, costs.parts / divisor, costs.needs)
+    return correlation(Problem(case.fit, case.fit.threshold, seen, case.quit))
 
 
-def points_of(case: Case, path: qwyc.Path) -> list[Point]:
-    """Every policy of a path on the test rows."""
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Every policy of a path on the test rows, (K,) each."""
+
+    differ: np.ndarray
+    models: np.ndarray
+    features: np.ndarray
+    paid: np.ndarray  # what the features cost
+
+    def at_level(self) -> np.ndarray:
+        """Cost, base models and features at LEVEL, (3,)."""
+        cost = self.models + self.paid
+        found = at_level(list(zip(self.differ.tolist(), cost.tolist(), strict=True)), LEVEL)
+        order = np.argsort(cost)
+        return np.array(
+            [
+                found,
+                *(np.interp(found, cost[order], a[order]) for a in (self.models, self.features)),
+            ]
+        )
+
+
+def points_of(case: Case, path: qwyc.Path, costs: qwyc.Costs) -> Points:
+    """What the policies of a path take, with these costs of features."""
     T = len(path.order)
-    new = np.zeros(T + 1)  # features needed by rows that take so many steps
+    needed, paid = np.zeros(T + 1), np.zeros(T + 1)  # of rows that take so many steps
     seen = np.zeros(case.needs.shape[1], dtype=bool)
     for r, t in enumerate(path.order):
         seen |= case.needs[t]
-        new[r + 1] = seen.sum()
-    full = case.test.positive
-    found = []
-    for k in range(len(path)):
-        done = path[k].apply(case.test)
-        differ = float(np.mean(done.label != full))
-        found.append(Point(differ, float(done.steps.mean()), float(new[done.steps].mean())))
-    return found
+        needed[r + 1], paid[r + 1] = seen.sum(), costs.parts[seen].sum()
+    done = [path[k].apply(case.test) for k in range(len(path))]
+    return Points(
+        np.array([np.mean(d.label != case.test.positive) for d in done]),
+        np.array([d.steps.mean() for d in done]),
+        np.array([needed[d.steps].mean() for d in done]),
+        np.array([paid[d.steps].mean() for d in done]),
+    )
 
 
-def at(points: list[Point], feature: float) -> np.ndarray:
-    """Cost, base models and features at LEVEL, (3,). Base models and features are read off by their share
-    of the cost, so that they add up to it."""
-    cost = [(p.differ, p.models + feature * p.features) for p in points]
-    found = at_level(cost, LEVEL)
-    whole, models = np.array([[c, p.models] for (_, c), p in zip(cost, points, strict=True)]).T
-    order = np.argsort(whole)
-    trees = float(np.interp(found, whole[order], models[order]))
-    return np.array([found, trees, (found - trees) / feature])
-
-
-def run(case: Case, costs: list[float], rules: list[str]) -> dict[tuple[str, float], np.ndarray]:
-    """What `at` gives for the default and for each rule, by rule and cost."""
-    plain = points_of(case, qwyc.fit_path(case.fit, quit=case.quit, progress=False))
+def run(case: Case, costs: list[str], rules: list[str]) -> dict[tuple[str, str], np.ndarray]:
+    """What `at_level` gives for the default and for each rule, by rule and cost."""
+    plain = qwyc.fit_path(case.fit, quit=case.quit, progress=False)
     found = {}
-    for feature in costs:
-        found["default", feature] = at(plain, feature)
+    for cost in costs:
+        true = case.costs(cost)
+        found["default", cost] = points_of(case, plain, true).at_level()
         for rule in rules:
-            order = order_by(case, rule, feature)
-            path = qwyc.fit_path(
-                case.fit, order=order, quit=case.quit, costs=case.costs(feature), progress=False
-            )
-            found[rule, feature] = at(points_of(case, path), feature)
+            order = order_by(case, rule, true)
+            path = qwyc.fit_path(case.fit, order=order, quit=case.quit, costs=true, progress=False)
+            found[rule, cost] = points_of(case, path, true).at_level()
     return found
 
 
@@ -153,16 +161,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--half", choices=HALVES, default="select")
     parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--costs", type=float, nargs="+", default=list(COSTS))
+    parser.add_argument("--costs", nargs="+", default=list(COSTS))
     parser.add_argument("--rules", choices=RULES, nargs="+", default=["marginal"])
     parser.add_argument("--only", nargs="*", default=list(ONLY), help="words in the names of pairs")
     parser.add_argument("--trees", type=int, default=TREES)
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()))
     options = parser.parse_args()
-    table = Table(title=f"{options.half} rows, {os.cpu_count()} cores", box=box.SIMPLE_HEAD)
+    table = Table(title=f"{options.half} rows", box=box.SIMPLE_HEAD)
     for column in ("pair", "cost", "rule", "base models", "features", "cost over the default's"):
         table.add_column(column, justify="left" if column == "pair" else "right")
-    ratios: dict[tuple[str, float], list[float]] = {}
+    ratios: dict[tuple[str, str], list[float]] = {}
     for name, pair in pairs(options.trees).items():
         if not any(word in name for word in options.only):
             continue
@@ -174,22 +182,22 @@ def main() -> None:
             )
             for seed in range(options.seeds)
         ]
-        for feature in options.costs:
+        for cost in options.costs:
             mean = {
-                rule: np.exp(np.mean([np.log(one[rule, feature]) for one in runs], axis=0))
+                rule: np.exp(np.mean([np.log(one[rule, cost]) for one in runs], axis=0))
                 for rule in ("default", *options.rules)
             }
             for rule in options.rules:
                 _, before, needed = mean["default"]
-                cost, models, features = mean[rule]
-                ratio = cost / mean["default"][0]
-                ratios.setdefault((rule, feature), []).append(ratio)
+                after, models, features = mean[rule]
+                ratio = after / mean["default"][0]
+                ratios.setdefault((rule, cost), []).append(ratio)
                 table.add_row(
-                    name, f"{feature:g}", rule, f"{before:.1f} to {models:.1f}",
+                    name, cost, rule, f"{before:.1f} to {models:.1f}",
                     f"{needed:.1f} to {features:.1f}", f"{ratio:.3f}",
                 )  # fmt: skip
-    for (rule, feature), found in ratios.items():
-        table.add_row("all", f"{feature:g}", rule, "", "", f"{np.exp(np.mean(np.log(found))):.3f}")
+    for (rule, cost), found in ratios.items():
+        table.add_row("all", cost, rule, "", "", f"{np.exp(np.mean(np.log(found))):.3f}")
     Console(width=120).print(table)
 
 
