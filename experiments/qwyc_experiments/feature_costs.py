@@ -5,11 +5,11 @@
 
 Base models cost 1 each. Every feature costs the same, in base models, where a row first needs it; or, with
 "dear", a third of the features at random cost 30 and the others nothing. The rules are ways in which the
-order counts the features of a candidate that no chosen base model needs: their cost ("marginal"), half of it
-("half"), or it divided by a power of the number of base models that need the feature ("root", "quarter"), or
-by how many of 16 base models would need it if that number were usual ("spread"). "thresholds" keeps the
-default order, and only thresholds know the costs. Halves, models and rows are those of `research`; rules are
-chosen on "select" rows and read on "report" rows.
+order counts the features of a candidate that no chosen base model needs: their cost ("marginal"), half of
+it ("half"), it divided by a power of the number of base models that need the feature ("quarter": the fourth
+root; "root"), or divided by the number of 16 usual base models that need the feature ("spread").
+"thresholds" keeps the default order, and only thresholds know the costs. Halves, models and rows are those
+of `research`: rules are chosen on "select" rows and measured on "report" rows.
 
 Each line is at 0.5% of test decisions changed: base models and features that a row needs on average, and
 their cost over that of the default order and thresholds. Means are geometric, over seeds.
