@@ -160,6 +160,10 @@ class CallableModels:
         """Nothing is known about callables."""
         return
 
+    def feature_needs(self) -> None:
+        """Nothing is known about what a callable looks at."""
+        return
+
     def bounds(self) -> None:
         """Nothing is known about what a callable may return."""
         return

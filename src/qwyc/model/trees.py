@@ -18,6 +18,7 @@ from qwyc.model.base_models import Bounds, Floats
 from qwyc.model.ensemble import Ensemble, Source
 from qwyc.model.link import LOGISTIC, Link
 from qwyc.model.native import NativeRunner, native_runner, rows_at_once, scores_in_parts
+from qwyc.policy.features import Pairs
 from qwyc.policy.rule import StoppingRule
 from qwyc.rows.schema import Schema
 from qwyc.runtime.arguments import check_choice
@@ -209,6 +210,11 @@ class TreeModels:
             value.append(codes)
         features, values = np.concatenate(feature), np.concatenate(value)
         return {int(j): np.unique(values[features == j]) for j in np.unique(features)}
+
+    def feature_needs(self) -> Pairs:
+        """The feature of each node."""
+        nodes = np.diff(self.trees.node_begin)
+        return np.repeat(np.arange(self.n_models), nodes), self.trees.feature
 
     def rounding_margin(self) -> float:
         """More than running sum + exact remainder and the source's full score can differ by, for any
