@@ -3,7 +3,6 @@
 #include <variant>
 #include <vector>
 
-#include "python/collected.hpp"
 #include "python/few_rows.hpp"
 #include "python/picked_rows.hpp"
 
@@ -195,6 +194,24 @@ class SampledOneRow {
     PickedRows* picked_;  // kept alive by owner_
     nb::object owner_, on_other_, on_full_;
 };
+
+// For Python's garbage collector: the callables that these classes hold usually refer to the owner.
+template <class Self>
+int traverse(PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(self));
+    if (!nb::inst_ready(self)) return 0;
+    for (const nb::object* held : nb::inst_ptr<Self>(self)->held()) Py_VISIT(held->ptr());
+    return 0;
+}
+template <class Self>
+int clear(PyObject* self) {
+    for (nb::object* held : nb::inst_ptr<Self>(self)->held()) held->reset();
+    return 0;
+}
+template <class Self>
+PyType_Slot collected[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse<Self>)},
+                           {Py_tp_clear, reinterpret_cast<void*>(clear<Self>)},
+                           {0, nullptr}};
 
 }  // namespace
 

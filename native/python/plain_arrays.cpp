@@ -5,7 +5,6 @@
 #include <memory>
 #include <vector>
 
-#include "python/collected.hpp"
 #include "python/few_rows.hpp"
 
 using namespace nanobind::literals;
@@ -55,7 +54,7 @@ class Scratch {
 // Two labels as a NumPy array of their dtype holds them.
 class Labels {
   public:
-    explicit Labels(nb::object classes, bool are_objects)
+    Labels(const nb::object& classes, bool are_objects)
         : dtype(classes.attr("dtype")), are_objects_(are_objects) {
         const Buffer memory(classes.ptr(), PyBUF_C_CONTIGUOUS);
         require(memory && memory->ndim == 1 && memory->shape[0] == 2,
@@ -63,7 +62,8 @@ class Labels {
         size_ = memory->itemsize;
         const auto* begin = static_cast<const char*>(memory->buf);
         bytes_.assign(begin, begin + 2 * size_);
-        owner_ = std::move(classes);
+        if (are_objects)
+            for (size_t i = 0; i < 2; ++i) object_[i] = nb::object(classes[i]);
     }
 
     // out: memory of an array of the dtype, (n,), that nobody else knows.
@@ -77,9 +77,7 @@ class Labels {
             std::memcpy(to, bytes_.data() + positive[i] * size_, size_);
     }
 
-    std::array<nb::object*, 2> held() { return {&owner_, &dtype}; }
-
-    nb::object dtype;
+    const nb::object dtype;
 
   private:
     template <class Word>
@@ -90,19 +88,16 @@ class Labels {
         for (int64_t i = 0; i < n; ++i) to[i] = label[positive[i]];
     }
     void write_objects(const uint8_t* positive, int64_t n, PyObject** out) const {
-        PyObject* label[2];
-        std::memcpy(label, bytes_.data(), sizeof label);
         for (int64_t i = 0; i < n; ++i) {
-            Py_INCREF(label[positive[i]]);
             Py_XDECREF(out[i]);  // None
-            out[i] = label[positive[i]];
+            out[i] = nb::object(object_[positive[i]]).release().ptr();
         }
     }
 
-    nb::object owner_;  // of labels that are objects
     bool are_objects_;
     Py_ssize_t size_;          // of a label
     std::vector<char> bytes_;  // of both
+    nb::object object_[2];     // where they are objects
 };
 
 // Decides NumPy arrays of float32 or float64 under one policy. None is the answer to rows that need
@@ -111,11 +106,11 @@ class Labels {
 template <class Quitter>
 class PlainArrays {
   public:
-    PlainArrays(const Quitter& quitter, nb::object classes, bool are_objects, int32_t n_models,
-                bool finite_only, int64_t most_rows, nb::object numpy, nb::object decisions,
-                nb::object thread_count)
+    PlainArrays(const Quitter& quitter, const nb::object& classes, bool are_objects,
+                int32_t n_models, bool finite_only, int64_t most_rows, const nb::object& numpy,
+                nb::object decisions, nb::object thread_count)
         : quitter_(quitter),
-          labels_(std::move(classes), are_objects),
+          labels_(classes, are_objects),
           n_models_(n_models),
           finite_only_(finite_only),
           most_rows_(most_rows),
@@ -123,6 +118,7 @@ class PlainArrays {
           empty_(numpy.attr("empty")),
           int32_(numpy.attr("dtype")("int32")),
           float64_(numpy.attr("dtype")("float64")),
+          uint8_(numpy.attr("dtype")("uint8")),
           bool_(numpy.attr("dtype")("bool")),
           decisions_(std::move(decisions)),
           thread_count_(std::move(thread_count)),
@@ -146,34 +142,36 @@ class PlainArrays {
     nb::object decide(nb::handle x, nb::handle threads) const {
         return with_rows(x, [&](const auto& rows) -> nb::object {
             Scratch<uint8_t> positive(rows.n);
-            nb::object steps, score, complete;
-            {
-                const nb::object n = nb::steal(PyLong_FromLongLong(rows.n));
-                steps = new_array(n, int32_);
-                score = new_array(n, float64_);
-                complete = new_array(n, bool_);
-            }
-            const Buffer steps_memory = memory(steps), score_memory = memory(score),
-                         complete_memory = memory(complete);
-            const auto* taken = static_cast<int32_t*>(steps_memory->buf);
-            const DecisionsOut out{positive.data(), static_cast<int32_t*>(steps_memory->buf),
-                                   static_cast<double*>(score_memory->buf)};
-            if (!run(rows, out, threads)) return nb::none();
-            auto* all = static_cast<uint8_t*>(complete_memory->buf);
-            for (int64_t i = 0; i < rows.n; ++i) all[i] = taken[i] == n_models_;
-            return new_decisions({label_array(positive.data(), rows.n), steps, score, complete});
+            return decisions(rows, positive.data(), threads);
         });
     }
 
-    // The Python objects that it refers to.
-    std::vector<nb::object*> held() {
-        std::vector<nb::object*> all{&array_, &empty_,     &int32_,       &float64_,
-                                     &bool_,  &decisions_, &thread_count_};
-        for (nb::object* object : labels_.held()) all.push_back(object);
-        return all;
+    // The decisions and, for callers that go on with them, the index of each row's class.
+    nb::object decide_indices(nb::handle x, nb::handle threads) const {
+        return with_rows(x, [&](const auto& rows) -> nb::object {
+            nb::object indices = new_array(nb::steal(PyLong_FromLongLong(rows.n)), uint8_);
+            const Buffer positive = memory(indices);
+            nb::object decided = decisions(rows, static_cast<uint8_t*>(positive->buf), threads);
+            return decided.is_none() ? decided : nb::make_tuple(decided, indices);
+        });
     }
 
   private:
+    template <class In>
+    nb::object decisions(const RowsView<In>& rows, uint8_t* positive, nb::handle threads) const {
+        const nb::object n = nb::steal(PyLong_FromLongLong(rows.n));
+        const nb::object steps = new_array(n, int32_), score = new_array(n, float64_),
+                         complete = new_array(n, bool_);
+        const Buffer steps_memory = memory(steps), score_memory = memory(score),
+                     complete_memory = memory(complete);
+        const DecisionsOut out{positive, static_cast<int32_t*>(steps_memory->buf),
+                               static_cast<double*>(score_memory->buf)};
+        if (!run(rows, out, threads)) return nb::none();
+        auto* all = static_cast<uint8_t*>(complete_memory->buf);
+        for (int64_t i = 0; i < rows.n; ++i) all[i] = out.steps[i] == n_models_;
+        return new_decisions({label_array(positive, rows.n), steps, score, complete});
+    }
+
     // What `use` gives for the rows of an array, or None.
     template <class Use>
     nb::object with_rows(nb::handle x, const Use& use) const {
@@ -291,7 +289,7 @@ class PlainArrays {
     int32_t n_models_;
     bool finite_only_;
     int64_t most_rows_;  // of one call
-    nb::object array_, empty_, int32_, float64_, bool_, decisions_, thread_count_;
+    nb::object array_, empty_, int32_, float64_, uint8_, bool_, decisions_, thread_count_;
     nb::tuple no_arguments_;
     std::array<nb::object, 4> names_;  // of the fields of Decisions
 };
@@ -299,8 +297,7 @@ class PlainArrays {
 template <class Quitter>
 void bind_plain_arrays(nb::module_& m, const char* name) {
     using Self = PlainArrays<Quitter>;
-    nb::class_<Self>(m, name, nb::type_slots(collected<Self>),
-                     "Decides NumPy arrays that need no conversion.")
+    nb::class_<Self>(m, name, "Decides NumPy arrays that need no conversion.")
         .def(nb::init<const Quitter&, nb::object, bool, int32_t, bool, int64_t, nb::object,
                       nb::object, nb::object>(),
              "quitter"_a, "classes"_a, "are_objects"_a, "n_models"_a, "finite_only"_a,
@@ -308,7 +305,9 @@ void bind_plain_arrays(nb::module_& m, const char* name) {
         .def("predict", &Self::predict, "x"_a.none(), "threads"_a.none(),
              "The class of every row, (N,); None where x needs more than a look at its numbers.")
         .def("decide", &Self::decide, "x"_a.none(), "threads"_a.none(),
-             "The decisions; None in the same cases.");
+             "The decisions; None in the same cases.")
+        .def("decide_indices", &Self::decide_indices, "x"_a.none(), "threads"_a.none(),
+             "The decisions and the index of each row's class, (N,); None in the same cases.");
 }
 
 }  // namespace

@@ -216,6 +216,11 @@ class PlainArrays:
     def decide(self, x: object | None, threads: object | None) -> object:
         """The decisions; None in the same cases."""
 
+    def decide_indices(self, x: object | None, threads: object | None) -> object:
+        """
+        The decisions and the index of each row's class, (N,); None in the same cases.
+        """
+
 class FanPlainArrays:
     """Decides NumPy arrays that need no conversion."""
 
@@ -228,6 +233,11 @@ class FanPlainArrays:
 
     def decide(self, x: object | None, threads: object | None) -> object:
         """The decisions; None in the same cases."""
+
+    def decide_indices(self, x: object | None, threads: object | None) -> object:
+        """
+        The decisions and the index of each row's class, (N,); None in the same cases.
+        """
 
 @overload
 def gram(values: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...

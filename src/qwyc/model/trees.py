@@ -26,6 +26,7 @@ from qwyc.runtime.progress import Report
 from qwyc.runtime.threads import thread_count
 
 MEASURED_ROWS = 4096
+ON_ONE_THREAD = 256  # rows that the native core never divides among threads, so nobody has to count
 HALF_ULP_32, HALF_ULP_64 = 2.0**-24, 2.0**-53  # relative error of one rounding
 SMALLEST_32 = 2.0**-149  # absolute error of one rounding near zero
 LARGEST_32, LARGEST_64 = (float(np.finfo(kind).max) for kind in (np.float32, np.float64))
@@ -164,7 +165,8 @@ class TreeModels:
 
     def score_full(self, rows: Any, *, threads: int | None = None) -> Floats:
         """The full score of every row, (N,), bit for bit the source library's own."""
-        return self.native.score_full(rows, thread_count(threads))
+        few = threads is None and len(rows) <= ON_ONE_THREAD
+        return self.native.score_full(rows, 1 if few else thread_count(threads))
 
     def runner(self, policy: StoppingRule, survival: Floats | None = None) -> NativeRunner:
         """The trees laid out for one policy, of the kind that the engine runs."""

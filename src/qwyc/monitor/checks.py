@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from qwyc import _native
 from qwyc.classifier import Classifier, as_table
-from qwyc.model.native import sampled_one_row
+from qwyc.model.native import PlainArrays, plain_arrays, sampled_one_row
 from qwyc.policy.decisions import Decisions
 from qwyc.rows.selection import take
 from qwyc.target.target import Decided
@@ -62,18 +63,34 @@ class Checks:
 
     def decide(self, X: Any, threads: int | None) -> Decisions:
         """The classifier's decisions."""
-        classifier = self.classifier
-        rows = classifier.ensemble.rows_to_decide(X)
-        decided, steps, score = classifier.runner.decide(rows, threads=threads)
+        plain = self._plain_arrays
+        found: Any = None if plain is None else plain.decide_indices(X, threads)
+        if found is not None:
+            decisions, indices = found
+            self._keep_some(X, indices, decisions.steps, threads)
+            return decisions  # type: ignore[no-any-return]
+        ensemble = self.classifier.ensemble
+        rows = ensemble.rows_to_decide(X)
+        decided, steps, score = self.classifier.runner.decide(rows, threads=threads)
         if self._matrix:
-            begin = self._picked.take(len(steps))
-            if begin >= 0:  # some may be picked
-                indices = np.asarray(decided, dtype=np.uint8)
-                if self._picked.add(begin, rows, indices, steps):
-                    self._check_waiting(threads)
+            self._keep_some(rows, decided, steps, threads)
         else:
             self._check_some(rows, decided, steps, threads)
-        return classifier.ensemble.decisions(decided, steps, score)
+        return ensemble.decisions(decided, steps, score)
+
+    @cached_property
+    def _plain_arrays(self) -> PlainArrays | None:
+        return plain_arrays(self.classifier.runner, self.classifier.ensemble)
+
+    def _keep_some(
+        self, rows: Any, decided: Decided, steps: npt.NDArray[np.int32], threads: int | None
+    ) -> None:
+        """Keep those of the rows, a matrix, that are picked."""
+        begin = self._picked.take(len(steps))
+        if begin >= 0:  # some may be picked
+            indices = np.asarray(decided, dtype=np.uint8)
+            if self._picked.add(begin, rows, indices, steps):
+                self._check_waiting(threads)
 
     def _check_some(
         self, rows: Any, decided: Decided, steps: npt.NDArray[np.int32], threads: int | None

@@ -65,7 +65,7 @@ def frame_to_matrix(frame: DataFrame[Any], schema: Schema, *, c_order: bool = Tr
     positions = match_columns([str(label) for label in labels], schema)
     if (matrix := _uniform_pandas_to_matrix(frame, positions, schema, c_order)) is not None:
         return matrix
-    rows = np.empty((len(frame), schema.n_features), schema.dtype)
+    rows = np.empty((len(frame), schema.n_features), schema.dtype, order="C" if c_order else "F")
     for j, position in enumerate(positions):
         column, name = frame.get_column(labels[position]), str(labels[position])
         known = schema.categories.get(j)
