@@ -20,7 +20,7 @@ struct RowCost {
 // For up to 64 rows at once, however few they are.
 struct WordCost {
     static constexpr double kWord = 40, kFeature = 8, kQuestion = 1.7, kTree = 40;
-    static constexpr double kWalkedTree = 5;  // a small tree, for each row
+    static constexpr double kWalkedTree = 15;  // a small tree, for each row
 };
 
 // The most rows for which walking trees one row at a time costs less than masks.

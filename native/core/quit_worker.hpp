@@ -111,7 +111,7 @@ class QuitEngine<Real, Policy>::Worker {
 
     // One load per cache line, in order: processors then fetch ahead what tiles read in jumps.
     static constexpr int32_t kReadAhead = 2048;
-    static void read_ahead(const RowsView<In>& rows) {
+    [[gnu::noinline]] static void read_ahead(const RowsView<In>& rows) {
         if (rows.column_stride != 1 || rows.n == 0) return;
         const auto* const begin = reinterpret_cast<const volatile char*>(rows.data);
         const auto* const end = reinterpret_cast<const volatile char*>(rows.row(rows.n - 1) + rows.width);
