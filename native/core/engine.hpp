@@ -9,6 +9,7 @@
 #include "core/masked_trees.hpp"
 #include "core/policy.hpp"
 #include "core/questions.hpp"
+#include "core/row_trees.hpp"
 #include "core/rows_view.hpp"
 
 namespace qwyc {
@@ -45,6 +46,7 @@ class FullEngine {
 
     const Forest<Real>& forest() const { return forest_; }
     const Questions<Real>& questions() const { return questions_; }
+    const RowTrees& row_trees() const { return row_trees_; }
 
     // Trees that are walked node by node: too many leaves, or a category with too many values.
     int64_t n_walked() const {
@@ -61,6 +63,7 @@ class FullEngine {
 
     const Forest<Real>& forest_;
     Questions<Real> questions_;
+    RowTrees row_trees_;
     std::vector<int32_t> order_;  // of the source
     std::vector<Part> parts_;
     int32_t walk_below_;  // so few rows are walked one by one

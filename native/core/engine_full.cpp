@@ -16,7 +16,8 @@ constexpr int32_t kMaxQuestions = 4096;
 }  // namespace
 
 template <class Real>
-FullEngine<Real>::FullEngine(const Forest<Real>& forest) : forest_(forest), questions_(forest) {
+FullEngine<Real>::FullEngine(const Forest<Real>& forest)
+    : forest_(forest), questions_(forest), row_trees_(forest) {
     const auto n = static_cast<int32_t>(forest.n_trees());
     order_.resize(n);
     std::iota(order_.begin(), order_.end(), 0);
@@ -50,15 +51,18 @@ FullEngine<Real>::FullEngine(const Forest<Real>& forest) : forest_(forest), ques
 template <class Real>
 template <class In>
 double FullEngine<Real>::score_one(const In* row) const {
-    FullSum sum = forest_.start();
-    int32_t leaf[kWalksAtOnce];
+    const RowWalker<Real> walk{forest_, row_trees_, row_kernels()};
     const auto n = static_cast<int32_t>(order_.size());
-    for (int32_t t = 0; t < n; t += kWalksAtOnce) {
-        const int32_t end = std::min(t + kWalksAtOnce, n);
-        walk_trees(forest_, order_.data(), t, end, row, leaf);
-        for (int32_t k = 0; k < end - t; ++k) forest_.add(sum, leaf[k]);
-    }
-    return forest_.finish(sum);
+    return with_values<Real>(row_trees_, row, forest_.n_features(), [&](const auto* values) {
+        FullSum sum = forest_.start();
+        int32_t leaf[kWalksAtOnce];
+        for (int32_t t = 0; t < n; t += kWalksAtOnce) {
+            const int32_t end = std::min(t + kWalksAtOnce, n);
+            walk(order_.data(), t, end, values, leaf);
+            for (int32_t k = 0; k < end - t; ++k) forest_.add(sum, leaf[k]);
+        }
+        return forest_.finish(sum);
+    });
 }
 
 template <class Real>

@@ -42,27 +42,30 @@ template <class In>
 bool QuitEngine<Real, Policy>::walk_some(OneRow& state, const In* row, int32_t most,
                                          const DecisionsOut& out) const {
     const int32_t stop = std::min(quit_end_, most);
-    int32_t leaf[kWalksAtOnce];
-    while (state.step < stop) {
-        const int32_t begin = state.step, end = std::min(begin + kWalksAtOnce, stop);
-        walk_trees(forest_, policy_.order().data(), begin, end, row, leaf);
-        for (; state.step < end; ++state.step) {
-            const int32_t r = state.step;
-            state.sum += forest_.step_value(leaf[r - begin]);
-            const Outcome outcome = policy_.rule()(r, state.sum);
-            if (outcome == Outcome::kInFull) {
-                state.step = quit_end_;
-                return false;
-            }
-            if (outcome != Outcome::kContinue) {
+    const RowTrees& trees = full_.row_trees();
+    const RowWalker<Real> walk{forest_, trees, row_kernels()};
+    return with_values<Real>(trees, row, forest_.n_features(), [&](const auto* values) {
+        int32_t leaf[kWalksAtOnce];
+        while (state.step < stop) {
+            const int32_t begin = state.step, end = std::min(begin + kWalksAtOnce, stop);
+            walk(policy_.order().data(), begin, end, values, leaf);
+            for (; state.step < end; ++state.step) {
+                const int32_t r = state.step;
+                state.sum += forest_.step_value(leaf[r - begin]);
+                const Outcome outcome = policy_.rule()(r, state.sum);
+                if (outcome == Outcome::kContinue) continue;
+                if (outcome == Outcome::kInFull) {
+                    state.step = quit_end_;
+                    return false;
+                }
                 *out.positive = TwoClasses::decision_of(outcome);
                 *out.steps = r + 1;
                 *out.score = state.sum;
                 return true;
             }
         }
-    }
-    return false;
+        return false;
+    });
 }
 
 template <class Real, class Policy>

@@ -1,24 +1,15 @@
 #include "core/masked_trees.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <map>
 #include <tuple>
 #include <utility>
 
+#include "core/cuts.hpp"
+
 namespace qwyc {
 
 namespace {
-
-// The least float at or above a cut: x >= cut is the same for every float x.
-template <class Real>
-float single_cut(Real cut) {
-    const auto rounded = static_cast<float>(cut);
-    return static_cast<Real>(rounded) < cut
-               ? std::nextafter(rounded, std::numeric_limits<float>::infinity())
-               : rounded;
-}
 
 template <class Real>
 struct LayOut {

@@ -40,6 +40,7 @@ struct Scratch {
     Buffer<uint64_t> alive;
 
     Buffer<std::byte> tile, rows;
+    Buffer<float> values;  // of one row
     Buffer<uint64_t> masks;
 };
 

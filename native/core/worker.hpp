@@ -8,11 +8,10 @@
 
 #include "core/kernels.hpp"
 #include "core/mask_kernels.hpp"
+#include "core/row_trees.hpp"
 #include "core/scratch.hpp"
 
 namespace qwyc {
-
-inline constexpr int32_t kWalksAtOnce = 8;  // trees that one row walks at once
 
 inline int32_t words_of(int32_t n) {
     return (n + 63) / 64;
@@ -73,15 +72,45 @@ struct Rowwise {
     }
 };
 
-// The leaves that one row reaches in the trees at steps [begin, end) of an order, at most
-// kWalksAtOnce.
-template <class In, class Real>
-inline void walk_trees(const Forest<Real>& forest, const int32_t* order, int32_t begin, int32_t end,
-                       const In* row, int32_t* leaf) {
-    for (int32_t k = 0; k < kWalksAtOnce; ++k)
-        leaf[k] = begin + k < end ? forest.root(order[begin + k]) : -1;
-    forest.template walk<kWalksAtOnce>(leaf, row);
-    for (int32_t k = 0; k < kWalksAtOnce; ++k) leaf[k] = ~leaf[k];
+// Walks one row through trees at steps of an order.
+template <class Real>
+struct RowWalker {
+    const Forest<Real>& forest;
+    const RowTrees& trees;
+    const RowKernels& kernels;
+
+    // The leaves in the trees at steps [begin, end), at most kWalksAtOnce.
+    template <class In>
+    void operator()(const int32_t* order, int32_t begin, int32_t end, const In* row,
+                    int32_t* leaf) const {
+        if constexpr (std::is_same_v<In, TileValue<In, Real>>) {
+            if (trees.usable) {
+                kernels.walk<In>()(trees, order + begin, end - begin, row, leaf);
+                return;
+            }
+        }
+        constexpr int32_t kAtOnce = 8;
+        for (int32_t at = begin; at < end; at += kAtOnce, leaf += kAtOnce) {
+            for (int32_t k = 0; k < kAtOnce; ++k)
+                leaf[k] = at + k < end ? forest.root(order[at + k]) : -1;
+            forest.template walk<kAtOnce>(leaf, row);
+            for (int32_t k = 0; k < kAtOnce; ++k) leaf[k] = ~leaf[k];
+        }
+    }
+};
+
+// Calls `use` with a row as it is walked fastest: doubles that a forest compares as floats are
+// converted first.
+template <class Real, class In, class Use>
+auto with_values(const RowTrees& trees, const In* row, int64_t width, const Use& use) {
+    if constexpr (!std::is_same_v<In, TileValue<In, Real>>) {
+        if (trees.usable) {
+            float* const copy = scratch().values.of(width);
+            for (int64_t f = 0; f < width; ++f) copy[f] = static_cast<float>(row[f]);
+            return use(static_cast<const float*>(copy));
+        }
+    }
+    return use(row);
 }
 
 }  // namespace qwyc
