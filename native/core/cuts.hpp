@@ -36,6 +36,15 @@ bool always_left(Real threshold, bool less_equal) {
     return less_equal && threshold == std::numeric_limits<Real>::infinity();
 }
 
+// The least float at or above a cut: x >= cut is the same for every float x.
+template <class Real>
+float single_cut(Real cut) {
+    const auto rounded = static_cast<float>(cut);
+    return static_cast<Real>(rounded) < cut
+               ? std::nextafter(rounded, std::numeric_limits<float>::infinity())
+               : rounded;
+}
+
 extern template struct Cuts<float>;
 extern template struct Cuts<double>;
 

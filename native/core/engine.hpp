@@ -1,12 +1,16 @@
-// Evaluation of rows through a plan: full scores, and decisions that quit early.
+// Evaluation of rows: full scores, and decisions that quit early.
 #pragma once
 
 #include <algorithm>
 #include <type_traits>
+#include <vector>
 
-#include "core/kernels.hpp"
-#include "core/plan.hpp"
+#include "core/mask_kernels.hpp"
+#include "core/masked_trees.hpp"
 #include "core/policy.hpp"
+#include "core/questions.hpp"
+#include "core/row_trees.hpp"
+#include "core/rows_view.hpp"
 
 namespace qwyc {
 
@@ -21,10 +25,10 @@ class FullEngine {
     FullEngine(const FullEngine&) = delete;
     FullEngine& operator=(const FullEngine&) = delete;
 
-    // rows: (n, n_features) C order. values: (T, n), tree by tree, what each tree adds to the
-    // running sum; may be null. full: (n,) the source library's own score.
+    // values: (T, n), tree by tree, what each tree adds to the running sum; may be null. full: (n,)
+    // the source library's own score.
     template <class In>
-    void score(const In* rows, int64_t n, float* values, double* full, int threads,
+    void score(const RowsView<In>& rows, float* values, double* full, int threads,
                std::string_view isa = "") const;
 
     // One row, without any allocation.
@@ -32,25 +36,37 @@ class FullEngine {
     double score_one(const In* row) const;
 
     // Seconds that each tree takes for a row on this machine, one thread, out: (T,): the median of
-    // `repeats` measurements.
+    // `repeats` measurements. Questions that trees share are not counted.
     template <class In>
-    void measure(const In* rows, int64_t n, int repeats, double* out) const;
+    void measure(const RowsView<In>& rows, int repeats, double* out) const;
 
-    // Scores chunks of rows on one thread, with buffers of its own: full_worker.hpp.
+    // Scores slabs of rows on one thread: full_worker.hpp.
     template <class In>
     class Worker;
 
-    const Forest<Real>& forest() const { return *plan_.forest; }
+    const Forest<Real>& forest() const { return forest_; }
+    const Questions<Real>& questions() const { return questions_; }
+    const RowTrees& row_trees() const { return row_trees_; }
 
     // Trees that are walked node by node: too many leaves, or a category with too many values.
     int64_t n_walked() const {
-        return std::count_if(plan_.small.begin(), plan_.small.end(),
-                             [](const SmallTree& tree) { return tree.n_leaves == 0; });
+        return std::count(questions_.masked.begin(), questions_.masked.end(), 0);
     }
 
   private:
-    Plan<Real> plan_;
-    std::vector<int32_t> columns_;  // all, by feature
+    // Trees that are evaluated one after the other: all of them on masks, or all walked.
+    struct Part {
+        int32_t begin, end;
+        bool masked;
+        MaskedTrees trees;  // where masked
+    };
+
+    const Forest<Real>& forest_;
+    Questions<Real> questions_;
+    RowTrees row_trees_;
+    std::vector<int32_t> order_;  // of the source
+    std::vector<Part> parts_;
+    int32_t walk_below_;  // so few rows are walked one by one
 };
 
 // Decisions under one policy, a ThresholdPolicy or a FanPolicy.
@@ -59,14 +75,16 @@ class QuitEngine {
   public:
     using Value = Real;
 
-    // `full` completes rows that never quit; it must outlive this.
-    QuitEngine(const FullEngine<Real>& full, const typename Policy::View& policy);
+    // `full` completes rows that never quit; it must outlive this. survival: (T,) the expected share
+    // of rows that reach each step, or nothing. It changes the time only.
+    QuitEngine(const FullEngine<Real>& full, const typename Policy::View& policy,
+               std::span<const double> survival = {});
 
     QuitEngine(const QuitEngine&) = delete;
     QuitEngine& operator=(const QuitEngine&) = delete;
 
     template <class In>
-    void decide(const In* rows, int64_t n, const DecisionsOut& out, int threads,
+    void decide(const RowsView<In>& rows, const DecisionsOut& out, int threads,
                 std::string_view isa = "") const;
 
     // The state of a row that is evaluated alone. No memory is allocated.
@@ -89,20 +107,21 @@ class QuitEngine {
     template <class In>
     class Worker;
 
-    // Steps that are evaluated for the same rows; after them the rows that have quit are removed.
+    // Steps after which rows that have quit are left out: all of them on masks, or all walked.
     struct Segment {
         int32_t begin, end;
-        std::vector<int32_t> encode;  // columns first needed here, by feature
-        std::vector<int32_t> keep;    // columns that later segments need
+        bool masked;
+        int32_t walk_below;  // so few rows are walked one by one
+        MaskedTrees trees;   // where masked
     };
 
-    std::vector<Segment> segments(std::span<const double> survival) const;
+    int32_t n_steps() const { return static_cast<int32_t>(policy_.order().size()); }
 
     const FullEngine<Real>& full_;
+    const Forest<Real>& forest_;
     Policy policy_;
-    Plan<Real> plan_;
-    int32_t quit_end_;                       // no row quits at this step or later
-    std::vector<Segment> default_segments_;  // for a typical survival curve
+    int32_t quit_end_;  // no row quits at this step or later
+    std::vector<Segment> segments_;
 };
 
 static_assert(!std::is_copy_constructible_v<QuitEngine<float>> &&

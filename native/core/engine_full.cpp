@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/cost_model.hpp"
 #include "core/engine.hpp"
 #include "core/full_worker.hpp"
 #include "core/parallel.hpp"
@@ -9,66 +10,87 @@ namespace qwyc {
 
 namespace {
 
-std::vector<int32_t> indices(int64_t n) {
-    std::vector<int32_t> all(n);
-    std::iota(all.begin(), all.end(), 0);
-    return all;
-}
+// Of one part. Their masks, 64 bytes each, should stay in the second-level cache.
+constexpr int32_t kMaxQuestions = 4096;
 
 }  // namespace
 
 template <class Real>
 FullEngine<Real>::FullEngine(const Forest<Real>& forest)
-    : plan_(forest, indices(forest.n_trees())) {
-    columns_ = indices(static_cast<int64_t>(plan_.columns.size()));
-    sort_by_feature(plan_, columns_);
+    : forest_(forest), questions_(forest), row_trees_(forest) {
+    const auto n = static_cast<int32_t>(forest.n_trees());
+    order_.resize(n);
+    std::iota(order_.begin(), order_.end(), 0);
+    std::vector<int32_t> asked(questions_.all.size(), -1);  // the first tree of the last part that asks
+    int32_t n_questions = 0, n_features = 0;
+    for (int32_t begin = 0, end = 0; begin < n; begin = end) {
+        Part part{begin, begin, questions_.masked[begin] != 0, {}};
+        int32_t here = 0;
+        for (; end < n && (questions_.masked[end] != 0) == part.masked; ++end) {
+            int32_t added = 0;
+            if (part.masked)
+                for (int32_t q : questions_.of_tree(forest, end))
+                    if (asked[q] != begin) asked[q] = begin, ++added;
+            if (here > 0 && here + added > kMaxQuestions) break;
+            here += added;
+        }
+        part.end = end;
+        if (part.masked) {
+            part.trees = lay_out(
+                forest, questions_,
+                std::span<const int32_t>(order_.data() + begin, order_.data() + end), true);
+            n_questions += part.trees.n_questions;
+            n_features += static_cast<int32_t>(part.trees.features.size());
+        }
+        parts_.push_back(std::move(part));
+    }
+    const bool any = std::any_of(parts_.begin(), parts_.end(), [](const Part& p) { return p.masked; });
+    walk_below_ = any ? rows_to_walk(n, n_questions, n_features) : 6;
 }
 
 template <class Real>
 template <class In>
 double FullEngine<Real>::score_one(const In* row) const {
-    const Forest<Real>& forest = *plan_.forest;
-    FullSum sum = forest.start();
-    int32_t leaf[kWalksAtOnce];
-    for (int32_t t = 0; t < plan_.n_steps(); t += kWalksAtOnce) {
-        const int32_t end = std::min(t + kWalksAtOnce, plan_.n_steps());
-        walk_trees(forest, plan_.order.data(), t, end, row, leaf);
-        for (int32_t k = 0; k < end - t; ++k) forest.add(sum, leaf[k]);
-    }
-    return forest.finish(sum);
-}
-
-template <class Real>
-template <class In>
-void FullEngine<Real>::score(const In* rows, int64_t n, float* values, double* full, int threads,
-                             std::string_view isa) const {
-    const Kernels& chosen = kernels(isa);
-    if (n <= kMaxScalarRows && !values) {
-        const PlainFloats plain;
-        for (int64_t i = 0; i < n; ++i) full[i] = score_one(rows + i * forest().n_features());
-        return;
-    }
-    Worker<In> worker(*this, chosen);
-    const int64_t width = forest().n_features();
-    const int64_t chunk = std::min<int64_t>(kChunk, max_rows_in_int32(width));
-    parallel_for(n, chunk, threads, [=](int64_t begin, int64_t end) mutable {
-        worker.run(rows + begin * width, nullptr, static_cast<int32_t>(end - begin),
-                   values ? values + begin : nullptr, n, full + begin);
+    const RowWalker<Real> walk{forest_, row_trees_, row_kernels()};
+    const auto n = static_cast<int32_t>(order_.size());
+    return with_values<Real>(row_trees_, row, forest_.n_features(), [&](const auto* values) {
+        FullSum sum = forest_.start();
+        int32_t leaf[kWalksAtOnce];
+        for (int32_t t = 0; t < n; t += kWalksAtOnce) {
+            const int32_t end = std::min(t + kWalksAtOnce, n);
+            walk(order_.data(), t, end, values, leaf);
+            for (int32_t k = 0; k < end - t; ++k) forest_.add(sum, leaf[k]);
+        }
+        return forest_.finish(sum);
     });
 }
 
 template <class Real>
 template <class In>
-void FullEngine<Real>::measure(const In* rows, int64_t n, int repeats, double* seconds) const {
-    Worker<In>(*this, kernels())
-        .measure(rows, static_cast<int32_t>(std::min<int64_t>(n, kChunk)), repeats, seconds);
+void FullEngine<Real>::score(const RowsView<In>& rows, float* values, double* full, int threads,
+                             std::string_view isa) const {
+    const Kernels& chosen = kernels(isa);
+    const MaskKernels& masks = mask_kernels(isa);
+    const int64_t chunk = std::min<int64_t>(kSlab, max_rows_in_int32(rows.row_stride));
+    parallel_for(rows.n, chunk, threads, [&, values, full](int64_t begin, int64_t end) {
+        Worker<In> worker(*this, chosen, masks);
+        worker.run(rows.part(begin, end), nullptr, static_cast<int32_t>(end - begin),
+                   values ? values + begin : nullptr, rows.n, full + begin);
+    });
 }
 
-#define QWYC_INSTANTIATE(Real, In)                                                  \
-    template void FullEngine<Real>::score(const In*, int64_t, float*, double*, int, \
-                                          std::string_view) const;                  \
-    template double FullEngine<Real>::score_one(const In*) const;                   \
-    template void FullEngine<Real>::measure(const In*, int64_t, int, double*) const;
+template <class Real>
+template <class In>
+void FullEngine<Real>::measure(const RowsView<In>& rows, int repeats, double* seconds) const {
+    Worker<In>(*this, kernels(), mask_kernels())
+        .measure(rows, static_cast<int32_t>(std::min<int64_t>(rows.n, kSlab)), repeats, seconds);
+}
+
+#define QWYC_INSTANTIATE(Real, In)                                                          \
+    template void FullEngine<Real>::score(const RowsView<In>&, float*, double*, int,        \
+                                          std::string_view) const;                          \
+    template double FullEngine<Real>::score_one(const In*) const;                           \
+    template void FullEngine<Real>::measure(const RowsView<In>&, int, double*) const;
 template class FullEngine<float>;
 template class FullEngine<double>;
 QWYC_INSTANTIATE(float, float)

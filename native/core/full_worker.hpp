@@ -1,4 +1,4 @@
-// Full scores of up to kChunk rows, tree by tree, and the buffers for them.
+// Full scores of up to kSlab rows, on one thread.
 #pragma once
 
 #include <algorithm>
@@ -16,116 +16,144 @@ template <class Real>
 template <class In>
 class FullEngine<Real>::Worker {
   public:
-    Worker(const FullEngine& engine, const Kernels& kernels)
-        : engine_(engine),
-          plan_(engine.plan_),
-          columns_(engine.columns_),
-          kernels_(kernels),
-          codes_(engine.plan_.columns.size() * kChunk) {}
+    Worker(const FullEngine& engine, const Kernels& kernels, const MaskKernels& masks)
+        : engine_(engine), forest_(engine.forest_), kernels_(kernels), mask_kernels_(masks) {}
 
-    // n <= kChunk rows: those at row[0..n), or the first where there is no list. values: where the
+    // n <= kSlab rows: those at row[0..n), or the first where there is no list. values: where the
     // first tree's values go, those of the next tree `values_stride` later; or null. full: (n,).
-    void run(const In* rows, const int32_t* row, int32_t n, float* values, int64_t values_stride,
-             double* full) {
-        if (n <= kMaxScalarRows && !values)
+    void run(const RowsView<In>& rows, const int32_t* row, int32_t n, float* values,
+             int64_t values_stride, double* full) {
+        if (n <= engine_.walk_below_ && !values) {
             for (int32_t i = 0; i < n; ++i)
-                full[i] = engine_.score_one(rows + (row ? row[i] : i) * width());
-        else
-            run_chunk(rows, row, n, values, values_stride, full);
+                full[i] = engine_.score_one(one_row(rows, row ? row[i] : i));
+            return;
+        }
+        start();
+        for (const Part& part : engine_.parts_) {
+            float* const to = values ? values + part.begin * values_stride : nullptr;
+            if (part.masked)
+                add_masked(part.trees, rows, row, n, to, values_stride);
+            else
+                add_walked(part, rows, row, n, to, values_stride);
+        }
+        for (int32_t i = 0; i < n; ++i)
+            full[i] = forest_.finish({single_[i], value_[i], other_[i]});
     }
 
     // Any number of rows, at the given indices.
-    void run_some(const In* rows, std::span<const int32_t> row, double* full) {
-        for (size_t begin = 0; begin < row.size(); begin += kChunk) {
-            const size_t n = std::min<size_t>(kChunk, row.size() - begin);
+    void run_some(const RowsView<In>& rows, std::span<const int32_t> row, double* full) {
+        for (size_t begin = 0; begin < row.size(); begin += kSlab) {
+            const size_t n = std::min<size_t>(kSlab, row.size() - begin);
             run(rows, row.data() + begin, static_cast<int32_t>(n), nullptr, 0, full + begin);
         }
     }
 
-    // Median seconds that each tree takes for one of n <= kChunk rows, out: (T,).
-    void measure(const In* rows, int32_t n, int repeats, double* out) {
-        using Clock = std::chrono::steady_clock;
-        constexpr int kTimes = 16;  // reading the clock takes nearly as long as a tree
-        start(rows, nullptr, n);
-        std::vector<double> seconds(repeats);
-        for (int32_t t = 0; t < plan_.n_steps(); ++t) {
-            for (double& spent : seconds) {
-                const auto begin = Clock::now();
-                for (int k = 0; k < kTimes; ++k) add_tree(t, rows, nullptr, n, nullptr);
-                spent = std::chrono::duration<double>(Clock::now() - begin).count();
+    // Median seconds that each tree takes for one of n <= kSlab rows, out: (T,).
+    void measure(const RowsView<In>& rows, int32_t n, int repeats, double* out) {
+        start();
+        for (const Part& part : engine_.parts_) {
+            if (part.masked) {
+                uint64_t* const masks = answers(part.trees, rows, nullptr, n);
+                for (int32_t t = 0; t < part.trees.n_trees(); ++t)
+                    out[part.begin + t] = median_seconds(n, repeats, [&] {
+                        mask_kernels_.slice(part.trees, t, t + 1, words_of(n), masks);
+                        add(part.trees, t, t + 1, masks, words_of(n));
+                    });
+            } else {
+                const Rowwise<In> at(rows, nullptr, n);
+                for (int32_t t = part.begin; t < part.end; ++t)
+                    out[t] =
+                        median_seconds(n, repeats, [&] { add_walked_tree(t, at, n, nullptr); });
             }
-            std::nth_element(seconds.begin(), seconds.begin() + repeats / 2, seconds.end());
-            out[t] = seconds[repeats / 2] / (kTimes * n);
         }
     }
 
   private:
-    void run_chunk(const In* rows, const int32_t* row, int32_t n, float* values,
-                   int64_t values_stride, double* full) {
-        start(rows, row, n);
-        for (int32_t t = 0; t < plan_.n_steps(); ++t)
-            add_tree(t, rows, row, n, values ? values + t * values_stride : nullptr);
-        for (int32_t i = 0; i < n; ++i)
-            full[i] = plan_.forest->finish({single_[i], value_[i], other_[i]});
+    void start() {
+        const FullSum nothing = forest_.start();
+        std::fill_n(single_, kSlab, nothing.single);
+        std::fill_n(value_, kSlab, nothing.value);
+        std::fill_n(other_, kSlab, nothing.other);
     }
 
-    void start(const In* rows, const int32_t* row, int32_t n) {
-        kernels_.template reading<In, Real>().encode(plan_, columns_, rows, width(), row, n,
-                                                     codes_.data(), kChunk);
-        const FullSum nothing = plan_.forest->start();
-        std::fill_n(single_, kChunk, nothing.single);
-        std::fill_n(value_, kChunk, nothing.value);
-        std::fill_n(other_, kChunk, nothing.other);
-    }
-
-    void add_tree(int32_t t, const In* rows, const int32_t* row, int32_t n, float* values) {
-        const Forest<Real>& forest = *plan_.forest;
-        const SmallTree& tree = plan_.small[t];
-        if (tree.n_leaves == 0) {
-            kernels_.template reading<In, Real>().walk(forest, forest.root(t), rows, width(), row,
-                                                       n, leaf_);
-            for (int32_t i = 0; i < n; ++i) {
-                FullSum sum{single_[i], value_[i], other_[i]};
-                forest.add(sum, leaf_[i]);
-                single_[i] = sum.single, value_[i] = sum.value, other_[i] = sum.other;
-                if (values) values[i] = forest.step_value(leaf_[i]);
-            }
-            return;
+    template <class Work>
+    static double median_seconds(int32_t n, int repeats, const Work& work) {
+        using Clock = std::chrono::steady_clock;
+        constexpr int kTimes = 16;  // reading the clock takes nearly as long as a tree
+        std::vector<double> seconds(repeats);
+        for (double& spent : seconds) {
+            const auto begin = Clock::now();
+            for (int k = 0; k < kTimes; ++k) work();
+            spent = std::chrono::duration<double>(Clock::now() - begin).count();
         }
+        std::nth_element(seconds.begin(), seconds.begin() + repeats / 2, seconds.end());
+        return seconds[repeats / 2] / (kTimes * n);
+    }
+
+    uint64_t* answers(const MaskedTrees& trees, const RowsView<In>& rows, const int32_t* row,
+                      int32_t n) {
+        return answer<In, Real>(mask_kernels_, trees, rows, row, n, 0);
+    }
+
+    void add_masked(const MaskedTrees& trees, const RowsView<In>& rows, const int32_t* row,
+                    int32_t n, float* values, int64_t values_stride) {
         const int32_t words = words_of(n);
-        kernels_.leaves(plan_, tree, {codes_.data(), kChunk, words}, number_);
-        const float* step = plan_.step_value.data() + tree.leaf_begin;
-        switch (forest.rules().summation) {
+        uint64_t* const masks = answers(trees, rows, row, n);
+        for (int32_t t = 0; t < trees.n_trees(); t += kTreesAtOnce) {
+            const int32_t end = std::min(t + kTreesAtOnce, trees.n_trees());
+            mask_kernels_.slice(trees, t, end, words, masks);
+            add(trees, t, end, masks, words);
+            for (int32_t k = t; k < end && values; ++k) {
+                mask_kernels_.values(trees, k, masks, words, step_);
+                std::memcpy(values + k * values_stride, step_, n * sizeof(float));
+            }
+        }
+    }
+
+    void add(const MaskedTrees& trees, int32_t begin, int32_t end, const uint64_t* masks,
+             int32_t words) {
+        switch (forest_.rules().summation) {
             case Summation::kFloat32:  // what a step adds is the leaf's value itself
             case Summation::kFloat32Late:
-                kernels_.add_single(step, tree.n_leaves, number_, words, single_);
+                mask_kernels_.add_single(trees, begin, end, masks, words, single_);
                 break;
             case Summation::kShares:
-                kernels_.add_double(plan_.leaf_other.data() + tree.leaf_begin, number_, words,
-                                    other_);
+                mask_kernels_.add_double(trees, trees.leaf_other.data(), begin, end, masks, words,
+                                         other_);
                 [[fallthrough]];
             case Summation::kFloat64:
             case Summation::kFloat64Late:
-                kernels_.add_double(plan_.leaf_value.data() + tree.leaf_begin, number_, words,
-                                    value_);
-        }
-        if (values) {
-            kernels_.look_up(step, tree.n_leaves, number_, words, step_);
-            std::memcpy(values, step_, n * sizeof(float));
+                mask_kernels_.add_double(trees, trees.leaf_value.data(), begin, end, masks, words,
+                                         value_);
         }
     }
 
-    int64_t width() const { return plan_.forest->n_features(); }
+    void add_walked(const Part& part, const RowsView<In>& rows, const int32_t* row, int32_t n,
+                    float* values, int64_t values_stride) {
+        const Rowwise<In> at(rows, row, n);
+        for (int32_t t = part.begin; t < part.end; ++t)
+            add_walked_tree(t, at, n,
+                            values ? values + (t - part.begin) * values_stride : nullptr);
+    }
+
+    void add_walked_tree(int32_t t, const Rowwise<In>& at, int32_t n, float* values) {
+        kernels_.template reading<In, Real>().walk(forest_, forest_.root(t), at.rows, at.width,
+                                                   at.row, n, leaf_);
+        for (int32_t i = 0; i < n; ++i) {
+            FullSum sum{single_[i], value_[i], other_[i]};
+            forest_.add(sum, leaf_[i]);
+            single_[i] = sum.single, value_[i] = sum.value, other_[i] = sum.other;
+            if (values) values[i] = forest_.step_value(leaf_[i]);
+        }
+    }
 
     const FullEngine& engine_;
-    const Plan<Real>& plan_;
-    const std::vector<int32_t>& columns_;
+    const Forest<Real>& forest_;
     const Kernels& kernels_;
-    std::vector<uint8_t> codes_;  // (columns, kChunk)
-    alignas(64) uint8_t number_[kChunk] = {};
-    alignas(64) float single_[kChunk] = {}, step_[kChunk] = {};
-    alignas(64) double value_[kChunk] = {}, other_[kChunk] = {};
-    int32_t leaf_[kChunk] = {};
+    const MaskKernels& mask_kernels_;
+    alignas(64) float single_[kSlab], step_[kSlab];
+    alignas(64) double value_[kSlab], other_[kSlab];
+    int32_t leaf_[kSlab];
 };
 
 }  // namespace qwyc

@@ -8,20 +8,15 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/plan.hpp"
+#include "core/forest.hpp"
 #include "core/policy.hpp"
 
 namespace qwyc {
 
-// Up to kChunk rows, in words of 64. Arrays are readable up to the last word's end.
-struct Codes {
-    const uint8_t* codes;  // column c of row i: codes[c * stride + i]
-    int64_t stride;
+// Up to kSlab rows in the middle of an evaluation, in words of 64. Arrays are readable up to the last
+// word's end.
+struct Chunk {
     int32_t words;
-};
-
-// Rows in the middle of an evaluation.
-struct Chunk : Codes {
     double* sums;        // running sums
     uint64_t* alive;     // (words,) bit per row: has not quit
     const int32_t* row;  // index of each row's decision in DecisionsOut
@@ -34,10 +29,6 @@ struct Kernels {
     // width without `row`; all of them are within 2^31 values of `rows`.
     template <class In, class Real>
     struct Reading {
-        // Codes of some columns (ordered by feature) for n rows. Fills whole words.
-        void (*encode)(const Plan<Real>& plan, std::span<const int32_t> columns, const In* rows,
-                       int64_t width, const int32_t* row, int32_t n, uint8_t* codes,
-                       int64_t stride);
         // The leaves (absolute indices) that n rows reach from a root.
         void (*walk)(const Forest<Real>& forest, int32_t root, const In* rows, int64_t width,
                      const int32_t* row, int32_t n, int32_t* leaf);
@@ -62,15 +53,8 @@ struct Kernels {
         }
     }
 
-    // The leaf number of each row in a small tree.
-    void (*leaves)(const SmallTrees& trees, const SmallTree& tree, const Codes& rows, uint8_t* out);
-
-    // Adds steps [begin, end), all of them small trees, to the running sums; rows that cross a
-    // threshold are written to `out` and are no longer alive. Stops when no row is.
-    void (*quit)(const SmallTrees& trees, const PolicyView& policy, int32_t begin, int32_t end,
-                 const Chunk& chunk, const DecisionsOut& out);
-
-    // The same for one step whose values are known already.
+    // Adds known values of a step to the running sums; rows that cross a threshold are written to
+    // `out` and are no longer alive.
     void (*advance)(const float* values, const PolicyView& policy, int32_t step, const Chunk& chunk,
                     const DecisionsOut& out);
 
@@ -78,19 +62,10 @@ struct Kernels {
     // bins of these sums: floor(sum / width), whole words.
     void (*add_and_bin)(const float* values, double width, const Chunk& chunk, double* bins);
 
-    // out[i] = table[number[i]] for whole words.
-    void (*look_up)(const float* table, int32_t n_leaves, const uint8_t* number, int32_t words,
-                    float* out);
-
-    // sums[i] += table[number[i]] for whole words.
-    void (*add_single)(const float* table, int32_t n_leaves, const uint8_t* number, int32_t words,
-                       float* sums);
-    void (*add_double)(const double* table, const uint8_t* number, int32_t words, double* sums);
-
-    // Moves the entries of rows that are alive to the front, in place: codes of some columns, sums
-    // and rows. Arrays hold whole words. Returns the number of these rows.
-    int32_t (*compact)(const uint64_t* alive, int32_t words, uint8_t* codes, int64_t stride,
-                       std::span<const int32_t> columns, double* sums, int32_t* row);
+    // Copies the sums and rows that are alive, in order, to `to_sums` and `to_row`, which may begin at
+    // or before them. Arrays hold whole words. Returns the number of these rows.
+    int32_t (*compact)(const uint64_t* alive, int32_t words, const double* sums, const int32_t* row,
+                       double* to_sums, int32_t* to_row);
 };
 
 // The kernels of the best instruction set that this machine runs, or of `isa`;

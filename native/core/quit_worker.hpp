@@ -1,11 +1,9 @@
-// A block of rows, segment by segment, with buffers of its own.
+// A block of rows, segment by segment, on one thread.
 #pragma once
 
 #include <algorithm>
 #include <bit>
-#include <optional>
 #include <span>
-#include <vector>
 
 #include "core/engine.hpp"
 #include "core/full_worker.hpp"
@@ -17,98 +15,134 @@ template <class Real, class Policy>
 template <class In>
 class QuitEngine<Real, Policy>::Worker {
   public:
-    Worker(const QuitEngine& engine, const Kernels& kernels, const In* rows, int32_t block,
-           const DecisionsOut& out)
-        : engine_(&engine),
-          kernels_(&kernels),
-          rows_(rows),
-          // Not a power of two, with which all columns would map to the same cache sets.
-          stride_(words_of(block) * 64 + 64),
-          out_(out),
-          codes_(engine.plan_.columns.size() * stride_),
-          sums_(stride_),
-          row_(stride_),
-          alive_(words_of(block)),
-          score_(block) {}
+    Worker(const QuitEngine& engine, const Kernels& kernels, const MaskKernels& masks)
+        : engine_(engine), forest_(engine.forest_), kernels_(kernels), mask_kernels_(masks) {}
 
-    void run(const std::vector<Segment>& segments, int64_t begin, int32_t n) {
-        const Plan<Real>& plan = engine_->plan_;
-        const Forest<Real>& forest = *plan.forest;
-        const int64_t width = forest.n_features();
-        const In* rows = rows_ + begin * width;
-        const DecisionsOut out{out_.positive + begin, out_.steps + begin, out_.score + begin};
-        std::fill(sums_.begin(), sums_.end(), forest.rules().base / forest.rules().divisor);
-        for (int32_t i = 0; i < n; ++i) row_[i] = i;
-        in_full_.clear();
-        int32_t left = n;
-        for (const Segment& segment : segments) {
-            if (left <= kMaxScalarRows) {
-                for (int32_t i = 0; i < left; ++i)
-                    walk_on(segment.begin, row_[i], sums_[i], rows + row_[i] * width, out);
-                left = 0;
-                break;
-            }
-            const int32_t words = words_of(left);
-            std::fill_n(alive_.begin(), words, ~uint64_t{0});
-            if (left % 64 != 0) alive_[words - 1] = (uint64_t{1} << left % 64) - 1;
-            kernels_->template reading<In, Real>().encode(
-                plan, segment.encode, rows, width, segment.begin == 0 ? nullptr : row_.data(), left,
-                codes_.data(), stride_);
-            for (int32_t w = 0; w < words; w += kChunk / 64)
-                run_chunk(segment, w, words, rows, out);
-            left = kernels_->compact(alive_.data(), words, codes_.data(), stride_, segment.keep,
-                                     sums_.data(), row_.data());
-        }
-        std::copy(in_full_.begin(), in_full_.end(), row_.begin() + left);
-        complete(left + static_cast<int32_t>(in_full_.size()), rows, out);
+    // Rows in blocks of `block`. Those that never quit are completed together.
+    void run(const RowsView<In>& rows, int32_t block, const DecisionsOut& out) {
+        const auto n = static_cast<int32_t>(rows.n);
+        Scratch& mine = scratch();
+        row_ = mine.row.of(std::min(n, block) + kPadding);
+        sums_ = mine.sums.of(std::min(n, block) + kPadding);
+        alive_ = mine.alive.of(kSlabWords);
+        in_full_ = mine.in_full.of(n);
+        n_in_full_ = 0;
+        for (int32_t begin = 0; begin < n; begin += block)
+            run_block(rows, begin, std::min(block, n - begin), out);
+        complete(rows, out);
     }
 
   private:
-    void run_chunk(const Segment& segment, int32_t w, int32_t words, const In* rows,
-                   const DecisionsOut& out) {
-        const Chunk chunk{{codes_.data() + w * 64, stride_, std::min(kChunk / 64, words - w)},
-                          sums_.data() + w * 64,
-                          alive_.data() + w,
-                          row_.data() + w * 64};
-        run_steps(engine_->policy_, segment, chunk, rows, out);
-    }
+    // Kernels read and write whole words, and a little past the rows that go on.
+    static constexpr int32_t kPadding = 128;
 
-    // Steps of a segment for the rows of a chunk.
-    void run_steps(const ThresholdPolicy& policy, const Segment& segment, const Chunk& chunk,
-                   const In* rows, const DecisionsOut& out) {
-        const Plan<Real>& plan = engine_->plan_;
-        for (int32_t step = segment.begin; step < segment.end;) {
-            if (plan.small[step].n_leaves == 0) {
-                walk_step(step, chunk, rows);
-                kernels_->advance(values_, policy.view(), step, chunk, out);
-                ++step;
-                continue;
+    void run_block(const RowsView<In>& rows, int32_t begin, int32_t n, const DecisionsOut& out) {
+        int32_t left = n;
+        bool listed = false;  // rows are in row_ and sums_; otherwise they are begin, begin + 1...
+        for (const Segment& segment : engine_.segments_) {
+            if (left == 0) break;
+            if (left <= segment.walk_below) {
+                list(listed, begin, left);
+                for (int32_t i = 0; i < left; ++i) walk_on(segment.begin, i, rows, out);
+                left = 0;
+                break;
             }
-            int32_t end = step + 1;
-            while (end < segment.end && plan.small[end].n_leaves > 0) ++end;
-            kernels_->quit(plan, policy.view(), step, end, chunk, out);
-            step = end;
+            left = run_segment(engine_.policy_, segment, rows, listed, begin, left, out);
+            listed = true;
         }
+        list(listed, begin, left);
+        std::copy(row_, row_ + left, in_full_ + n_in_full_);
+        n_in_full_ += left;
     }
 
-    void run_steps(const FanPolicy& policy, const Segment& segment, const Chunk& chunk,
-                   const In* rows, const DecisionsOut& out) {
-        const Plan<Real>& plan = engine_->plan_;
-        alignas(64) uint8_t number[kChunk];
-        alignas(64) double bins[kChunk];  // of words in which a row is alive
-        bool any = true;
-        for (int32_t step = segment.begin; step < segment.end && any; ++step) {
-            const SmallTree& tree = plan.small[step];
-            if (tree.n_leaves == 0) {
-                walk_step(step, chunk, rows);
+    void list(bool listed, int32_t begin, int32_t n) {
+        if (listed) return;
+        for (int32_t i = 0; i < n; ++i) row_[i] = begin + i, sums_[i] = base();
+    }
+
+    double base() const { return forest_.rules().base / forest_.rules().divisor; }
+
+    // Returns how many rows go on, in row_ and sums_.
+    int32_t run_segment(const ThresholdPolicy& policy, const Segment& segment,
+                        const RowsView<In>& rows, bool listed, int32_t begin, int32_t n,
+                        const DecisionsOut& out) {
+        if (!segment.masked) {
+            list(listed, begin, n);
+            return run_chunks(segment, rows, n, [&](int32_t step, const Chunk& chunk) {
+                kernels_.advance(values_, policy.view(), step, chunk, out);
+                return true;
+            });
+        }
+        int32_t left = 0;
+        for (int32_t at = 0; at < n; at += kSlab) {
+            const int32_t here = std::min(kSlab, n - at), more = n - at - here;
+            const uint64_t* masks;
+            if (listed) {
+                masks = sliced(segment.trees, rows, row_ + at, here, more);
             } else {
-                kernels_->leaves(plan, tree, chunk, number);
-                kernels_->look_up(plan.step_value.data() + tree.leaf_begin, tree.n_leaves, number,
-                                  chunk.words, values_);
+                if (segment.trees.dense && at % kReadAhead == 0)
+                    read_ahead(rows.part(begin + at, begin + at + std::min(kReadAhead, n - at)));
+                masks = sliced(segment.trees, rows.part(begin + at, begin + at + here), nullptr, here, more);
             }
-            kernels_->add_and_bin(values_, policy.rule().width(), chunk, bins);
-            any = test(policy.rule().at(step), step, chunk, bins, out);
+            const QuitSlab slab{here, listed ? row_ + at : nullptr, begin + at,
+                                listed ? sums_ + at : nullptr, base()};
+            left += mask_kernels_.quit(segment.trees, policy.view(), segment.begin, masks, slab,
+                                       out, {row_ + left, sums_ + left});
         }
+        return left;
+    }
+
+    int32_t run_segment(const FanPolicy& policy, const Segment& segment, const RowsView<In>& rows,
+                        bool listed, int32_t begin, int32_t n, const DecisionsOut& out) {
+        list(listed, begin, n);
+        return run_chunks(segment, rows, n, [&](int32_t step, const Chunk& chunk) {
+            alignas(64) double bins[kSlab];  // of words in which a row is alive
+            kernels_.add_and_bin(values_, policy.rule().width(), chunk, bins);
+            return test(policy.rule().at(step), step, chunk, bins, out);
+        });
+    }
+
+    const uint64_t* sliced(const MaskedTrees& trees, const RowsView<In>& rows, const int32_t* row,
+                           int32_t n, int32_t more) {
+        uint64_t* const masks = answer<In, Real>(mask_kernels_, trees, rows, row, n, more);
+        mask_kernels_.slice(trees, 0, trees.n_trees(), words_of(n), masks);
+        return masks;
+    }
+
+    // One load per cache line, in order: processors then fetch ahead what tiles read in jumps.
+    static constexpr int32_t kReadAhead = 2048;
+    [[gnu::noinline]] static void read_ahead(const RowsView<In>& rows) {
+        if (rows.column_stride != 1 || rows.n == 0) return;
+        const auto* const begin = reinterpret_cast<const volatile char*>(rows.data);
+        const auto* const end = reinterpret_cast<const volatile char*>(rows.row(rows.n - 1) + rows.width);
+        for (const volatile char* at = begin; at < end; at += 64) static_cast<void>(*at);
+    }
+
+    // The steps of a segment for rows [0, n) of row_, kSlab at a time: the values of each step are in
+    // values_ when `advance` is called, which says whether any row is left.
+    template <class Advance>
+    int32_t run_chunks(const Segment& segment, const RowsView<In>& rows, int32_t n,
+                       const Advance& advance) {
+        int32_t left = 0;
+        for (int32_t at = 0; at < n; at += kSlab) {
+            const int32_t here = std::min(kSlab, n - at), words = words_of(here);
+            std::fill_n(alive_, words, ~uint64_t{0});
+            if (here % 64 != 0) alive_[words - 1] = (uint64_t{1} << here % 64) - 1;
+            const Chunk chunk{words, sums_ + at, alive_, row_ + at};
+            const uint64_t* masks = nullptr;
+            if (segment.masked) masks = sliced(segment.trees, rows, row_ + at, here, n - at - here);
+            for (int32_t step = segment.begin; step < segment.end; ++step) {
+                if (segment.masked)
+                    mask_kernels_.values(segment.trees, step - segment.begin, masks, words,
+                                         values_);
+                else
+                    walk_step(step, chunk, rows);
+                if (!advance(step, chunk)) break;
+            }
+            left += kernels_.compact(alive_, words, sums_ + at, row_ + at, sums_ + left,
+                                     row_ + left);
+        }
+        return left;
     }
 
     // Records the rows that quit at a step, and those that are to be evaluated in full; neither is
@@ -125,7 +159,7 @@ class QuitEngine<Real, Policy>::Worker {
                 alive ^= bits & -bits;
                 const int32_t row = chunk.row[i];
                 if (outcome == Outcome::kInFull) {
-                    in_full_.push_back(row);
+                    in_full_[n_in_full_++] = row;
                     continue;
                 }
                 out.positive[row] = TwoClasses::decision_of(outcome);
@@ -139,8 +173,7 @@ class QuitEngine<Real, Policy>::Worker {
     }
 
     // The values of a deep tree for the rows of a chunk that are alive.
-    void walk_step(int32_t step, const Chunk& chunk, const In* rows) {
-        const Forest<Real>& forest = *engine_->plan_.forest;
+    void walk_step(int32_t step, const Chunk& chunk, const RowsView<In>& rows) {
         int32_t n = 0;
         for (int32_t w = 0; w < chunk.words; ++w)
             for (uint64_t bits = chunk.alive[w]; bits != 0; bits &= bits - 1) {
@@ -148,42 +181,47 @@ class QuitEngine<Real, Policy>::Worker {
                 walked_[n] = chunk.row[at_[n]];
                 ++n;
             }
-        kernels_->template reading<In, Real>().walk(forest, forest.root(engine_->plan_.order[step]),
-                                                    rows, forest.n_features(), walked_, n, leaf_);
-        for (int32_t i = 0; i < n; ++i) values_[at_[i]] = forest.step_value(leaf_[i]);
+        const Rowwise<In> some(rows, walked_, n);
+        kernels_.template reading<In, Real>().walk(
+            forest_, forest_.root(engine_.policy_.order()[step]), some.rows, some.width, some.row,
+            n, leaf_);
+        for (int32_t i = 0; i < n; ++i) values_[at_[i]] = forest_.step_value(leaf_[i]);
     }
 
-    void walk_on(int32_t step, int32_t row, double sum, const In* x, const DecisionsOut& out) {
+    // Row i of row_, from a step on, by itself.
+    void walk_on(int32_t step, int32_t i, const RowsView<In>& rows, const DecisionsOut& out) {
+        const int32_t row = row_[i];
         const DecisionsOut here{out.positive + row, out.steps + row, out.score + row};
-        engine_->walk_on({step, sum}, x, here);
+        OneRow state{step, sums_[i]};
+        if (!engine_.walk_some(state, one_row(rows, row), engine_.quit_end_, here))
+            in_full_[n_in_full_++] = row;
     }
 
-    // Rows that never quit, the first `left` of row_: their full scores decide.
-    void complete(int32_t left, const In* rows, const DecisionsOut& out) {
-        if (left == 0) return;
-        if (!full_) full_.emplace(engine_->full_, *kernels_);
-        full_->run_some(rows, std::span<const int32_t>(row_.data(), left), score_.data());
-        for (int32_t i = 0; i < left; ++i) {
-            out.score[row_[i]] = score_[i];
-            out.positive[row_[i]] = engine_->policy_.target().decide(score_[i]);
-            out.steps[row_[i]] = engine_->plan_.n_steps();
+    // Rows that never quit: their full scores decide.
+    void complete(const RowsView<In>& rows, const DecisionsOut& out) {
+        if (n_in_full_ == 0) return;
+        double* const score = scratch().score.of(n_in_full_);
+        typename FullEngine<Real>::template Worker<In> full(engine_.full_, kernels_, mask_kernels_);
+        full.run_some(rows, std::span<const int32_t>(in_full_, n_in_full_), score);
+        for (int32_t i = 0; i < n_in_full_; ++i) {
+            const int32_t row = in_full_[i];
+            out.score[row] = score[i];
+            out.positive[row] = engine_.policy_.target().decide(score[i]);
+            out.steps[row] = engine_.n_steps();
         }
     }
 
-    const QuitEngine* engine_;
-    const Kernels* kernels_;
-    const In* rows_;
-    int64_t stride_;
-    DecisionsOut out_;
-    std::vector<uint8_t> codes_;    // (columns, stride)
-    std::vector<double> sums_;      // (stride,)
-    std::vector<int32_t> row_;      // (stride,) from the block's first row
-    std::vector<uint64_t> alive_;   // bit per row
-    std::vector<double> score_;     // (block,) full scores of the rows that never quit
-    std::vector<int32_t> in_full_;  // rows whose bin is unknown, from the block's first row
-    std::optional<typename FullEngine<Real>::template Worker<In>> full_;  // once a row needs it
-    alignas(64) float values_[kChunk] = {};
-    int32_t at_[kChunk] = {}, walked_[kChunk] = {}, leaf_[kChunk] = {};  // of a deep tree's step
+    const QuitEngine& engine_;
+    const Forest<Real>& forest_;
+    const Kernels& kernels_;
+    const MaskKernels& mask_kernels_;
+    int32_t* row_;             // rows of the block that go on, and
+    double* sums_;             // their running sums
+    uint64_t* alive_;          // (kSlabWords,) bit per row
+    int32_t* in_full_;         // rows that did not quit
+    int32_t n_in_full_;
+    alignas(64) float values_[kSlab];
+    int32_t at_[kSlab], walked_[kSlab], leaf_[kSlab];  // of a deep tree's step
 };
 
 }  // namespace qwyc

@@ -21,6 +21,7 @@ struct RowsView {
     bool is_contiguous() const {
         return (column_stride == 1 || width <= 1) && (row_stride == width || n <= 1);
     }
+    const In* row(int64_t i) const { return data + i * row_stride; }
     RowsView part(int64_t begin, int64_t end) const {
         return {data + begin * row_stride, end - begin, width, row_stride, column_stride};
     }

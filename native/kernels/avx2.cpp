@@ -13,65 +13,6 @@ QWYC_TARGET_BEGIN("avx2,bmi,bmi2,popcnt")
 namespace qwyc::avx2 {
 
 #define QWYC_ISA "avx2"
-#define QWYC_LANES 32
-
-using Bytes = __m256i;
-using Mask = __m256i;  // -1 or 0
-
-inline Bytes load(const uint8_t* from) {
-    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
-}
-inline void store(uint8_t* to, Bytes bytes) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), bytes);
-}
-inline Bytes set1(uint8_t value) {
-    return _mm256_set1_epi8(static_cast<char>(value));
-}
-inline Mask greater(Bytes codes, Bytes rank) {
-    return _mm256_cmpgt_epi8(codes, rank);
-}
-
-struct Set {
-    __m256i low, high;  // codes 0 to 127, 128 to 255, in both halves
-};
-inline Set load_set(const uint8_t* set) {
-    const auto* halves = reinterpret_cast<const __m128i*>(set);
-    return {_mm256_broadcastsi128_si256(_mm_loadu_si128(halves)),
-            _mm256_broadcastsi128_si256(_mm_loadu_si128(halves + 1))};
-}
-inline Mask in_set(Bytes codes, Set set) {
-    const __m256i byte = _mm256_and_si256(_mm256_srli_epi16(codes, 3), _mm256_set1_epi8(15));
-    // A code is stored less 128: negative where it is below 128.
-    const __m256i bits = _mm256_blendv_epi8(_mm256_shuffle_epi8(set.high, byte),
-                                            _mm256_shuffle_epi8(set.low, byte), codes);
-    const __m256i powers = _mm256_set1_epi64x(static_cast<int64_t>(0x8040201008040201));
-    const __m256i bit = _mm256_shuffle_epi8(powers, _mm256_and_si256(codes, _mm256_set1_epi8(7)));
-    return _mm256_cmpeq_epi8(_mm256_and_si256(bits, bit), bit);
-}
-inline Bytes add_where(Bytes number, Mask mask, Bytes left) {
-    return _mm256_add_epi8(number, _mm256_and_si256(mask, left));
-}
-inline Bytes add_where_at(Bytes number, Mask mask, Bytes first, Bytes left) {
-    const __m256i here = _mm256_and_si256(mask, _mm256_cmpeq_epi8(number, first));
-    return _mm256_add_epi8(number, _mm256_and_si256(here, left));
-}
-
-inline void look_up_word(const float* table, int32_t, const uint8_t* number, float* out) {
-    for (int i = 0; i < 64; i += 8) {
-        const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(number + i));
-        _mm256_storeu_ps(out + i, _mm256_i32gather_ps(table, _mm256_cvtepu8_epi32(bytes), 4));
-    }
-}
-
-inline void add_word(const double* table, const uint8_t* number, double* sums) {
-    for (int i = 0; i < 64; i += 4) {
-        int32_t four;
-        std::memcpy(&four, number + i, 4);
-        const __m128i index = _mm_cvtepu8_epi32(_mm_cvtsi32_si128(four));
-        _mm256_storeu_pd(sums + i, _mm256_add_pd(_mm256_loadu_pd(sums + i),
-                                                 _mm256_i32gather_pd(table, index, 8)));
-    }
-}
 
 inline __m256i load_ints(const int32_t* from) {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
@@ -124,16 +65,6 @@ inline void add_and_bin_word(const float* values, double width, double* sums, do
     }
 }
 
-inline void compress_bytes(uint64_t mask, const uint8_t* from, uint8_t* to) {
-    for (int i = 0; i < 64; i += 8) {
-        const uint64_t chosen = mask >> i & 255;
-        uint64_t bytes;
-        std::memcpy(&bytes, from + i, 8);
-        bytes = _pext_u64(bytes, _pdep_u64(chosen, 0x0101010101010101) * 255);
-        std::memcpy(to, &bytes, 8);
-        to += __builtin_popcountll(chosen);
-    }
-}
 // Eight 32-bit values, those whose byte in `wanted` is 255 first.
 inline __m256i take_first(__m256i values, uint64_t wanted) {
     const uint64_t indices = _pext_u64(0x0706050403020100, wanted);

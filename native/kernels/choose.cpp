@@ -3,23 +3,30 @@
 
 #include "core/kernels.hpp"
 #include "core/lattice_kernels.hpp"
+#include "core/mask_kernels.hpp"
+#include "core/row_trees.hpp"
 #include "kernels/targets.hpp"
 
 namespace qwyc {
 
 // Declared on all machines, used only where they are compiled.
 namespace portable {
+extern const RowKernels row_table;
 extern const Kernels table;
+extern const MaskKernels masks_table;
 extern const LatticeKernels<float> lattices_of_float;
 extern const LatticeKernels<double> lattices_of_double;
 }  // namespace portable
 namespace avx2 {
 extern const Kernels table;
+extern const MaskKernels masks_table;
 extern const LatticeKernels<float> lattices_of_float;
 extern const LatticeKernels<double> lattices_of_double;
 }  // namespace avx2
 namespace avx512 {
+extern const RowKernels row_table;
 extern const Kernels table;
+extern const MaskKernels masks_table;
 extern const LatticeKernels<float> lattices_of_float;
 extern const LatticeKernels<double> lattices_of_double;
 }  // namespace avx512
@@ -28,6 +35,8 @@ namespace {
 
 struct Choice {
     const Kernels* table;
+    const MaskKernels* masks;
+    const RowKernels* one_row;
     const LatticeKernels<float>* lattices_of_float;
     const LatticeKernels<double>* lattices_of_double;
     bool runs;
@@ -36,7 +45,9 @@ struct Choice {
 // Best first. Tested at each call, which takes a few loads and needs no shared state.
 template <class Visit>
 void each_choice(Visit visit) {
-#define QWYC_TABLES(isa) &isa::table, &isa::lattices_of_float, &isa::lattices_of_double
+#define QWYC_TABLES(isa, one_row)                                                             \
+    &isa::table, &isa::masks_table, &one_row::row_table, &isa::lattices_of_float, \
+        &isa::lattices_of_double
 #if QWYC_X86
     const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                       __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
@@ -45,10 +56,10 @@ void each_choice(Visit visit) {
         avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2");
-    visit(Choice{QWYC_TABLES(avx512), avx512});
-    visit(Choice{QWYC_TABLES(avx2), avx2});
+    visit(Choice{QWYC_TABLES(avx512, avx512), avx512});
+    visit(Choice{QWYC_TABLES(avx2, portable), avx2});
 #endif
-    visit(Choice{QWYC_TABLES(portable), true});
+    visit(Choice{QWYC_TABLES(portable, portable), true});
 #undef QWYC_TABLES
 }
 
@@ -66,6 +77,14 @@ Choice choose(std::string_view isa) {
 
 const Kernels& kernels(std::string_view isa) {
     return *choose(isa).table;
+}
+
+const MaskKernels& mask_kernels(std::string_view isa) {
+    return *choose(isa).masks;
+}
+
+const RowKernels& row_kernels(std::string_view isa) {
+    return *choose(isa).one_row;
 }
 
 template <>

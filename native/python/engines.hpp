@@ -123,35 +123,31 @@ class QuitterOf {
     int64_t n_features;
     std::shared_ptr<Watcher> watcher = nullptr;  // of rows that are decided; usually there is none
 
-    // Rows of any strides. Engines take C order, so others are copied in blocks.
+    // Rows of any strides. Trees read them as they lie; lattices take C order, so others are copied
+    // in blocks.
     template <class In>
     void decide(const RowsView<In>& rows, const DecisionsOut& out, int threads,
                 std::string_view isa = "") const {
-        std::visit(
-            [&](const auto& held) {
-                with_contiguous(
-                    rows, threads, [&](const In* some, int64_t begin, int64_t n, int threads) {
-                        held->engine.decide(
-                            some, n, {out.positive + begin, out.steps + begin, out.score + begin},
-                            threads, isa);
-                    });
-            },
-            held);
+        std::visit([&](const auto& held) { decide(held->engine, rows, out, threads, isa); }, held);
         if (watcher) watcher->see(rows, out, threads);
     }
 
-    static QuitterOf of(const AnyForest& forest, const typename Policy::View& policy) {
+    // survival: see QuitEngine; lattices do not use it.
+    static QuitterOf of(const AnyForest& forest, const typename Policy::View& policy,
+                        std::span<const double> survival = {}) {
         return std::visit(
             [&]<class Real>(const std::shared_ptr<Model<Real>>& model) {
                 nb::gil_scoped_release release;
-                return QuitterOf{std::shared_ptr<HeldTrees<Real>>(new HeldTrees<Real>{
-                                     model, QuitEngine<Real, Policy>(model->full(), policy)}),
-                                 model->forest.n_features()};
+                return QuitterOf{
+                    std::shared_ptr<HeldTrees<Real>>(new HeldTrees<Real>{
+                        model, QuitEngine<Real, Policy>(model->full(), policy, survival)}),
+                    model->forest.n_features()};
             },
             forest.model);
     }
 
-    static QuitterOf of(const AnyLattices& lattices, const typename Policy::View& policy) {
+    static QuitterOf of(const AnyLattices& lattices, const typename Policy::View& policy,
+                        std::span<const double> = {}) {
         return std::visit(
             [&]<class Real>(const std::shared_ptr<LatticeModel<Real>>& model) {
                 nb::gil_scoped_release release;
@@ -160,6 +156,21 @@ class QuitterOf {
                                  model->lattices.n_features()};
             },
             lattices.model);
+    }
+
+  private:
+    template <class Real, class In>
+    static void decide(const QuitEngine<Real, Policy>& engine, const RowsView<In>& rows,
+                       const DecisionsOut& out, int threads, std::string_view isa) {
+        engine.decide(rows, out, threads, isa);
+    }
+    template <class Real, class In>
+    static void decide(const LatticeEngine<Real, Policy>& engine, const RowsView<In>& rows,
+                       const DecisionsOut& out, int threads, std::string_view isa) {
+        with_contiguous(rows, threads, [&](const In* some, int64_t begin, int64_t n, int threads) {
+            engine.decide(some, n, {out.positive + begin, out.steps + begin, out.score + begin},
+                          threads, isa);
+        });
     }
 };
 

@@ -42,7 +42,7 @@ template <class In>
 void bind_forest_methods(nb::class_<AnyForest>& cls) {
     cls.def(
         "score_matrix",
-        [](const AnyForest& self, Matrix<In> rows, int threads, std::string_view isa) {
+        [](const AnyForest& self, Rows<In> rows, int threads, std::string_view isa) {
             self.check(rows);
             const auto n = static_cast<int64_t>(rows.shape(0));
             float* values;
@@ -52,7 +52,7 @@ void bind_forest_methods(nb::class_<AnyForest>& cls) {
             {
                 nb::gil_scoped_release release;
                 std::visit(
-                    [&](auto& m) { m->full().score(rows.data(), n, values, full, threads, isa); },
+                    [&](auto& m) { m->full().score(view(rows), values, full, threads, isa); },
                     self.model);
             }
             return std::make_tuple(std::move(out_values), std::move(out_full));
@@ -69,13 +69,7 @@ void bind_forest_methods(nb::class_<AnyForest>& cls) {
             {
                 nb::gil_scoped_release release;
                 std::visit(
-                    [&](auto& m) {
-                        with_contiguous(view(rows), threads,
-                                        [&](const In* some, int64_t begin, int64_t n, int threads) {
-                                            m->full().score(some, n, nullptr, full + begin, threads,
-                                                            isa);
-                                        });
-                    },
+                    [&](auto& m) { m->full().score(view(rows), nullptr, full, threads, isa); },
                     self.model);
             }
             return out;
@@ -106,7 +100,7 @@ void bind_forest_methods(nb::class_<AnyForest>& cls) {
         "(T,) mean number of nodes that rows visit in each tree.");
     cls.def(
         "measure_seconds",
-        [](const AnyForest& self, Matrix<In> rows, int repeats) {
+        [](const AnyForest& self, Rows<In> rows, int repeats) {
             self.check(rows);
             require(rows.shape(0) > 0 && repeats > 0, "rows and repeats must not be none");
             double* data;
@@ -115,8 +109,7 @@ void bind_forest_methods(nb::class_<AnyForest>& cls) {
                 nb::gil_scoped_release release;
                 std::visit(
                     [&](auto& m) {
-                        m->full().measure(rows.data(), static_cast<int64_t>(rows.shape(0)), repeats,
-                                          data);
+                        m->full().measure(view(rows), repeats, data);
                     },
                     self.model);
             }

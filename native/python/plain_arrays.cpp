@@ -12,9 +12,9 @@ using namespace nanobind::literals;
 namespace qwyc {
 namespace {
 
-constexpr int64_t kFewRows = 4;         // up to so many, Python's lock is kept where rows are short
-constexpr int64_t kOneThread = kChunk;  // up to so many rows of trees, engines use one thread
-constexpr int64_t kFewLattices = 2;     // both, of lattices
+constexpr int64_t kFewRows = 4;        // up to so many, Python's lock is kept where rows are short
+constexpr int64_t kOneThread = kSlab;  // up to so many rows of trees, engines use one thread
+constexpr int64_t kFewLattices = 2;    // both, of lattices
 constexpr int64_t kMaxThreads = 4096;
 
 template <class Engine>

@@ -1,4 +1,5 @@
 // Decisions under one policy for Python: many rows at once.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
 
@@ -29,11 +30,15 @@ void bind_constructor(nb::class_<AnyQuitter>& cls) {
     cls.def(
         "__init__",
         [](AnyQuitter* self, const Models& models, Vector<int32_t> order, Vector<double> lower,
-           Vector<double> upper, double threshold) {
+           Vector<double> upper, double threshold, std::optional<Vector<double>> survival) {
+            const auto shares = survival ? span(*survival) : std::span<const double>{};
+            require(!survival || shares.size() == order.shape(0),
+                    "survival must have one entry per step");
             new (self) AnyQuitter(AnyQuitter::of(
-                models, policy_view(models.n_models(), order, lower, upper, threshold)));
+                models, policy_view(models.n_models(), order, lower, upper, threshold), shares));
         },
-        "base_models"_a, "order"_a, "lower"_a, "upper"_a, "threshold"_a);
+        "base_models"_a, "order"_a, "lower"_a, "upper"_a, "threshold"_a,
+        "survival"_a = nb::none());
 }
 
 template <class Models>

@@ -25,6 +25,7 @@ from qwyc.importers import read_model
 from qwyc.model.callables import callable_ensemble as BaseModels  # noqa: N812 - the name that 0.1.0 had
 from qwyc.model.cascade import Cascade
 from qwyc.model.ensemble import Ensemble
+from qwyc.model.lazy import LazyDecisions
 from qwyc.monitor.monitor import Monitor
 from qwyc.policy.costs import Costs
 from qwyc.policy.decisions import Decisions
@@ -57,6 +58,7 @@ __all__ = [
     "FanPolicy",
     "InfeasibleError",
     "InputError",
+    "LazyDecisions",
     "MissingDependencyError",
     "ModelError",
     "Monitor",

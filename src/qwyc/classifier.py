@@ -15,9 +15,11 @@ from qwyc.errors import ArtifactError, InputError, OptionError
 from qwyc.files import classifier_file
 from qwyc.model.base_models import Runner
 from qwyc.model.ensemble import Ensemble
+from qwyc.model.lazy import Fetch, LazyDecisions, LazyRunner, check_needs_known
 from qwyc.model.native import PlainArrays, plain_arrays
 from qwyc.policy.counts import exit_bins
 from qwyc.policy.decisions import Decisions
+from qwyc.policy.rounds import Round, plan_rounds, survival
 from qwyc.promise.budget import Alpha, Budget, budget_of, by_class_of
 from qwyc.promise.certificate import check_confidence, warn_of_moves, warn_of_rare_classes
 from qwyc.promise.certified import Certified
@@ -25,7 +27,9 @@ from qwyc.promise.evaluation import Evaluation
 from qwyc.promise.evidence import Choices
 from qwyc.report.card import card
 from qwyc.report.text import summary
-from qwyc.runtime.arguments import check_count
+from qwyc.runtime.arguments import check_count, check_number
+
+MOST_LAZY_RUNNERS = 4  # that are kept
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,6 +58,69 @@ class Classifier(Certified):
         if type(self).decide is not Classifier.decide:
             return None
         return plain_arrays(self.runner, self.ensemble)
+
+    def decide_lazily(
+        self,
+        fetch: Fetch,
+        n: int,
+        *,
+        round_cost: float | None = None,
+        threads: int | None = None,
+    ) -> LazyDecisions:
+        """`decide` for n rows whose features are fetched only when they are needed.
+
+        Rows are decided in a few rounds. In each, `fetch` gets the columns that are needed next and the
+        rows that are still undecided; rows that have quit need no more columns. The rounds are those that
+        cost least on the rows of the certificate. Decisions, steps and scores equal those of `decide` on
+        whole rows, bit for bit. Nothing is returned where `fetch` raises an error.
+
+        Parameters
+        ----------
+        fetch : called as fetch(columns, rows), with a list of column names (positions where the model has
+            no names) and an array of row numbers from 0 to n - 1, ascending, (m,) int64. It returns their
+            values, (m, len(columns)), as an array, a list of rows or a table, in the form that `decide`
+            takes. No column is fetched twice for a row.
+        n : number of rows.
+        round_cost : what a round costs each row that takes part in it, besides what the features cost, in
+            the unit of `feature_costs`. None is as much as a feature costs on average. With 0 there are
+            most rounds and fewest values; with a large number there is one round.
+        """
+        check_needs_known(self.ensemble)
+        if not callable(fetch):
+            raise OptionError(
+                f"fetch must be a function of columns and rows; got {type(fetch).__name__}"
+            )
+        n = check_count("n", n, least=0)
+        return self._lazy_runner(round_cost).decide(fetch, n, threads)
+
+    def _lazy_runner(self, round_cost: float | None) -> LazyRunner:
+        if round_cost is not None and not check_number("round_cost", round_cost) >= 0:
+            raise OptionError(f"round_cost must be a number of at least 0; got {round_cost!r}")
+        if round_cost not in self._lazy_runners:
+            if len(self._lazy_runners) >= MOST_LAZY_RUNNERS:
+                self._lazy_runners.clear()
+            self._lazy_runners[round_cost] = LazyRunner.of(
+                self.ensemble, self.policy, self.rounds(round_cost), self.runner
+            )
+        return self._lazy_runners[round_cost]
+
+    @cached_property
+    def _lazy_runners(self) -> dict[float | None, LazyRunner]:
+        """By the cost of a round."""
+        return {}
+
+    def rounds(self, round_cost: float | None = None) -> list[Round]:
+        """The rounds of `decide_lazily`: the steps of each, and the features that it fetches."""
+        check_needs_known(self.ensemble)
+        use = self.feature_use
+        assert use is not None  # it is known what base models look at
+        if self.feature_costs is None:
+            use = replace(use, costs=np.ones(len(use.costs)))
+        if round_cost is None:
+            costly = use.costs[use.used & (use.costs > 0)]
+            round_cost = float(costly.mean()) if len(costly) else 0.0
+        share = survival(self.certificate.counts, self.policy.n_models)
+        return plan_rounds(use, share, round_cost)
 
     @cached_property
     def predict_one(self) -> Callable[[Any], Any]:
@@ -143,6 +210,7 @@ class Classifier(Certified):
                 mean_models=float(policy.n_models),
                 mean_cost=seen.full_cost,
                 exits=exits,
+                stops=(*(0,) * (policy.n_models - 1), seen.rows) if seen.counts.stops else (),
             )
             certificate = replace(seen, counts=counts, quit="never")
         return replace(

@@ -70,8 +70,8 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     Parameters
     ----------
     estimator : a classifier that `qwyc.optimize` takes; or a pipeline or a search that ends in one.
-    alpha, by_class, confidence, quit, threshold, costs, method, repeats, headroom, max_rows, evaluation :
-        as in `qwyc.optimize`. For limits by class alone, pass alpha=None.
+    alpha, by_class, confidence, quit, threshold, costs, feature_costs, method, repeats, headroom, max_rows,
+        evaluation : as in `qwyc.optimize`. For limits by class alone, pass alpha=None.
     holdout : the part of the data to optimise on where `estimator` has to be fitted: a share, or a
         number of rows.
     random_state : of the split, and of an `estimator` to be fitted whose own random_state is None.
@@ -97,6 +97,7 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         quit: str = "both",
         threshold: Any = None,
         costs: Any = None,
+        feature_costs: Any = None,
         method: str = "auto",
         repeats: str = "together",
         headroom: int = 0,
@@ -113,6 +114,7 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         self.quit = quit
         self.threshold = threshold
         self.costs = costs
+        self.feature_costs = feature_costs
         self.method = method
         self.repeats = repeats
         self.headroom = headroom
@@ -168,6 +170,7 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
                 quit=self.quit,
                 threshold=self.threshold,
                 costs=self.costs,
+                feature_costs=self.feature_costs,
                 method=self.method,
                 repeats=self.repeats,
                 headroom=self.headroom,

@@ -52,6 +52,9 @@ class LinearTerms:
     def cuts(self):
         return dict.fromkeys(range(self.n_models), np.array([-3.0, 3.0]))
 
+    def feature_needs(self):
+        return np.arange(self.n_models), np.arange(self.n_models)
+
     def costs(self, rows, how, *, threads=None):
         return np.arange(1.0, self.n_models + 1)
 

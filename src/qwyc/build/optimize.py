@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc import distributed, importers
+from qwyc.build.feature_costs import costs_of_features, with_features
 from qwyc.build.held_out import HeldOut, order_column
 from qwyc.build.sample_checks import look_at_sample
 from qwyc.build.speed import Measure, measure
@@ -62,6 +63,7 @@ def optimize(
     quit: str = "both",
     threshold: float | Probability | None = None,
     costs: Any = None,
+    feature_costs: Any = None,
     method: str = "auto",
     groups: Any = None,
     order_by: Any = None,
@@ -106,6 +108,11 @@ def optimize(
         is 1 for all, as in the paper; "size" the nodes of trees that rows visit, or the multiply-adds
         and comparisons of lattices; "measured" the time that each takes on this machine. The
         classifier says which it was made with.
+    feature_costs : what it costs to get each feature of a row, in the unit of `costs` (1 is a base model
+        where those are not given): one number per feature, or a mapping from column name or position to
+        cost for the columns that cost something. The first base model that looks at a feature pays for
+        it. Order and thresholds then avoid features that cost more than they tell, and the classifier's
+        `decide_lazily` gets only those that a row still needs.
     method : "auto" as above. "joint" and "natural" are the published procedure, Algorithm 1, and
         Algorithm 2 along the model's own order: fitted on all of X, and alpha holds on X only.
     groups : a label per row, where rows come in groups that are drawn whole, such as the visits of one
@@ -125,7 +132,8 @@ def optimize(
     seed : of everything random; the same inputs and seed give the same classifier, unless `evaluation`
         is measured and the two ways are about equally fast.
     evaluation : "measured" times both ways on the sample and evaluates rows in full where that takes less
-        than 0.8 of the time that quitting takes; it does so only where costs are not given. "quit" always
+        than 0.8 of the time that quitting takes; it does so only where costs, of base models or of
+        features, are not given. "quit" always
         quits, "full" never. A callable (classifier, rows) that returns a `Speed` replaces the clock. The
         file records what was chosen and who chose it.
     max_rows : draw this many rows of X at random where it has more. Optimising holds 6 bytes of memory
@@ -159,6 +167,7 @@ def optimize(
         raise OptionError("groups go with method='auto', and not with max_rows")
     if order_by is not None and (method != "auto" or max_rows is not None or groups is not None):
         raise OptionError("order_by goes with method='auto', and not with max_rows or groups")
+    of_features = costs_of_features(feature_costs, ensemble, costs)
     beta = _threshold(threshold, ensemble)
     if threshold is None and ensemble.doubt:
         warnings.warn(f"{ensemble.doubt}; pass threshold=", QwycWarning, stacklevel=2)
@@ -172,7 +181,8 @@ def optimize(
         run = replace(run, threshold=beta)
     if sample is None:
         prove_parity_without_rows(source, seed, threads)
-    weights = Costs.of(run.measured_costs(costs), ensemble.n_models)
+    own_weights = Costs.of(run.measured_costs(costs), ensemble.n_models)
+    weights = with_features(own_weights, ensemble, of_features)
     if proof:
         classifier = run.proven(scores, weights)
     else:
@@ -189,9 +199,13 @@ def optimize(
         else:
             classifier = run.published(problem, method)
     classifier = replace(
-        classifier, cost_kind=_cost_kind(costs, weights), origins=_origins(sample, repeats)
+        classifier,
+        cost_kind=_cost_kind(costs, own_weights),
+        origins=_origins(sample, repeats),
+        feature_costs=of_features,
     )
-    timed = costs is None or isinstance(costs, str)  # given costs count instead of time
+    # Given costs count instead of time.
+    timed = (costs is None or isinstance(costs, str)) and feature_costs is None
     classifier = run.choose_evaluation(classifier, scores, evaluation, timed)
     if classifier.certificate.how == "held-out":
         warn_of_rare_classes(classifier.certificate)

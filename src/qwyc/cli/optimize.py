@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
@@ -115,6 +116,15 @@ def optimize(
             metavar="COSTS",
         ),
     ] = None,
+    feature_costs: Annotated[
+        Path | None,
+        option(
+            "JSON file with the cost of getting each feature, in the unit of --costs: an object of column "
+            "names and numbers, or a list with one number per feature. The first base model that looks at "
+            "a feature pays for it.",
+            metavar="FILE",
+        ),
+    ] = None,
     method: Annotated[
         Method,
         typer.Option(
@@ -165,7 +175,7 @@ def optimize(
     """
     _check_columns(groups, order_by, data, method, max_rows)
     target = output or _default_target(model)
-    check_target(target, regular=True, inputs=_files_to_read(model, data, costs))
+    check_target(target, regular=True, inputs=_files_to_read(model, data, costs, feature_costs))
     options: dict[str, Any] = {
         "alpha": None if alpha is None else parse_alpha(alpha),
         "confidence": confidence,
@@ -182,6 +192,7 @@ def optimize(
     }
     with ProgressLine(f"Reading {model}") as progress:
         ensemble = qwyc.load(model).ensemble if _is_classifier(model) else qwyc.read_model(model)
+        options["feature_costs"] = _parse_feature_costs(feature_costs, ensemble)
         options["by_class"] = parse_by_class(by_class, ensemble.classes)
         if alpha is None and by_class is None:
             options["alpha"] = DEFAULT_ALPHA
@@ -223,9 +234,11 @@ def _default_target(model: Path) -> Path:
     return target
 
 
-def _files_to_read(model: Path, data: Path | None, costs: str | None) -> list[Path]:
+def _files_to_read(
+    model: Path, data: Path | None, costs: str | None, feature_costs: Path | None
+) -> list[Path]:
     cost_file = Path(costs) if costs is not None and costs not in COST_NAMES else None
-    return [path for path in (model, data, cost_file) if path is not None]
+    return [path for path in (model, data, cost_file, feature_costs) if path is not None]
 
 
 def _parse_threshold(text: str | None) -> float | qwyc.Probability | None:
@@ -252,6 +265,28 @@ def _parse_costs(text: str | None) -> Any:
         ) from None
     except ValueError:
         raise InputError(f"{text} must hold numbers only, one for each base model") from None
+
+
+def _parse_feature_costs(path: Path | None, ensemble: qwyc.Ensemble) -> Any:
+    """The content of a JSON file; positions are text in an object of JSON."""
+    if path is None:
+        return None
+    try:
+        found = json.loads(path.read_text())
+    except OSError as error:
+        raise InputError(
+            f"--feature-costs must be a file: cannot read {path}: {error.strerror or error}"
+        ) from None
+    except ValueError as error:
+        raise InputError(f"{path} is not JSON: {error}") from None
+    if not isinstance(found, (dict, list)):
+        raise InputError(
+            f"{path} must hold an object of column names and numbers, or a list with one number per feature"
+        )
+    known = ensemble.schema is not None and ensemble.schema.names is not None
+    if isinstance(found, dict) and not known:
+        found = {int(key) if key.isdecimal() else key: value for key, value in found.items()}
+    return found
 
 
 def _check_columns(

@@ -10,7 +10,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from qwyc.errors import ArtifactError, QwycError
-from qwyc.files import container, evidence_parts, format_1, origins, parts
+from qwyc.files import container, evidence_parts, feature_parts, format_1, origins, parts
 from qwyc.files.container import Container, Content, Tensors
 from qwyc.files.families import FAMILIES, TensorTypes
 from qwyc.files.values import number, one_of
@@ -38,6 +38,7 @@ PATH_TENSORS: TensorTypes = {
 }
 LATER_TENSORS: TensorTypes = {
     "path.exits": (2, ("int64",)),  # (K, B); not in files of 0.1.0
+    "path.stops": (2, ("int64",)),  # (K, T); only with path.exits
     **evidence_parts.TENSORS,
 }
 
@@ -85,6 +86,7 @@ def to_bytes(certified: Certified) -> bytes:
     tensors |= {name: getattr(policy, name.removeprefix("policy.")) for name in POLICY_TENSORS}
     if choices is not None:
         tensors |= parts.path_tensors(choices)
+    tensors |= feature_parts.tensors(certified)
     tensors |= origins.tensors(certified.origins)
     body = {
         "model": parts.model_facts(ensemble),
@@ -143,19 +145,22 @@ def _build(body: dict[str, Any], tensors: Tensors) -> Certified:
     choices = None
     if body["evidence"] is not None:
         choices = parts.read_choices(body["evidence"], tensors, policy)
+    stops = tensors.get("certificate.stops")
     return Certified(
         ensemble,
         policy,
-        parts.read_certificate(body["certificate"], policy, choices),
+        parts.read_certificate(body["certificate"], policy, choices, stops),
         choices,
         parts.read_evaluation(body["evaluation"]),
         cost_kind=parts.read_cost_kind(body.get("costs")),
         origins=origins.read(body.get("origins", {}), tensors),
+        feature_costs=feature_parts.read_feature_costs(tensors.get("policy.feature_costs")),
     )
 
 
 def _check_tensors(tensors: Tensors, kind: str, more: TensorTypes) -> None:
     expected = {**FAMILIES[kind].tensors, **POLICY_TENSORS, **more}
+    expected |= {name: kind for name, kind in feature_parts.TENSORS.items() if name in tensors}
     if "path.lower" in tensors:
         expected |= PATH_TENSORS
         expected |= {name: kind for name, kind in LATER_TENSORS.items() if name in tensors}

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.errors import ArtifactError
-from qwyc.files import evidence_parts
+from qwyc.files import evidence_parts, feature_parts
 from qwyc.files.container import Tensors
 from qwyc.files.families import FAMILIES
 from qwyc.files.values import count, flag, number, one_of, text, whole
@@ -188,18 +188,22 @@ def certificate_facts(certificate: Certificate) -> dict[str, Any]:
     }
 
 
-def read_certificate(facts: dict[str, Any], policy: Policy, choices: Choices | None) -> Certificate:
-    """A certificate whose numbers go together. The keys that `get` reads came after format 1."""
+def read_certificate(
+    facts: dict[str, Any], policy: Policy, choices: Choices | None, stops: Any = None
+) -> Certificate:
+    """A certificate whose numbers go together. The keys that `get` reads came after format 1. `stops` (T,)
+    are rows by the steps that they took, where no path has them."""
     how = one_of(facts["how"], "held-out", "in-sample", "proven")
     confidence = facts["confidence"]
     if confidence is not None and not 0 < number(confidence) < 1:
         raise ArtifactError(f"confidence must be between 0 and 1, got {confidence!r}")
     if number(facts["full_cost"]) <= 0:
         raise ArtifactError("costs must be positive")
+    counts = _with_groups(_read_counts(facts["counts"]), policy, choices)
     return Certificate(
         budget=_read_budget(facts),
         confidence=None if confidence is None and how != "held-out" else number(confidence),
-        counts=_with_groups(_read_counts(facts["counts"]), policy, choices),
+        counts=feature_parts.with_stops(counts, policy, choices, stops),
         full_cost=number(facts["full_cost"]),
         how=how,
         fit_rows=count(facts["fit_rows"]),
@@ -294,7 +298,7 @@ def path_tensors(choices: Choices) -> Tensors:
         "path.fit_differences": seen.fit_differences,
         "path.mean_models": seen.counts.mean_models,
         "path.mean_cost": seen.counts.mean_cost,
-        **({} if seen.counts.exits is None else {"path.exits": seen.counts.exits}),
+        **feature_parts.path_tensors(seen.counts),
         **evidence_parts.tensors(seen),
     }
 
@@ -309,6 +313,8 @@ def read_choices(facts: dict[str, Any], tensors: Tensors, policy: Policy) -> Cho
     exits = t.get("exits")  # files of 0.1.0 do not have them
     if exits is not None:
         shapes["exits"] = (K, len(exit_bins(T)))
+    if "stops" in t:
+        shapes["stops"] = (K, T)
     if K == 0 or any(t[name].shape != shape for name, shape in shapes.items()):
         raise ArtifactError("the path's tensors differ in length")
     for k in range(K):
@@ -318,6 +324,9 @@ def read_choices(facts: dict[str, Any], tensors: Tensors, policy: Policy) -> Cho
     counts = PathCounts(by_class, t["differences"], t["mean_models"], t["mean_cost"], exits)
     if exits is not None and (exits.min() < 0 or (exits.sum(axis=1) != counts.rows).any()):
         raise ArtifactError("the path counts other rows where they stopped")
+    if "stops" in t:
+        feature_parts.check_stops(t["stops"], counts)
+        counts = replace(counts, stops=t["stops"])
     fit_rows = count(facts["fit_rows"])
     for found, n in ((counts.differences, counts.rows), (t["fit_differences"], fit_rows)):
         # Each by itself first: sums may overflow.

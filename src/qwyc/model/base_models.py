@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.policy.costs import Costs
+from qwyc.policy.features import Pairs
 from qwyc.policy.rule import StoppingRule
 from qwyc.rows.schema import Schema
 from qwyc.runtime.progress import Report
@@ -85,14 +86,19 @@ class BaseModels(Protocol):
     def score_full(self, rows: Any, *, threads: int | None = None) -> Floats:
         """The full score of every row, (N,), summed as the source sums it."""
 
-    def runner(self, policy: StoppingRule) -> Runner:
-        """The base models laid out for one policy."""
+    def runner(self, policy: StoppingRule, survival: Floats | None = None) -> Runner:
+        """The base models laid out for one policy. `survival`, (T,) the expected share of rows that reach
+        each step, changes the time that decisions take, and nothing else."""
 
     def bounds(self) -> Bounds | None:
         """What every base model can add; None where nothing is known."""
 
     def cuts(self) -> Mapping[int, Floats] | None:
         """Values of a feature next to which base models change, by feature; None where nothing is known."""
+
+    def feature_needs(self) -> Pairs | None:
+        """Which base models look at which features: two arrays of equal length, base models and features,
+        in which a pair may come more than once; None where nothing is known."""
 
     def costs(self, rows: Any, how: str, *, threads: int | None = None) -> Floats | Costs:
         """What each base model costs on rows like these: (T,), or a `Costs` where base models share

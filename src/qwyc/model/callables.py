@@ -132,7 +132,7 @@ class CallableModels:
         """The full score of every row, (N,)."""
         return self.scores(rows)[1]
 
-    def runner(self, policy: StoppingRule) -> CallableRunner:
+    def runner(self, policy: StoppingRule, survival: Floats | None = None) -> CallableRunner:
         """The callables in a policy's order."""
         return CallableRunner(self, policy)
 
@@ -158,6 +158,10 @@ class CallableModels:
 
     def cuts(self) -> None:
         """Nothing is known about callables."""
+        return
+
+    def feature_needs(self) -> None:
+        """Nothing is known about what a callable looks at."""
         return
 
     def bounds(self) -> None:

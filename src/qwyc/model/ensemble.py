@@ -158,9 +158,9 @@ class Ensemble:
         """What a runner decided, with the classes."""
         return Decisions(self.classes[decided], steps, score, steps == self.n_models)
 
-    def runner(self, policy: StoppingRule) -> Runner:
-        """The base models laid out for one policy."""
-        return self.base_models.runner(policy)
+    def runner(self, policy: StoppingRule, survival: Floats | None = None) -> Runner:
+        """The base models laid out for one policy, and for the share of rows that reach each step."""
+        return self.base_models.runner(policy, survival)
 
     def costs(self, X: Any, how: str, *, threads: int | None = None) -> Floats | Costs:
         """What each base model costs on rows like X: (T,), or a `Costs` where they share parts.

@@ -65,6 +65,7 @@ def native_runner(
     family: str,
     policy: StoppingRule,
     rows_at_once: int | None = None,
+    survival: Floats | None = None,
 ) -> NativeRunner:
     """Base models of a family, such as "trees", laid out for one policy of a kind that the native core
     runs."""
@@ -85,7 +86,9 @@ def native_runner(
             f"{family} run with a Policy, two thresholds per step, or a FanPolicy; got a "
             f"{type(policy).__name__}: apply it to their scores instead"
         )
-    quitter = _native.Quitter(native, policy.order, policy.lower, policy.upper, policy.threshold)
+    quitter = _native.Quitter(
+        native, policy.order, policy.lower, policy.upper, policy.threshold, survival
+    )
     return NativeRunner(quitter, rows_at_once)
 
 

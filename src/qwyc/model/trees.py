@@ -18,6 +18,7 @@ from qwyc.model.base_models import Bounds, Floats
 from qwyc.model.ensemble import Ensemble, Source
 from qwyc.model.link import LOGISTIC, Link
 from qwyc.model.native import NativeRunner, native_runner, rows_at_once, scores_in_parts
+from qwyc.policy.features import Pairs
 from qwyc.policy.rule import StoppingRule
 from qwyc.rows.schema import Schema
 from qwyc.runtime.arguments import check_choice
@@ -167,9 +168,9 @@ class TreeModels:
         few = threads is None and len(rows) <= ON_ONE_THREAD
         return self.native.score_full(rows, 1 if few else thread_count(threads))
 
-    def runner(self, policy: StoppingRule) -> NativeRunner:
+    def runner(self, policy: StoppingRule, survival: Floats | None = None) -> NativeRunner:
         """The trees laid out for one policy, of the kind that the engine runs."""
-        return native_runner(self.native, "trees", policy)
+        return native_runner(self.native, "trees", policy, survival=survival)
 
     def costs(self, rows: Any, how: str, *, threads: int | None = None) -> Floats:
         """What each tree costs on rows like these, (T,): "size" counts the nodes that a row visits, leaf
@@ -211,6 +212,11 @@ class TreeModels:
             value.append(codes)
         features, values = np.concatenate(feature), np.concatenate(value)
         return {int(j): np.unique(values[features == j]) for j in np.unique(features)}
+
+    def feature_needs(self) -> Pairs:
+        """The feature of each node."""
+        nodes = np.diff(self.trees.node_begin)
+        return np.repeat(np.arange(self.n_models), nodes), self.trees.feature
 
     def rounding_margin(self) -> float:
         """More than running sum + exact remainder and the source's full score can differ by, for any

@@ -78,6 +78,12 @@ class Costs:
             )
         return costs
 
+    def with_parts(self, parts: Any, needs: Any) -> Costs:
+        """The same with more shared parts: their costs, (Q,), and which base models need them, (T, Q)."""
+        if not len(parts):
+            return self
+        return Costs(self.own, np.concatenate([self.parts, parts]), np.hstack([self.needs, needs]))
+
     @property
     def n_models(self) -> int:
         """Number of base models, T."""

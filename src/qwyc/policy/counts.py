@@ -5,7 +5,7 @@ are what is kept of them: for one policy, or for every policy of a path."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,9 @@ class Counts:
     mean_cost: float  # what they cost
     exits: tuple[int, ...] = ()  # rows by where they stopped, in `exit_bins`; () where not known
     groups: GroupCounts | None = None  # the same by group, where groups are counted instead of rows
+    # Rows that took 1, 2, ..., T steps; () where not known. Not every counter keeps them, so counts that
+    # differ in nothing else are equal.
+    stops: tuple[int, ...] = field(default=(), compare=False)
 
     @property
     def rows(self) -> int:
@@ -82,6 +85,7 @@ class PathCounts:
     mean_cost: Floats  # (K,)
     exits: Ints | None = None  # (K, B) rows by where they stopped; None where not known
     groups: PathGroups | None = None  # the same by group, where groups are counted instead of rows
+    stops: Ints | None = None  # (K, T) rows that took 1, 2, ..., T steps; None where not known
 
     def __len__(self) -> int:
         return len(self.differences)
@@ -92,7 +96,8 @@ class PathCounts:
         exits = () if self.exits is None else tuple(int(n) for n in self.exits[k])
         means = float(self.mean_models[k]), float(self.mean_cost[k])
         groups = None if self.groups is None else self.groups[k]
-        return Counts(self.by_class, differences, *means, exits, groups)
+        stops = () if self.stops is None else tuple(self.stops[k].tolist())
+        return Counts(self.by_class, differences, *means, exits, groups, stops)
 
     @property
     def rows(self) -> int:
@@ -109,6 +114,7 @@ class Sums:
     steps: Floats  # (K,) base models evaluated
     cost: Floats  # (K,) what they cost
     exits: Ints  # (K, B) rows by where they stopped
+    stops: Ints | None = None  # (K, T) the same by step; None for a sum of vectors
 
     @property
     def rows(self) -> int:
@@ -121,10 +127,11 @@ class Sums:
         n = max(self.rows, 1)
         by_class = tuple(int(count) for count in self.by_class)
         means = self.steps / n, self.cost / n
-        return PathCounts(by_class, self.differences, *means, self.exits, groups)
+        return PathCounts(by_class, self.differences, *means, self.exits, groups, self.stops)
 
     def vector(self) -> Floats:
-        """As one vector of numbers that can be added up; exact up to 2**53."""
+        """As one vector of numbers that can be added up; exact up to 2**53. It leaves out `stops`, which
+        would be most of it."""
         tables = self.differences.ravel(), self.exits.ravel()
         return np.concatenate([self.by_class, *tables, self.steps, self.cost])
 
@@ -157,4 +164,5 @@ def sum_over_rows(
         np.array([steps.sum(dtype=np.int64)], dtype=np.float64),
         np.array([cost.sum()]),
         count_exits(steps, rule.n_models)[np.newaxis],
+        np.bincount(steps - 1, minlength=rule.n_models).astype(np.int64)[np.newaxis],
     )

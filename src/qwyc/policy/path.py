@@ -82,4 +82,5 @@ class Path:
             np.concatenate([part.steps for part in parts]),
             np.concatenate([part.cost for part in parts]),
             np.concatenate([part.exits for part in parts]),
+            np.concatenate([part.stops for part in parts if part.stops is not None]),
         )

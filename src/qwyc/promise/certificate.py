@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
 from qwyc.errors import OptionError, QwycWarning
 from qwyc.policy.counts import Counts, sum_over_rows
+from qwyc.policy.features import FeatureUse
 from qwyc.policy.policy import Policy
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.promise.binomial import tail
@@ -139,11 +140,29 @@ class Certificate(Observed):
     headroom: int = 0  # rows of a later verification that room was left for
     doubts: tuple[str, ...] = ()  # why nothing is promised, as clauses; none where it is
     windows: tuple[Window, ...] = ()  # where rows have an order; the counts are those of the latest
+    # Which features rows need along the order; None where it is not known. `Certified` fills it in.
+    features: FeatureUse | None = field(default=None, compare=False, repr=False)
 
     @property
     def holds(self) -> bool:
         """Whether anything is promised about new rows."""
         return self.how == "proven" or (self.how == "held-out" and not self.doubts)
+
+    @property
+    def mean_features(self) -> float | None:
+        """Features that a row needs before it is decided, on average; None where it is not known."""
+        use = self._counted_features
+        return None if use is None else use.mean_count(self.counts.stops)
+
+    @property
+    def mean_feature_cost(self) -> float | None:
+        """What those features cost, which is a part of `mean_cost`; None where it is not known."""
+        use = self._counted_features
+        return None if use is None else use.mean_cost(self.counts.stops)
+
+    @property
+    def _counted_features(self) -> FeatureUse | None:
+        return self.features if any(self.counts.stops) else None
 
     @cached_property
     def upper_bound(self) -> float | None:
@@ -191,6 +210,8 @@ class Certificate(Observed):
             "classes": [asdict(loss) for loss in self.classes],
             "mean_cost": self.mean_cost,
             "full_cost": self.full_cost,
+            "mean_features": self.mean_features,
+            "mean_feature_cost": self.mean_feature_cost,
             "how": self.how,
             "fit_rows": self.fit_rows,
             "seed": self.seed,

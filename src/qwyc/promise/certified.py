@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from qwyc.errors import OptionError
 from qwyc.model.base_models import Runner
 from qwyc.model.ensemble import Ensemble
 from qwyc.policy.costs import KINDS
+from qwyc.policy.features import FeatureUse
 from qwyc.policy.policy import Policy
+from qwyc.policy.rounds import survival
 from qwyc.promise.certificate import Certificate
 from qwyc.promise.evaluation import UNKNOWN, Evaluation, Speed
 from qwyc.promise.evidence import Choices
@@ -30,6 +35,8 @@ class Certified:
     speed: Speed | None = None  # as measured by `optimize`; files do not keep it
     cost_kind: str = ""  # how costs came about: one of KINDS; "" is told from the policy's costs
     origins: Origins = UNKNOWN_ORIGINS  # the rows that it was made from
+    # (n_features,) what features cost, included in the policy's costs; None: features do not count
+    feature_costs: npt.NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.policy, Policy):
@@ -42,7 +49,11 @@ class Certified:
                 f"the policy is for {self.policy.n_models} base models; "
                 f"the ensemble has {self.ensemble.n_models}"
             )
-        ones = bool((self.policy.costs == 1).all())
+        use = self.feature_use
+        if self.feature_costs is not None and use is None:
+            raise OptionError("feature costs need base models that say which features they look at")
+        object.__setattr__(self, "certificate", replace(self.certificate, features=use))
+        ones = bool((self.policy.costs == 1 + self._paid_for_features()).all())
         if not self.cost_kind:
             object.__setattr__(self, "cost_kind", "one" if ones else "given")
         elif self.cost_kind not in KINDS or (self.cost_kind == "one" and not ones):
@@ -60,14 +71,45 @@ class Certified:
     @cached_property
     def runner(self) -> Runner:
         """The base models laid out for the policy."""
-        return self.ensemble.runner(self.policy)
+        reaching = survival(self.certificate.counts, self.policy.n_models)
+        return self.ensemble.runner(self.policy, reaching)
+
+    @cached_property
+    def feature_use(self) -> FeatureUse | None:
+        """Which features rows need along the policy's order; None where base models do not say which
+        features they look at."""
+        pairs, schema = self.ensemble.base_models.feature_needs(), self.ensemble.schema
+        if pairs is None or schema is None:
+            return None
+        costs = self.feature_costs
+        if costs is not None and costs.shape != (schema.n_features,):
+            raise OptionError(
+                f"feature costs must be {schema.n_features} numbers, one per feature; got shape "
+                f"{costs.shape}"
+            )
+        return FeatureUse.of(pairs, self.policy.order, schema.n_features, costs)
+
+    def _paid_for_features(self) -> npt.NDArray[np.float64]:
+        """What the policy's costs have for features, (T,), by base model."""
+        paid = np.zeros(self.policy.n_models)
+        if self.feature_costs is not None and self.feature_use is not None:
+            paid[self.policy.order] = self.feature_use.cost_by_step
+        return paid
+
+    @property
+    def counts_models(self) -> bool:
+        """Whether a cost is a number of base models and nothing else."""
+        return self.cost_kind == "one" and self.feature_costs is None
 
     @property
     def cost_unit(self) -> str:
         """What the policy's costs count, in words."""
         words = {"one": "each base model counts 1", "given": "as given"}
         unit = words.get(self.cost_kind) or self.ensemble.base_models.cost_unit(self.cost_kind)
-        return unit or self.cost_kind
+        unit = unit or self.cost_kind
+        if self.feature_costs is None:
+            return unit
+        return f"{unit}; a feature counts as given where it is first needed"
 
     def needed_choices(self) -> Choices:
         """What the policy was chosen from; raises OptionError where there was no choice."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -74,6 +74,7 @@ def sums_of_path(
     base model says."""
     path = certified.needed_choices().path
     digest, sums = hashlib.sha256(), []
+    stops = np.zeros(path.lower.shape, dtype=np.int64)  # (K, T)
     for part, block in _blocks(X, row_count(X), progress):
         sample = certified.ensemble.sample(block)
         scores = certified.ensemble.scores(sample, threads=threads)
@@ -85,8 +86,12 @@ def sums_of_path(
             if counter is not None:
                 counter.add(k, decided, full, start)
 
-        sums.append(path.sums(scores, threads=threads, watch=watch).vector())
-    return Sums.from_vector(np.sum(sums, axis=0), path.target, len(path.order)), digest.hexdigest()
+        part_sums = path.sums(scores, threads=threads, watch=watch)
+        sums.append(part_sums.vector())
+        assert part_sums.stops is not None  # it is the path's own
+        stops += part_sums.stops
+    total = Sums.from_vector(np.sum(sums, axis=0), path.target, len(path.order))
+    return replace(total, stops=stops), digest.hexdigest()
 
 
 def group_counter(

@@ -64,7 +64,7 @@ def card(certified: Certified) -> str:
 
 def _costs(certified: Certified) -> list[tuple[str, str]]:
     """What is counted as cost, where base models do not count 1 each."""
-    if certified.cost_kind == "one":
+    if certified.counts_models:
         return []
     seen, unit = certified.certificate, escape(certified.cost_unit)
     share = f"{seen.mean_cost / seen.full_cost:.1%} of all: " if seen.rows else ""

@@ -7,6 +7,7 @@ from typing import Any
 from qwyc import _native
 from qwyc.promise.certificate import percent
 from qwyc.promise.certified import Certified
+from qwyc.report.features import feature_facts, feature_lines
 from qwyc.report.text import summary
 
 ALPHAS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02)
@@ -33,6 +34,8 @@ def inspect(certified: Certified) -> dict[str, Any]:
         facts["instruction_sets"] = _native.available_isas()
     if ensemble.schema is not None:
         facts["features"] = ensemble.schema.n_features
+    if certified.feature_use is not None:
+        facts["feature_use"] = feature_facts(certified)
     if ensemble.digest is not None:
         facts["digest"] = ensemble.digest
     return facts
@@ -97,6 +100,7 @@ def describe(certified: Certified) -> str:
         )
     if certified.ensemble.digest is not None:
         lines.append(f"  digest     {certified.ensemble.digest}")
+    lines += feature_lines(certified)
     if others:
         level = percent(certified.certificate.confidence)
         lines.append(f"  other alphas, at {level} confidence, on the rows held out:")

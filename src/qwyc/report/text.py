@@ -28,14 +28,26 @@ def _work(certified: Certified) -> str:
     policy, seen = certified.policy, certified.certificate
     if not seen.rows:
         work = f"at most {policy.n_models} base models per row; not measured, no sample was given"
-        return work if certified.cost_kind == "one" else f"{work}; costs: {certified.cost_unit}"
+        return work if certified.counts_models else f"{work}; costs: {certified.cost_unit}"
     rows = {"held-out": "held-out rows", "in-sample": "the fitting rows"}.get(
         seen.how, "the sample"
     )
     work = f"{seen.mean_models:.1f} of {policy.n_models} base models per row on {rows}"
-    if certified.cost_kind != "one":
+    if not certified.counts_models:
         work += f", cost {seen.mean_cost / seen.full_cost:.1%} ({certified.cost_unit})"
+    if certified.feature_costs is not None and seen.mean_features is not None:
+        work += f"; {features_per_row(certified)}"
     return work if certified.speed is None else f"{work}; {certified.speed}"
+
+
+def features_per_row(certified: Certified) -> str:
+    """How many features a row needs before it is decided, and what they cost where that is known."""
+    seen, use = certified.certificate, certified.feature_use
+    assert use is not None  # features are counted
+    text = f"{seen.mean_features:.1f} of {int(use.used.sum())} features needed per row"
+    if certified.feature_costs is None:
+        return text
+    return f"{text}, at a cost of {seen.mean_feature_cost:.4g} of {use.full_cost:.4g}"
 
 
 def _threshold(certified: Certified) -> str:

@@ -26,7 +26,7 @@ def match_columns(labels: Sequence[str], schema: Schema) -> Sequence[int]:
     absent = [name for name, i in zip(schema.names, found, strict=True) if i is None]
     if absent:
         unused = [label for i, label in enumerate(labels) if i not in found]
-        similar = _similar_labels(absent, unused)
+        similar = similar_names(absent, unused)
         raise RowsError(
             "{rows} has no {columns} {absent}, which the model was trained on (it has: {labels}){hint}",
             columns="column" if len(absent) == 1 else "columns",
@@ -70,8 +70,8 @@ def quoted_names(names: Iterable[str]) -> str:
     return ", ".join(quoted[:_MAX_NAMES]) + more
 
 
-def _similar_labels(absent: Sequence[str], unused: Sequence[str]) -> list[str]:
-    """Labels that match no feature and are spelt almost like one of the absent features."""
+def similar_names(absent: Sequence[str], unused: Sequence[str]) -> list[str]:
+    """Those of the `unused` names that are spelt almost like one of the `absent` ones."""
     folded = {_fold(label): label for label in unused}
     matches = (difflib.get_close_matches(_fold(name), folded, n=1) for name in absent)
     return sorted({folded[match] for found in matches for match in found})

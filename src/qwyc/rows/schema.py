@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -70,6 +70,18 @@ class Schema:
     def rounds_to_float32(self) -> bool:
         """Whether arrays and lists of numbers that are not floats are rounded to float32 first."""
         return self.integers in ("float32", "float32 objects")
+
+    def of_columns(self, columns: Sequence[int]) -> Schema:
+        """The schema of some of the columns, in this order."""
+        place = {j: i for i, j in enumerate(columns)}
+        return replace(
+            self,
+            n_features=len(columns),
+            names=None if self.names is None else tuple(self.names[j] for j in columns),
+            categories={place[j]: known for j, known in self.categories.items() if j in place},
+            must_have=tuple(place[j] for j in self.must_have if j in place),
+            own_missing=tuple((place[j], value) for j, value in self.own_missing if j in place),
+        )
 
     def digest_facts(self) -> dict[str, Any]:
         """The values that a model's digest is computed from. Version 0.1.0 did not have the fields in

@@ -25,6 +25,7 @@ from qwyc.model.native import (
     scores_in_parts,
 )
 from qwyc.policy.costs import Costs
+from qwyc.policy.features import Pairs
 from qwyc.policy.rule import StoppingRule
 from qwyc.rows.schema import Schema
 from qwyc.runtime.arguments import check_choice
@@ -175,7 +176,7 @@ class LatticeModels:
         own, _ = self.native.operations()
         return float(np.maximum(own / USUAL, 1.0).sum())
 
-    def runner(self, policy: StoppingRule) -> NativeRunner:
+    def runner(self, policy: StoppingRule, survival: Floats | None = None) -> NativeRunner:
         """The lattices laid out for one policy, of the kind that the engine runs."""
         return native_runner(self.native, "lattices", policy, self.rows_at_once)
 
@@ -197,6 +198,12 @@ class LatticeModels:
         """What costs of this kind count."""
         units = {"size": "multiply-adds and comparisons", "measured": "microseconds, as measured"}
         return f"{units[how]}; a calibrator counts where it is first needed" if how in units else ""
+
+    def feature_needs(self) -> Pairs:
+        """The feature of each calibrated input."""
+        a = self.arrays
+        inputs = np.diff(a.input_begin)
+        return np.repeat(np.arange(a.n_models), inputs), a.calibrator_feature[a.input]
 
     @property
     def needs(self) -> npt.NDArray[np.bool_]:

@@ -1,0 +1,81 @@
+// The hot loops of trees on masks, as a table of functions per instruction set. All give the same
+// bits: they apply the same operations to the same numbers in the same order.
+//
+// Arrays are aligned to 64 bytes and readable and writable up to the end of the last word of rows.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+#include "core/masked_trees.hpp"
+#include "core/policy.hpp"
+#include "core/rows_view.hpp"
+
+namespace qwyc {
+
+inline constexpr int32_t kMaxSegmentTrees = 128;  // steps that rows evaluate before they are tested
+
+// A slab of a segment: up to kSlab rows.
+struct QuitSlab {
+    int32_t n;
+    const int32_t* row;  // where each row's decision is in DecisionsOut; or null: first, first + 1...
+    int32_t first;
+    const double* sums;  // running sums; or null: `base` for all
+    double base;
+};
+
+// Rows that go on. They may be written over the slab's own arrays.
+struct Survivors {
+    int32_t* row;
+    double* sums;
+};
+
+struct MaskKernels {
+    std::string_view isa;
+
+    // Answers all questions for n rows, those at row[0..n) or the first ones: bit p of
+    // masks[8 * q + w]. `more` rows follow, which are fetched to the cache. tile: n_slots * 64
+    // values of type V, to work in.
+    template <class In, class V>
+    using Answer = void (*)(const MaskedTrees& trees, const RowsView<In>& rows, const int32_t* row,
+                            int32_t n, int32_t more, V* tile, uint64_t* masks);
+    Answer<float, float> float_as_float;
+    Answer<double, float> double_as_float;
+    Answer<double, double> double_as_double;
+
+    template <class In, class V>
+    Answer<In, V> answer() const {
+        if constexpr (std::is_same_v<V, double>)
+            return double_as_double;
+        else if constexpr (std::is_same_v<In, double>)
+            return double_as_float;
+        else
+            return float_as_float;
+    }
+
+    // Makes the planes of trees [begin, end) from the answers.
+    void (*slice)(const MaskedTrees& trees, int32_t begin, int32_t end, int32_t words,
+                  uint64_t* masks);
+
+    // Adds the steps of a segment to the running sums, `step` first. Rows that cross a threshold are
+    // written to `out`; the number of the others is returned.
+    int32_t (*quit)(const MaskedTrees& trees, const PolicyView& policy, int32_t step,
+                    const uint64_t* masks, const QuitSlab& slab, const DecisionsOut& out,
+                    const Survivors& left);
+
+    // out[i]: what tree t adds, for whole words.
+    void (*values)(const MaskedTrees& trees, int32_t t, const uint64_t* masks, int32_t words,
+                   float* out);
+
+    // sums[i] += values of trees [begin, end), for whole words. table: leaf_value or leaf_other.
+    void (*add_single)(const MaskedTrees& trees, int32_t begin, int32_t end, const uint64_t* masks,
+                       int32_t words, float* sums);
+    void (*add_double)(const MaskedTrees& trees, const double* table, int32_t begin, int32_t end,
+                       const uint64_t* masks, int32_t words, double* sums);
+};
+
+// The kernels of the best instruction set that this machine runs, or of `isa`, as for `kernels`.
+const MaskKernels& mask_kernels(std::string_view isa = "");
+
+}  // namespace qwyc

@@ -1,0 +1,238 @@
+#include "core/masked_trees.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "core/cuts.hpp"
+
+namespace qwyc {
+
+namespace {
+
+template <class Real>
+struct LayOut {
+    const Forest<Real>& forest;
+    const Questions<Real>& questions;
+    MaskedTrees& out;
+    std::map<int32_t, uint16_t> number;  // of each question that is asked here
+    struct Leaf {
+        int32_t code, leaf;  // leaf number; absolute leaf
+    };
+    std::vector<Leaf> leaves;
+    bool full;
+    int32_t in_use = 0;  // planes
+
+    // ---- questions ---------------------------------------------------------------------------
+
+    void number_questions(std::span<const int32_t> trees) {
+        for (int32_t tree : trees)
+            for (int32_t q : questions.of_tree(forest, tree)) number.try_emplace(q, kNone);
+        std::map<std::pair<int32_t, bool>, int32_t> slot;  // (feature, zero is missing)
+        for (const auto& [q, _] : number) {
+            const Question<Real>& question = questions.all[q];
+            if (question.asks != Asks::kNever) slot[{question.feature, false}] = -1;
+        }
+        for (auto& [key, at] : slot) {
+            at = static_cast<int32_t>(out.features.size());
+            out.features.push_back(key.first);
+        }
+        out.n_slots = static_cast<int32_t>(out.features.size());
+        for (const auto& [q, _] : number) {
+            const Question<Real>& question = questions.all[q];
+            if (question.asks == Asks::kNever || !question.zero_is_missing) continue;
+            const auto [at, added] = slot.try_emplace({question.feature, true}, out.n_slots);
+            if (added) out.zeros.push_back({slot[{question.feature, false}], out.n_slots++});
+        }
+        out.cut_single.push_back(0);
+        out.slot.push_back(0);
+        const auto add = [&](Asks asks, auto visit) {
+            for (auto& [q, named] : number) {
+                const Question<Real>& question = questions.all[q];
+                if (question.asks != asks) continue;
+                named = static_cast<uint16_t>(out.n_questions++);
+                out.slot.push_back(slot[{question.feature, question.zero_is_missing}]);
+                out.cut_single.push_back(single_cut(question.cut));
+                visit(question, named);
+            }
+        };
+        const auto nothing = [](const Question<Real>&, int32_t) {};
+        add(Asks::kAtLeast, nothing);
+        out.or_missing = out.n_questions;
+        add(Asks::kAtLeastOrMissing, nothing);
+        out.missing = out.n_questions;
+        add(Asks::kMissing, nothing);
+        out.first_set = out.n_questions;
+        add(Asks::kSet, [&](const Question<Real>& question, int32_t named) {
+            if (out.categorical.empty() || out.categorical.back().slot != out.slot.back()) {
+                const auto& classes = questions.categories.features.at(question.feature);
+                out.categorical.push_back(
+                    {out.slot.back(), named, named, classes.count, classes.begin});
+            }
+            out.categorical.back().end = named + 1;
+            out.sets.resize(named + 1);
+            out.sets.back() = questions.sets[question.set];
+        });
+        for (auto& [q, named] : number)
+            if (questions.all[q].asks == Asks::kNever) named = 0;
+        if constexpr (std::is_same_v<Real, double>) {
+            out.cut_double.assign(out.n_questions, 0.0);
+            for (const auto& [q, named] : number) out.cut_double[named] = questions.all[q].cut;
+        }
+        out.class_of = questions.categories.class_of.data();
+        out.truncates = forest.rules().truncates;
+        make_quads();
+    }
+
+    void make_quads() {
+        const int64_t width = forest.n_features();
+        const int32_t unread = out.n_slots++;
+        for (size_t i = 0; i < out.features.size();) {
+            const auto first = static_cast<int32_t>(
+                std::max<int64_t>(0, std::min<int64_t>(out.features[i], width - 4)));
+            Quad quad{first, {unread, unread, unread, unread}};
+            for (; i < out.features.size() && out.features[i] < first + 4; ++i)
+                quad.slot[out.features[i] - first] = static_cast<int32_t>(i);
+            if (out.quads.empty() || out.quads.back().feature / 16 != first / 16)
+                out.lines.push_back(first);
+            out.quads.push_back(quad);
+        }
+        out.dense = 16 * 2 * static_cast<int64_t>(out.lines.size()) > width;
+    }
+
+    // ---- trees -------------------------------------------------------------------------------
+
+    uint16_t question_of(int32_t node) const { return number.at(questions.of_node[node]); }
+
+    int32_t depth_of(int32_t child) const {
+        if (child < 0) return 0;
+        const Node<Real>& node = forest.node(child);
+        return 1 + std::max(depth_of(node.child[0]), depth_of(node.child[1]));
+    }
+
+    // The questions of a complete tree of `bits` levels, node `at` of the heap and below. A path
+    // that ends early goes left.
+    void place_complete(int32_t child, uint16_t* heap, int32_t at, int32_t level, int32_t bits,
+                        int32_t code) {
+        if (child < 0) {
+            leaves.push_back({code << (bits - level), ~child});
+            return;
+        }
+        heap[at] = question_of(child);
+        const Node<Real>& node = forest.node(child);
+        place_complete(node.child[0], heap, 2 * at + 1, level + 1, bits, 2 * code);
+        place_complete(node.child[1], heap, 2 * at + 2, level + 1, bits, 2 * code + 1);
+    }
+
+    // The questions level by level where every level asks one; otherwise none.
+    std::vector<uint16_t> levels_of(const uint16_t* heap, int32_t bits) const {
+        std::vector<uint16_t> asked;
+        for (int32_t level = 0; level < bits; ++level) {
+            const uint16_t* const first = heap + (1 << level) - 1;
+            if (std::any_of(first, first + (1 << level), [=](uint16_t q) { return q != *first; }))
+                return {};
+            asked.push_back(*first);
+        }
+        return asked;
+    }
+
+    // Appends the splits of a subtree, parents first, and its leaves from the left.
+    int32_t place_reach(int32_t child, int32_t& nodes) {
+        if (child < 0) {
+            leaves.push_back({static_cast<int32_t>(leaves.size()), ~child});
+            return kMaxMaskedLeaves + leaves.back().code;
+        }
+        const int32_t here = nodes++;
+        const size_t at = out.splits.size();
+        out.splits.push_back({question_of(child), static_cast<uint8_t>(here), 0, 0});
+        const int32_t left = place_reach(forest.node(child).child[0], nodes);
+        const int32_t right = place_reach(forest.node(child).child[1], nodes);
+        out.splits[at].left = static_cast<uint8_t>(left);
+        out.splits[at].right = static_cast<uint8_t>(right);
+        return here;
+    }
+
+    void add_tree(int32_t t) {
+        if (full && out.trees.size() % kTreesAtOnce == 0) in_use = 0;
+        const int32_t root = forest.root(t);
+        MaskedTree tree{};
+        tree.n_leaves = static_cast<int16_t>(forest.leaves_of(t));
+        while ((1 << tree.bits) < tree.n_leaves) ++tree.bits;
+        leaves.clear();
+        const int32_t depth = depth_of(root);
+        // A table of 64 values takes longer than one of 32, so a deeper tree of up to 32 leaves is
+        // not made complete.
+        if (depth <= std::max<int32_t>(tree.bits, 5)) {
+            tree.bits = static_cast<uint8_t>(depth);
+            tree.form = Form::kComplete;
+            std::vector<uint16_t> heap((1 << depth) - 1, 0);
+            place_complete(root, heap.data(), 0, 0, depth, 0);
+            tree.planes_begin = static_cast<int32_t>(out.planes.size());
+            const std::vector<uint16_t> levels =
+                tree.n_leaves == 1 << depth ? levels_of(heap.data(), depth) : decltype(heap){};
+            if (depth > 0 && !levels.empty()) {
+                tree.form = Form::kOblivious;
+                out.planes.insert(out.planes.end(), levels.begin(), levels.end());
+            } else {
+                tree.begin = static_cast<int32_t>(out.heap.size());
+                out.heap.insert(out.heap.end(), heap.begin(), heap.end());
+                tree.end = static_cast<int32_t>(out.heap.size());
+                make_planes(depth);
+            }
+        } else {
+            tree.form = Form::kReach;
+            tree.begin = static_cast<int32_t>(out.splits.size());
+            int32_t nodes = 0;
+            place_reach(root, nodes);
+            tree.end = static_cast<int32_t>(out.splits.size());
+            tree.planes_begin = static_cast<int32_t>(out.planes.size());
+            make_planes(tree.bits);
+        }
+        fill_tables(tree);
+        out.trees.push_back(tree);
+    }
+
+    void make_planes(int32_t bits) {
+        for (int32_t b = 0; b < bits; ++b) out.planes.push_back(out.n_questions + in_use++);
+        out.n_planes = std::max(out.n_planes, in_use);
+    }
+
+    void fill_tables(MaskedTree& tree) {
+        const size_t size = tree.bits <= 5 ? 32 : size_t{1} << tree.bits;
+        tree.table_begin = static_cast<int32_t>(out.step_value.size());
+        const auto fill = [&](auto& table, auto value) {
+            table.resize(tree.table_begin + size);
+            for (const Leaf& leaf : leaves) table[tree.table_begin + leaf.code] = value(leaf.leaf);
+        };
+        fill(out.step_value, [&](int32_t leaf) { return forest.step_value(leaf); });
+        if (!full) return;
+        const Summation summation = forest.rules().summation;
+        if (summation == Summation::kFloat32 || summation == Summation::kFloat32Late) return;
+        fill(out.leaf_value, [&](int32_t leaf) { return forest.leaf_value(leaf); });
+        if (summation == Summation::kShares)
+            fill(out.leaf_other, [&](int32_t leaf) { return forest.leaf_other(leaf); });
+    }
+
+    static constexpr uint16_t kNone = 0xffff;
+};
+
+}  // namespace
+
+template <class Real>
+MaskedTrees lay_out(const Forest<Real>& forest, const Questions<Real>& questions,
+                    std::span<const int32_t> trees, bool full) {
+    MaskedTrees out;
+    LayOut<Real> layout{forest, questions, out, {}, {}, full};
+    layout.number_questions(trees);
+    for (int32_t tree : trees) layout.add_tree(tree);
+    out.step_value.resize(out.step_value.size() + 32);  // kernels may load 64 values of any table
+    return out;
+}
+
+template MaskedTrees lay_out(const Forest<float>&, const Questions<float>&,
+                             std::span<const int32_t>, bool);
+template MaskedTrees lay_out(const Forest<double>&, const Questions<double>&,
+                             std::span<const int32_t>, bool);
+
+}  // namespace qwyc

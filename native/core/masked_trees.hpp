@@ -1,0 +1,118 @@
+// Small trees laid out for evaluation on masks.
+//
+// For 512 rows, a slab, the answers to a question are a mask of 512 bits. A tree combines the masks
+// of its splits, 512 rows at a time, into the bits of each row's leaf number: "planes" of 512 bits.
+// The number selects the value that the tree adds.
+//
+// A slab is 8 words of 64 rows. Bit p of a word belongs to the row that the kernels' order of a tile
+// puts there. Rows are in their own order again once leaf numbers are bytes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "core/questions.hpp"
+
+namespace qwyc {
+
+inline constexpr int32_t kSlabWords = 8;
+inline constexpr int32_t kSlab = 64 * kSlabWords;
+inline constexpr int32_t kMaxPlanes = 6;            // bits of a leaf number
+inline constexpr int32_t kMaxQuestionsAtOnce = 65535;  // of one layout: named by 16 bits
+
+// How a tree's planes are made.
+enum class Form : uint8_t {
+    kComplete,   // level by level, as if all leaves were at the same depth
+    kOblivious,  // every level asks one question: the masks are the planes
+    kReach,      // from the masks of the rows that reach each leaf
+};
+
+// A split of a tree of the form kReach: rows at node `at` go to `left` or `right`. Nodes are
+// numbered from 0; the leaf with number k is kMaxMaskedLeaves + k.
+struct ReachSplit {
+    uint16_t question;
+    uint8_t at, left, right;
+};
+
+struct MaskedTree {
+    Form form;
+    uint8_t bits;      // of its leaf number; 0 for a tree of one leaf
+    int16_t n_leaves;  // kReach: numbers are below it
+    int32_t begin, end;    // kComplete: questions in `heap`; kReach: in `splits`
+    int32_t planes_begin;  // in `planes`: `bits` of them, the highest bit first
+    int32_t table_begin;   // in the tables of values, by leaf number
+};
+
+// Four neighbouring features of a row, read together. Those that no question is about go to a slot
+// that nothing reads.
+struct Quad {
+    int32_t feature;
+    int32_t slot[4];
+};
+
+// The questions about the category in one slot of a tile.
+struct CategoryQuestions {
+    int32_t slot, begin, end;
+    int32_t classes_count;
+    int64_t classes_begin;  // class of each code, in CategoryTables::class_of
+};
+
+// Slot `to` holds what slot `from` does, with NaN in place of zeros.
+struct ZeroIsMissing {
+    int32_t from, to;
+};
+
+struct MaskedTrees {
+    // A tile holds 64 values of each slot.
+    std::vector<int32_t> features;  // by slot, ascending
+    std::vector<Quad> quads;
+    std::vector<int32_t> lines;  // features that begin a cache line of a row of floats, if read
+    bool dense = false;          // most cache lines of a row are read
+    std::vector<ZeroIsMissing> zeros;
+    int32_t n_slots = 0;  // with those of `zeros`, and the one that nothing reads
+
+    // Questions by number. The first is kNever; then come those about numbers, kAtLeast up to
+    // `or_missing`, kAtLeastOrMissing up to `missing` and kMissing up to `first_set`; then those
+    // about categories.
+    int32_t n_questions = 1, or_missing = 1, missing = 1, first_set = 1;
+    std::vector<int32_t> slot;  // by question
+    std::vector<CategoryQuestions> categorical;
+    std::vector<float> cut_single;   // by question
+    std::vector<double> cut_double;  // by question, where values may be double; otherwise empty
+    std::vector<ClassSet> sets;      // by question; empty where there are no categories
+    const uint8_t* class_of = nullptr;
+    bool truncates = false;  // category codes are truncated to integers
+
+    // Trees, in the order of their evaluation.
+    std::vector<MaskedTree> trees;
+    std::vector<uint16_t> heap;      // questions: the root, then level by level
+    std::vector<ReachSplit> splits;  // parents before children
+    std::vector<int32_t> planes;     // where a plane is: question q's mask, or n_questions + k
+    int32_t n_planes = 0;            // that are made
+    std::vector<float> step_value;   // 32 or 64 entries a tree
+    std::vector<double> leaf_value, leaf_other;  // the same, of full scores; empty if not needed
+
+    int32_t n_trees() const { return static_cast<int32_t>(trees.size()); }
+    int32_t n_masks() const { return n_questions + n_planes; }
+
+    template <class V>
+    const V* cuts() const {
+        if constexpr (std::is_same_v<V, float>)
+            return cut_single.data();
+        else
+            return cut_double.data();
+    }
+};
+
+// Trees of a full evaluation that have planes at the same time: up to so many, from a multiple on.
+inline constexpr int32_t kTreesAtOnce = 32;
+
+// The layout of some masked trees, in the order given. `full` adds the tables of full scores, and
+// planes are used again after kTreesAtOnce trees. The layout refers to `questions`.
+template <class Real>
+MaskedTrees lay_out(const Forest<Real>& forest, const Questions<Real>& questions,
+                    std::span<const int32_t> trees, bool full);
+
+}  // namespace qwyc

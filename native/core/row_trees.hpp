@@ -1,0 +1,68 @@
+// Trees laid out for walking one row through many of them at once.
+//
+// A tree is an array of entries, splits and leaves, in which the two children of a split follow each
+// other. An entry is a cut and a word, so that a step down takes three loads: the cut, the word and
+// the row's value. A leaf leads to itself, so trees of different depths are walked together.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "core/forest.hpp"
+
+namespace qwyc {
+
+inline constexpr int32_t kWalksAtOnce = 16;  // trees that one row walks at once
+
+struct RowTrees {
+    // A word: the feature, whether a missing value goes right, and the left child's place in the
+    // tree.
+    static constexpr int32_t kRowFeatureBits = 15;
+    static constexpr uint32_t kMissingRight = 1u << kRowFeatureBits;
+    static constexpr int32_t kChildShift = 16;
+
+    // False where a tree has a split that is not a comparison, or does not fit; the forest itself is
+    // walked then.
+    bool usable = false;
+    std::vector<int32_t> begin;   // (T,) first entry
+    std::vector<int32_t> levels;  // (T,) steps from the root to the lowest leaf
+    std::vector<float> cut_single;
+    std::vector<double> cut_double;  // empty where values are always float
+    std::vector<uint32_t> word;
+    std::vector<int32_t> leaf;  // of an entry that is one: its number in the forest
+
+    template <class Real>
+    explicit RowTrees(const Forest<Real>& forest);
+
+    template <class V>
+    const V* cuts() const {
+        if constexpr (std::is_same_v<V, float>)
+            return cut_single.data();
+        else
+            return cut_double.data();
+    }
+};
+
+struct RowKernels {
+    // The leaves, by their numbers in the forest, that a row reaches in n <= kWalksAtOnce trees.
+    template <class V>
+    using Walk = void (*)(const RowTrees& trees, const int32_t* tree, int32_t n, const V* row,
+                          int32_t* leaf);
+    Walk<float> single;
+    Walk<double> both;
+
+    template <class V>
+    Walk<V> walk() const {
+        if constexpr (std::is_same_v<V, float>)
+            return single;
+        else
+            return both;
+    }
+};
+
+// The kernels of the best instruction set that this machine runs, or of `isa`, as for `kernels`.
+const RowKernels& row_kernels(std::string_view isa = "");
+
+}  // namespace qwyc

@@ -1,0 +1,355 @@
+// Trees on masks for AVX2 (Intel since 2013, AMD since 2015).
+#include <cstddef>
+#include <cstring>
+#include <limits>
+
+#include "core/mask_kernels.hpp"
+#include "kernels/targets.hpp"
+
+#if QWYC_X86
+#include <immintrin.h>
+
+QWYC_TARGET_BEGIN("avx2,bmi,bmi2,popcnt")
+
+namespace qwyc::avx2 {
+
+#define QWYC_ISA "avx2"
+
+// Bit 4i + k of either half of a mask belongs to row 8k + i of that half. Leaf numbers are then
+// bytes of which the k-th of each four, a shift away, belong to the 8 rows from row 8k on. Floats
+// are compared in registers of 8, and packing the results of four registers changes their order
+// once more; doubles are compared in registers of 4, which stay in order.
+constexpr int32_t row_of_bit(int32_t p) {
+    return p / 32 * 32 + p % 4 * 8 + p % 32 / 4;
+}
+template <class V>
+constexpr int32_t bit_of(int32_t t) {
+    return sizeof(V) == 8 ? t : t / 32 * 32 + t % 8 / 4 * 16 + t % 32 / 8 * 4 + t % 4;
+}
+template <class V>
+constexpr int32_t row_of(int32_t t) {
+    return row_of_bit(bit_of<V>(t));
+}
+
+// ---- reading ---------------------------------------------------------------------------------
+
+inline __m128 load_four(const float* x) {
+    return _mm_loadu_ps(x);
+}
+inline __m128 load_four(const double* x) {
+    return _mm256_cvtpd_ps(_mm256_loadu_pd(x));
+}
+
+template <class In>
+inline void read_quad(const In* const* row, int32_t feature, float* out0, float* out1, float* out2,
+                      float* out3) {
+    for (int r = 0; r < 64; r += 8) {
+        __m256 x[4];  // x[k], half a: four features of the row of entry r + 4a + k
+        for (int k = 0; k < 4; ++k)
+            x[k] = _mm256_insertf128_ps(_mm256_castps128_ps256(load_four(row[r + k] + feature)),
+                                        load_four(row[r + 4 + k] + feature), 1);
+        const __m256 low01 = _mm256_unpacklo_ps(x[0], x[1]);
+        const __m256 low23 = _mm256_unpacklo_ps(x[2], x[3]);
+        const __m256 high01 = _mm256_unpackhi_ps(x[0], x[1]);
+        const __m256 high23 = _mm256_unpackhi_ps(x[2], x[3]);
+        _mm256_store_ps(out0 + r, _mm256_shuffle_ps(low01, low23, 0x44));
+        _mm256_store_ps(out1 + r, _mm256_shuffle_ps(low01, low23, 0xee));
+        _mm256_store_ps(out2 + r, _mm256_shuffle_ps(high01, high23, 0x44));
+        _mm256_store_ps(out3 + r, _mm256_shuffle_ps(high01, high23, 0xee));
+    }
+}
+
+inline void read_quad(const double* const* row, int32_t feature, double* out0, double* out1,
+                      double* out2, double* out3) {
+    for (int t = 0; t < 64; t += 4) {
+        const __m256d a = _mm256_loadu_pd(row[t] + feature);
+        const __m256d b = _mm256_loadu_pd(row[t + 1] + feature);
+        const __m256d c = _mm256_loadu_pd(row[t + 2] + feature);
+        const __m256d d = _mm256_loadu_pd(row[t + 3] + feature);
+        const __m256d ab = _mm256_unpacklo_pd(a, b), AB = _mm256_unpackhi_pd(a, b);
+        const __m256d cd = _mm256_unpacklo_pd(c, d), CD = _mm256_unpackhi_pd(c, d);
+        _mm256_store_pd(out0 + t, _mm256_permute2f128_pd(ab, cd, 0x20));
+        _mm256_store_pd(out1 + t, _mm256_permute2f128_pd(AB, CD, 0x20));
+        _mm256_store_pd(out2 + t, _mm256_permute2f128_pd(ab, cd, 0x31));
+        _mm256_store_pd(out3 + t, _mm256_permute2f128_pd(AB, CD, 0x31));
+    }
+}
+
+template <class In, class V>
+inline void read_column(const In* x, V* out) {
+    for (int t = 0; t < 64; ++t) out[t] = static_cast<V>(x[row_of<V>(t)]);
+}
+
+// ---- questions -------------------------------------------------------------------------------
+
+template <int Predicate>
+inline uint64_t compare(const float* x, float cut) {
+    const __m256 bound = _mm256_set1_ps(cut);
+    const auto one = [&](int i) {
+        return _mm256_castps_si256(_mm256_cmp_ps(bound, _mm256_load_ps(x + 8 * i), Predicate));
+    };
+    const auto four = [&](int i) {
+        return static_cast<uint32_t>(_mm256_movemask_epi8(
+            _mm256_packs_epi16(_mm256_packs_epi32(one(i), one(i + 1)),
+                               _mm256_packs_epi32(one(i + 2), one(i + 3)))));
+    };
+    return four(0) | static_cast<uint64_t>(four(4)) << 32;
+}
+template <int Predicate>
+inline uint64_t compare(const double* x, double cut) {
+    const __m256d bound = _mm256_set1_pd(cut);
+    uint64_t mask = 0;
+    for (int i = 0; i < 64; i += 4)
+        mask |= static_cast<uint64_t>(_mm256_movemask_pd(
+                    _mm256_cmp_pd(bound, _mm256_load_pd(x + i), Predicate)))
+                << i;
+    return mask;
+}
+template <class V>
+inline void at_least(const V* x, V cut, uint64_t* mask) {
+    *mask = compare<_CMP_LE_OQ>(x, cut);
+}
+template <class V>
+inline void at_least_or_missing(const V* x, V cut, uint64_t* mask) {
+    *mask = compare<_CMP_NGT_UQ>(x, cut);
+}
+template <class V>
+inline void is_missing(const V* x, uint64_t* mask) {
+    *mask = compare<_CMP_UNORD_Q>(x, V(0));
+}
+
+inline uint64_t in_set(const uint8_t* codes, const uint8_t* set) {
+    const auto* halves = reinterpret_cast<const __m128i*>(set);
+    const __m256i low = _mm256_broadcastsi128_si256(_mm_loadu_si128(halves));
+    const __m256i high = _mm256_broadcastsi128_si256(_mm_loadu_si128(halves + 1));
+    const __m256i powers = _mm256_set1_epi64x(static_cast<int64_t>(0x8040201008040201));
+    uint64_t mask = 0;
+    for (int i = 0; i < 64; i += 32) {
+        const __m256i code = _mm256_load_si256(reinterpret_cast<const __m256i*>(codes + i));
+        const __m256i byte = _mm256_and_si256(_mm256_srli_epi16(code, 3), _mm256_set1_epi8(15));
+        const __m256i bits = _mm256_blendv_epi8(_mm256_shuffle_epi8(low, byte),
+                                                _mm256_shuffle_epi8(high, byte), code);
+        const __m256i bit =
+            _mm256_shuffle_epi8(powers, _mm256_and_si256(code, _mm256_set1_epi8(7)));
+        const __m256i in = _mm256_cmpeq_epi8(_mm256_and_si256(bits, bit), bit);
+        mask |= static_cast<uint64_t>(static_cast<uint32_t>(_mm256_movemask_epi8(in))) << i;
+    }
+    return mask;
+}
+
+// ---- trees -----------------------------------------------------------------------------------
+
+using Wide = __m256i;
+constexpr int32_t kWide = 4;
+
+inline Wide load(const uint64_t* from) {
+    return _mm256_load_si256(reinterpret_cast<const __m256i*>(from));
+}
+inline void store(uint64_t* to, Wide x) {
+    _mm256_store_si256(reinterpret_cast<__m256i*>(to), x);
+}
+inline Wide zero() {
+    return _mm256_setzero_si256();
+}
+inline Wide ones() {
+    return _mm256_set1_epi64x(-1);
+}
+inline Wide choose(Wide mask, Wide no, Wide yes) {
+    return _mm256_or_si256(_mm256_and_si256(mask, yes), _mm256_andnot_si256(mask, no));
+}
+inline Wide both(Wide a, Wide b) {
+    return _mm256_and_si256(a, b);
+}
+inline Wide first_only(Wide a, Wide b) {
+    return _mm256_andnot_si256(b, a);
+}
+inline Wide either(Wide a, Wide b) {
+    return _mm256_or_si256(a, b);
+}
+
+// Byte i is -1 where bit i is set.
+inline __m256i bytes_of(uint32_t bits) {
+    const __m256i where =
+        _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 3,
+                         3, 3, 3, 3, 3, 3, 3);
+    const __m256i bit = _mm256_set1_epi64x(static_cast<int64_t>(0x8040201008040201));
+    const __m256i spread =
+        _mm256_shuffle_epi8(_mm256_set1_epi32(static_cast<int32_t>(bits)), where);
+    return _mm256_cmpeq_epi8(_mm256_and_si256(spread, bit), bit);
+}
+
+template <int Bits>
+inline void number_of(const uint64_t* masks, const int32_t* planes, uint8_t* number) {
+    for (int half = 0; half < 2; ++half) {
+        __m256i n = _mm256_setzero_si256();
+        for (int b = 0; b < Bits; ++b)
+            n = _mm256_sub_epi8(
+                _mm256_add_epi8(n, n),
+                bytes_of(static_cast<uint32_t>(masks[planes[b] * kSlabWords] >> 32 * half)));
+        _mm256_store_si256(reinterpret_cast<__m256i*>(number + 32 * half), n);
+    }
+}
+
+// The values of the 8 rows from row 8j on, j = 0 to 7, from a table of 32 or 64.
+template <bool Large>
+struct Table {
+    const float* table;
+    __m256 part[Large ? 1 : 4];
+    explicit Table(const float* from) : table(from) {
+        if constexpr (!Large)
+            for (int i = 0; i < 4; ++i) part[i] = _mm256_loadu_ps(table + 8 * i);
+    }
+    __m256 at(const uint8_t* number, int j) const {
+        const __m256i four =
+            _mm256_load_si256(reinterpret_cast<const __m256i*>(number + j / 4 * 32));
+        const __m256i index = _mm256_srli_epi32(four, j % 4 * 8);
+        if constexpr (Large) {
+            return _mm256_i32gather_ps(table, _mm256_and_si256(index, _mm256_set1_epi32(255)), 4);
+        } else {
+            const __m256 third = _mm256_castsi256_ps(_mm256_slli_epi32(index, 28));
+            const __m256 fourth = _mm256_castsi256_ps(_mm256_slli_epi32(index, 27));
+            const auto from = [&](int i) { return _mm256_permutevar8x32_ps(part[i], index); };
+            return _mm256_blendv_ps(_mm256_blendv_ps(from(0), from(1), third),
+                                    _mm256_blendv_ps(from(2), from(3), third), fourth);
+        }
+    }
+};
+
+// ---- sums ------------------------------------------------------------------------------------
+
+inline __m256d lower_half(__m256 x) {
+    return _mm256_cvtps_pd(_mm256_castps256_ps128(x));
+}
+inline __m256d upper_half(__m256 x) {
+    return _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1));
+}
+
+// Adds the trees' values to 64 running sums, of rows that are alive; count: trees evaluated. A row
+// whose sum is < lower or > upper is no longer alive (`compare` in core/rule.hpp).
+template <bool Large>
+inline uint64_t quit_word(const MaskedTrees& trees, const double* lower, const double* upper,
+                          const uint8_t* number, double* sums, uint64_t alive, uint8_t* count) {
+    alignas(32) uint64_t on[kMaxSegmentTrees];  // bit per row: alive after each tree
+    const int32_t n = trees.n_trees();
+    const __m256i powers = _mm256_set_epi64x(8, 4, 2, 1);
+    for (int g = 0; g < 64; g += 16) {
+        __m256d x[4], a[4];
+        for (int j = 0; j < 4; ++j) {
+            x[j] = _mm256_load_pd(sums + g + 4 * j);
+            const __m256i bits = _mm256_set1_epi64x(static_cast<int64_t>(alive >> (g + 4 * j)));
+            a[j] = _mm256_castsi256_pd(
+                _mm256_cmpeq_epi64(_mm256_and_si256(bits, powers), powers));
+        }
+        for (int32_t t = 0; t < n; ++t) {
+            const Table<Large> table(trees.step_value.data() + trees.trees[t].table_begin);
+            const __m256d low = _mm256_set1_pd(lower[t]), high = _mm256_set1_pd(upper[t]);
+            unsigned now = 0;
+            for (int k = 0; k < 2; ++k) {
+                const __m256 value = table.at(number + t * kWord, g / 8 + k);
+                const __m256d halves[2] = {lower_half(value), upper_half(value)};
+                for (int h = 0; h < 2; ++h) {
+                    const int j = 2 * k + h;
+                    // A sum of a row that has quit stays as it is, -0.0 too.
+                    x[j] = _mm256_blendv_pd(x[j], _mm256_add_pd(x[j], halves[h]), a[j]);
+                    a[j] = _mm256_and_pd(
+                        a[j], _mm256_and_pd(_mm256_cmp_pd(x[j], low, _CMP_NLT_UQ),
+                                            _mm256_cmp_pd(x[j], high, _CMP_NGT_UQ)));
+                    now |= static_cast<unsigned>(_mm256_movemask_pd(a[j])) << 4 * j;
+                }
+            }
+            const auto sixteen = static_cast<uint16_t>(now);
+            std::memcpy(reinterpret_cast<char*>(on + t) + g / 8, &sixteen, sizeof sixteen);
+        }
+        for (int j = 0; j < 4; ++j) _mm256_store_pd(sums + g + 4 * j, x[j]);
+    }
+    for (int half = 0; half < 2; ++half) {
+        __m256i counted = _mm256_set1_epi8(1);
+        for (int32_t t = 0; t + 1 < n; ++t)
+            counted =
+                _mm256_sub_epi8(counted, bytes_of(static_cast<uint32_t>(on[t] >> 32 * half)));
+        _mm256_store_si256(reinterpret_cast<__m256i*>(count + 32 * half), counted);
+    }
+    return on[n - 1];
+}
+
+template <bool Large>
+inline void values_word(const float* table, const uint8_t* number, float* out) {
+    const Table<Large> values(table);
+    for (int j = 0; j < 8; ++j) _mm256_storeu_ps(out + 8 * j, values.at(number, j));
+}
+
+template <bool Large>
+inline void add_single_word(const MaskedTrees& trees, int32_t begin, int32_t end,
+                            const uint8_t* number, float* sums) {
+    __m256 sum[8];
+    for (int j = 0; j < 8; ++j) sum[j] = _mm256_load_ps(sums + 8 * j);
+    for (int32_t t = begin; t < end; ++t, number += kWord) {
+        const Table<Large> table(trees.step_value.data() + trees.trees[t].table_begin);
+        for (int j = 0; j < 8; ++j) sum[j] = _mm256_add_ps(sum[j], table.at(number, j));
+    }
+    for (int j = 0; j < 8; ++j) _mm256_store_ps(sums + 8 * j, sum[j]);
+}
+
+template <bool Large>
+inline void add_double_word(const MaskedTrees& trees, const double* tables, int32_t begin,
+                            int32_t end, const uint8_t* number, double* sums) {
+    for (int32_t t = begin; t < end; ++t, number += kWord) {
+        const double* const table = tables + trees.trees[t].table_begin;
+        for (int j = 0; j < 8; ++j) {
+            const __m256i four =
+                _mm256_load_si256(reinterpret_cast<const __m256i*>(number + j / 4 * 32));
+            const __m256i index = _mm256_and_si256(_mm256_srli_epi32(four, j % 4 * 8),
+                                                   _mm256_set1_epi32(255));
+            double* const to = sums + 8 * j;
+            const __m256d first = _mm256_i32gather_pd(table, _mm256_castsi256_si128(index), 8);
+            const __m256d second =
+                _mm256_i32gather_pd(table, _mm256_extracti128_si256(index, 1), 8);
+            _mm256_store_pd(to, _mm256_add_pd(_mm256_load_pd(to), first));
+            _mm256_store_pd(to + 4, _mm256_add_pd(_mm256_load_pd(to + 4), second));
+        }
+    }
+}
+
+// ---- decisions -------------------------------------------------------------------------------
+
+// 64 rows whose decisions follow each other. What is written for rows that go on is written over
+// later.
+inline void write_word(const double* sums, const uint8_t* count, double split, int32_t step,
+                       const DecisionsOut& out) {
+    const __m256d bound = _mm256_set1_pd(split);
+    uint64_t positive = 0;
+    for (int i = 0; i < 64; i += 4) {
+        const __m256d sum = _mm256_load_pd(sums + i);
+        _mm256_storeu_pd(out.score + i, sum);
+        positive |= static_cast<uint64_t>(
+                        _mm256_movemask_pd(_mm256_cmp_pd(sum, bound, _CMP_GT_OQ)))
+                    << i;
+    }
+    for (int i = 0; i < 64; i += 8) {
+        const __m128i eight = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(count + i));
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(out.steps + i),
+                            _mm256_add_epi32(_mm256_cvtepu8_epi32(eight), _mm256_set1_epi32(step)));
+    }
+    for (int half = 0; half < 2; ++half)
+        _mm256_storeu_si256(
+            reinterpret_cast<__m256i*>(out.positive + 32 * half),
+            _mm256_and_si256(_mm256_set1_epi8(1),
+                             bytes_of(static_cast<uint32_t>(positive >> 32 * half))));
+}
+
+// Rows (or first, first + 1...) and sums of those that are alive, in order.
+inline void keep_word(uint64_t alive, const int32_t* row, int32_t first, const double* sums,
+                      int32_t* to_row, double* to_sums) {
+    for (; alive != 0; alive &= alive - 1) {
+        const int i = __builtin_ctzll(alive);
+        *to_row++ = row ? row[i] : first + i;
+        *to_sums++ = sums[i];
+    }
+}
+
+#include "kernels/masks.inc"
+
+}  // namespace qwyc::avx2
+
+QWYC_TARGET_END
+#endif

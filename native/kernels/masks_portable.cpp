@@ -1,0 +1,192 @@
+// Trees on masks for any machine: what every kernel computes, in plain loops.
+#include <cstring>
+#include <limits>
+
+#include "core/mask_kernels.hpp"
+#include "kernels/targets.hpp"
+
+namespace qwyc::portable {
+
+#define QWYC_ISA "portable"
+
+template <class V>
+constexpr int32_t row_of(int32_t t) {
+    return t;
+}
+template <class V>
+constexpr int32_t bit_of(int32_t t) {
+    return t;
+}
+
+template <class In, class V>
+inline void read_quad(const In* const* row, int32_t feature, V* out0, V* out1, V* out2, V* out3) {
+    for (int t = 0; t < 64; ++t) {
+        const In* const x = row[t] + feature;
+        out0[t] = static_cast<V>(x[0]), out1[t] = static_cast<V>(x[1]);
+        out2[t] = static_cast<V>(x[2]), out3[t] = static_cast<V>(x[3]);
+    }
+}
+
+template <class In, class V>
+inline void read_column(const In* x, V* out) {
+    for (int t = 0; t < 64; ++t) out[t] = static_cast<V>(x[t]);
+}
+
+// ---- questions -------------------------------------------------------------------------------
+
+// 64 bytes that are 0 or 1, as bits.
+inline uint64_t bits_of(const uint8_t* bytes) {
+    uint64_t mask = 0;
+    for (int i = 0; i < 64; i += 8) {
+        uint64_t eight;
+        std::memcpy(&eight, bytes + i, 8);
+        mask |= (eight * 0x0102040810204080) >> 56 << i;
+    }
+    return mask;
+}
+template <class V>
+inline void at_least(const V* x, V cut, uint64_t* mask) {
+    uint8_t yes[64];
+    for (int t = 0; t < 64; ++t) yes[t] = x[t] >= cut;
+    *mask = bits_of(yes);
+}
+template <class V>
+inline void at_least_or_missing(const V* x, V cut, uint64_t* mask) {
+    uint8_t yes[64];
+    for (int t = 0; t < 64; ++t) yes[t] = !(x[t] < cut);
+    *mask = bits_of(yes);
+}
+template <class V>
+inline void is_missing(const V* x, uint64_t* mask) {
+    uint8_t yes[64];
+    for (int t = 0; t < 64; ++t) yes[t] = x[t] != x[t];
+    *mask = bits_of(yes);
+}
+inline uint64_t in_set(const uint8_t* codes, const uint8_t* set) {
+    uint8_t yes[64];
+    for (int t = 0; t < 64; ++t) yes[t] = set[codes[t] / 8] >> codes[t] % 8 & 1;
+    return bits_of(yes);
+}
+
+// ---- trees -----------------------------------------------------------------------------------
+
+typedef uint64_t Wide __attribute__((vector_size(16)));
+constexpr int32_t kWide = 2;
+
+inline Wide load(const uint64_t* from) {
+    Wide x;
+    std::memcpy(&x, from, sizeof x);
+    return x;
+}
+inline void store(uint64_t* to, Wide x) {
+    std::memcpy(to, &x, sizeof x);
+}
+inline Wide zero() {
+    return Wide{};
+}
+inline Wide ones() {
+    return ~Wide{};
+}
+inline Wide choose(Wide mask, Wide no, Wide yes) {
+    return no ^ (mask & (no ^ yes));
+}
+inline Wide both(Wide a, Wide b) {
+    return a & b;
+}
+inline Wide first_only(Wide a, Wide b) {
+    return a & ~b;
+}
+inline Wide either(Wide a, Wide b) {
+    return a | b;
+}
+
+template <int Bits>
+inline void number_of(const uint64_t* masks, const int32_t* planes, uint8_t* number) {
+    uint64_t bits[Bits + 1];
+    for (int b = 0; b < Bits; ++b) bits[b] = masks[planes[b] * kSlabWords];
+    for (int i = 0; i < 64; i += 8) {
+        uint64_t eight = 0;  // a byte a row
+        for (int b = 0; b < Bits; ++b) {
+            // Byte k keeps bit k alone; adding 127 moves any bit but the highest to the highest.
+            const uint64_t one =
+                (bits[b] >> i & 255) * 0x0101010101010101 & 0x8040201008040201;
+            const uint64_t high = ((one & 0x7f7f7f7f7f7f7f7f) + 0x7f7f7f7f7f7f7f7f) | one;
+            eight = eight << 1 | (high >> 7 & 0x0101010101010101);
+        }
+        std::memcpy(number + i, &eight, 8);
+    }
+}
+
+// ---- sums ------------------------------------------------------------------------------------
+
+// Adds the trees' values to 64 running sums, of rows that are alive; count: trees evaluated. A row
+// whose sum is < lower or > upper is no longer alive (`compare` in core/rule.hpp).
+template <bool Large>
+inline uint64_t quit_word(const MaskedTrees& trees, const double* lower, const double* upper,
+                          const uint8_t* number, double* sums, uint64_t alive, uint8_t* count) {
+    uint64_t left = 0;
+    for (int i = 0; i < 64; ++i) {
+        if (!(alive >> i & 1)) continue;
+        double sum = sums[i];
+        bool on = true;
+        int32_t t = 0;
+        for (; t < trees.n_trees() && on; ++t) {
+            sum += trees.step_value[trees.trees[t].table_begin + number[t * kWord + i]];
+            on = compare(sum, lower[t], upper[t]) == Outcome::kContinue;
+        }
+        sums[i] = sum;
+        count[i] = static_cast<uint8_t>(t);
+        left |= static_cast<uint64_t>(on) << i;
+    }
+    return left;
+}
+
+template <bool Large>
+inline void values_word(const float* table, const uint8_t* number, float* out) {
+    for (int i = 0; i < 64; ++i) out[i] = table[number[i]];
+}
+
+template <bool Large>
+inline void add_single_word(const MaskedTrees& trees, int32_t begin, int32_t end,
+                            const uint8_t* number, float* sums) {
+    for (int32_t t = begin; t < end; ++t, number += kWord) {
+        const float* const table = trees.step_value.data() + trees.trees[t].table_begin;
+        for (int i = 0; i < 64; ++i) sums[i] += table[number[i]];
+    }
+}
+
+template <bool Large>
+inline void add_double_word(const MaskedTrees& trees, const double* tables, int32_t begin,
+                            int32_t end, const uint8_t* number, double* sums) {
+    for (int32_t t = begin; t < end; ++t, number += kWord) {
+        const double* const table = tables + trees.trees[t].table_begin;
+        for (int i = 0; i < 64; ++i) sums[i] += table[number[i]];
+    }
+}
+
+// ---- decisions -------------------------------------------------------------------------------
+
+// 64 rows whose decisions follow each other. What is written for rows that go on is written over
+// later.
+inline void write_word(const double* sums, const uint8_t* count, double split, int32_t step,
+                       const DecisionsOut& out) {
+    for (int i = 0; i < 64; ++i) {
+        out.positive[i] = sums[i] > split;
+        out.steps[i] = step + count[i];
+        out.score[i] = sums[i];
+    }
+}
+
+// Rows (or first, first + 1...) and sums of those that are alive, in order.
+inline void keep_word(uint64_t alive, const int32_t* row, int32_t first, const double* sums,
+                      int32_t* to_row, double* to_sums) {
+    for (; alive != 0; alive &= alive - 1) {
+        const int i = __builtin_ctzll(alive);
+        *to_row++ = row ? row[i] : first + i;
+        *to_sums++ = sums[i];
+    }
+}
+
+#include "kernels/masks.inc"
+
+}  // namespace qwyc::portable
