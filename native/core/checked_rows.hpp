@@ -38,14 +38,15 @@ inline RowCounts count_rows(const CheckedRows& rows, std::span<const int32_t> st
         lost += rows.full[i] & ~rows.decided[i] & 1;
         gained += rows.decided[i] & ~rows.full[i] & 1;
     }
-    RowCounts counts{
-        {n - positive, positive}, {lost, gained}, std::vector<int64_t>(n_bins), 0, cost_before};
+    std::vector<int64_t> exits(n_bins);
+    int64_t evaluated = 0;
+    double total = cost_before;
     for (const int32_t s : steps) {
-        ++counts.exits[bin[s]];
-        counts.steps += s;
-        counts.cost += cost[s];
+        ++exits[bin[s]];
+        evaluated += s;
+        total += cost[s];
     }
-    return counts;
+    return {{n - positive, positive}, {lost, gained}, std::move(exits), evaluated, total};
 }
 
 // The rows that a limit counts, in their order: all of them, or those of one class.

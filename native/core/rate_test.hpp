@@ -47,24 +47,28 @@ class RateTest {
     // `needed`, or -1. Evidence grows with rows that differ only, so it is looked at after these.
     int64_t advance(RateTestState& state, std::span<const uint8_t> differs, double needed) const {
         const auto n = static_cast<int64_t>(differs.size());
-        int64_t reached = -1;
+        int64_t reached = -1, moment = state.rows / settings_.start_every;
+        int64_t since = state.rows % settings_.start_every;  // rows since that moment
         for (int64_t i = 0; i < n;) {
-            if (state.rows % settings_.start_every == 0) {
-                begin(state.apart, state.rows);
-                if (!state.one_part) begin(state.joint, state.rows);
+            if (since == 0) {
+                begin(state.apart, moment);
+                if (!state.one_part) begin(state.joint, moment);
             }
-            // Rows up to the next one that differs, or to the next moment at which a change may
-            // begin.
-            const int64_t left = settings_.start_every - state.rows % settings_.start_every;
-            const int64_t most = std::min(n, i + left);
+            // Rows up to the next one that differs, or to the next moment.
+            const int64_t most = std::min(n, i + settings_.start_every - since);
             int64_t end = i;
             while (end < most && !differs[end]) ++end;
             const bool is_different = end < most;
             const int64_t rows = end - i + is_different;
             pass(state.apart, rows, is_different);
             if (!state.one_part) pass(state.joint, rows, is_different);
-            state.rows += rows;
             i += rows;
+            since += rows;
+            if (since == settings_.start_every) {
+                since = 0;
+                ++moment;
+            }
+            state.rows += rows;
             if (!is_different) continue;
             ++state.count;
             if (reached < 0 && evidence(state) >= needed) reached = i;
@@ -86,10 +90,10 @@ class RateTest {
     }
 
   private:
-    // A change may begin after `rows` rows.
-    void begin(Starts& starts, int64_t rows) const {
-        const double moment = static_cast<double>(rows / settings_.start_every);
-        const double left = starts.unspent * std::pow((moment + 1) / (moment + 2), settings_.tail);
+    // A moment at which a change may begin.
+    void begin(Starts& starts, int64_t moment) const {
+        const auto j = static_cast<double>(moment);
+        const double left = starts.unspent * std::pow((j + 1) / (j + 2), settings_.tail);
         for (double& value : starts.value) value += starts.unspent - left;
         starts.unspent = left;
     }

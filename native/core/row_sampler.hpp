@@ -7,9 +7,10 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
-#include <random>
 #include <stdexcept>
 #include <vector>
+
+#include "core/mersenne_twister.hpp"
 
 namespace qwyc {
 
@@ -106,7 +107,7 @@ class RowSampler {
 
     const double rate_, log_missed_;  // and the logarithm of the probability of not being picked
     std::vector<int32_t> gap_of_ = std::vector<int32_t>(kBuckets);  // 0: to be computed
-    std::mt19937_64 random_;                                        // the same numbers everywhere
+    MersenneTwister random_;                                        // the same numbers everywhere
     std::mutex lock_;                                               // of the next two and random_
     std::deque<int64_t> drawn_;  // positions that were not claimed yet, ascending
     int64_t last_ = -1;          // the last position that was drawn

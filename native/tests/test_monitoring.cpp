@@ -34,6 +34,14 @@ TEST(positions_do_not_depend_on_the_parts) {
     CHECK(positions(0.1, 7, 20000, 1) != positions(0.1, 8, 20000, 1));
 }
 
+TEST(random_numbers_are_those_of_the_standard_library) {
+    for (const uint64_t seed : {uint64_t{0}, uint64_t{5489}, ~uint64_t{0}}) {
+        MersenneTwister ours(seed);
+        std::mt19937_64 theirs(seed);
+        for (int i = 0; i < 5000; ++i) CHECK_EQUAL(ours(), theirs());
+    }
+}
+
 TEST(gaps_are_logarithms_of_random_numbers) {
     for (const double rate : {1e-9, 1e-4, 0.003, 0.01, 0.3, 0.97})
         for (const uint64_t seed : {0, 1, 2}) {
