@@ -48,6 +48,9 @@ class FullEngine {
     const Questions<Real>& questions() const { return questions_; }
     const RowTrees& row_trees() const { return row_trees_; }
 
+    // Nanoseconds for one row of many on one thread, by the cost model.
+    double expected_cost() const { return expected_cost_; }
+
     // Trees that are walked node by node: too many leaves, or a category with too many values.
     int64_t n_walked() const {
         return std::count(questions_.masked.begin(), questions_.masked.end(), 0);
@@ -67,6 +70,7 @@ class FullEngine {
     std::vector<int32_t> order_;  // of the source
     std::vector<Part> parts_;
     int32_t walk_below_;  // so few rows are walked one by one
+    double expected_cost_ = 0;
 };
 
 // Decisions under one policy, a ThresholdPolicy or a FanPolicy.
@@ -86,6 +90,9 @@ class QuitEngine {
     template <class In>
     void decide(const RowsView<In>& rows, const DecisionsOut& out, int threads,
                 std::string_view isa = "") const;
+
+    // Nanoseconds for one row of many on one thread, by the cost model and the expected survival.
+    double expected_cost() const { return expected_cost_; }
 
     // The state of a row that is evaluated alone. No memory is allocated.
     struct OneRow {
@@ -122,6 +129,7 @@ class QuitEngine {
     Policy policy_;
     int32_t quit_end_;  // no row quits at this step or later
     std::vector<Segment> segments_;
+    double expected_cost_;
 };
 
 static_assert(!std::is_copy_constructible_v<QuitEngine<float>> &&

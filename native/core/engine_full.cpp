@@ -42,8 +42,10 @@ FullEngine<Real>::FullEngine(const Forest<Real>& forest)
             n_questions += part.trees.n_questions;
             n_features += static_cast<int32_t>(part.trees.features.size());
         }
+        expected_cost_ += (part.masked ? RowCost::kFullTree : RowCost::kWalkedTree) * (end - begin);
         parts_.push_back(std::move(part));
     }
+    expected_cost_ += RowCost::kRow + RowCost::kFeature * n_features + RowCost::kQuestion * n_questions;
     const bool any = std::any_of(parts_.begin(), parts_.end(), [](const Part& p) { return p.masked; });
     walk_below_ = any ? rows_to_walk(n, n_questions, n_features) : 6;
 }
