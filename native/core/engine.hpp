@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/deep_trees.hpp"
 #include "core/mask_kernels.hpp"
 #include "core/masked_trees.hpp"
 #include "core/policy.hpp"
@@ -47,6 +48,7 @@ class FullEngine {
     const Forest<Real>& forest() const { return forest_; }
     const Questions<Real>& questions() const { return questions_; }
     const RowTrees& row_trees() const { return row_trees_; }
+    const DeepTrees<Real>& deep() const { return deep_; }
 
     // Nanoseconds for one row of many on one thread, by the cost model.
     double expected_cost() const { return expected_cost_; }
@@ -67,9 +69,11 @@ class FullEngine {
     const Forest<Real>& forest_;
     Questions<Real> questions_;
     RowTrees row_trees_;
+    DeepTrees<Real> deep_;  // those that are not evaluated on masks
     std::vector<int32_t> order_;  // of the source
     std::vector<Part> parts_;
     int32_t walk_below_;  // so few rows are walked one by one
+    int32_t rows_at_once_;  // of a worker: more where trees are large, which are then loaded once
     double expected_cost_ = 0;
 };
 
