@@ -35,8 +35,8 @@ ctest: $(VENV)/.dev
 # The C++ tests, and Python's tests of the engine, under sanitizers; needs g++ and its libraries. The
 # editable install is not touched. Python itself is not instrumented, so leaks are not looked for; and
 # lightgbm, which test_engine.py needs, has threads that ThreadSanitizer cannot follow.
-SANITIZED := $(foreach name,model/test_engine model/test_fan_engine model/test_forest model/test_lattices model/test_one_row model/test_plain_arrays policy/test_fan_order policy/test_fit policy/test_stopping,tests/$(name).py)
-THREADED := $(foreach name,model/test_fan_engine model/test_forest model/test_lattices model/test_one_row model/test_plain_arrays policy/test_fan_order policy/test_stopping,tests/$(name).py)
+SANITIZED := $(foreach name,model/test_engine model/test_fan_engine model/test_forest model/test_lattices model/test_one_row model/test_plain_arrays model/test_plain_labels policy/test_fan_order policy/test_fit policy/test_stopping,tests/$(name).py)
+THREADED := $(foreach name,model/test_fan_engine model/test_forest model/test_lattices model/test_one_row model/test_plain_arrays model/test_plain_labels policy/test_fan_order policy/test_stopping,tests/$(name).py)
 LIBRARY = $$($(CXX) -print-file-name=lib$(1).so)
 WITH_PYTHON := -DQWYC_PYTHON=ON -DPython_EXECUTABLE="$(abspath $(BIN))/python"
 sanitize: $(VENV)/.dev

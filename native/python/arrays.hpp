@@ -35,7 +35,8 @@ std::span<const T> span(const Vector<T>& array) {
 template <class T>
 RowsView<T> view(const Rows<T>& rows) {
     const auto n = static_cast<int64_t>(rows.shape(0)), width = static_cast<int64_t>(rows.shape(1));
-    return {rows.data(), n, width, n > 1 ? rows.stride(0) : width, width > 1 ? rows.stride(1) : 1};
+    const int64_t column = width > 1 ? rows.stride(1) : 1;
+    return {rows.data(), n, width, n > 1 ? rows.stride(0) : column == 1 ? width : 1, column};
 }
 
 // A new NumPy array that owns its memory; `data` gives access for filling it.

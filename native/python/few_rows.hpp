@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -58,16 +59,15 @@ bool all_finite(const In* values, int64_t n) {
     return finite;
 }
 template <class Value, class In>
-bool all_finite(const RowsView<In>& rows) {
+bool all_finite(const RowsView<In>& rows) {  // one of its strides is 1
+    const auto [data, n, width, row_stride, column_stride] = rows;
     bool finite = true;
-    if (rows.column_stride == 1) {
-        for (int64_t i = 0; i < rows.n && finite; ++i)
-            finite = all_finite<Value>(rows.data + i * rows.row_stride, rows.width);
-        return finite;
-    }
-    for (int64_t i = 0; i < rows.n && finite; ++i)
-        for (int64_t j = 0; j < rows.width && finite; ++j)
-            finite = all_finite<Value>(rows.data + i * rows.row_stride + j * rows.column_stride, 1);
+    if (column_stride == 1)
+        for (int64_t i = 0; i < n && finite; ++i)
+            finite = all_finite<Value>(data + i * row_stride, width);
+    else
+        for (int64_t j = 0; j < width && finite; ++j)
+            finite = all_finite<Value>(data + j * column_stride, n);
     return finite;
 }
 

@@ -13,9 +13,12 @@ namespace qwyc {
 namespace {
 
 constexpr int64_t kFewRows = 4;         // up to so many, Python's lock is kept where rows are short
-constexpr int64_t kOneThread = kSlab;  // up to so many rows of trees, engines use one thread
-constexpr int64_t kFewLattices = 2;     // the same of lattices
+constexpr int64_t kOneThread = kSlab;   // up to so many rows of trees, engines use one thread
+constexpr int64_t kFewLattices = 2;     // both, of lattices
 constexpr int64_t kMaxThreads = 4096;
+
+template <class Engine>
+constexpr bool kIsTrees = requires(const Engine& engine) { engine.start_one(); };
 
 // The memory of a Python object while this lives.
 class Buffer {
@@ -189,11 +192,11 @@ class PlainArrays {
         constexpr auto kSize = static_cast<Py_ssize_t>(sizeof(In));
         const int64_t n = buffer->shape[0], width = buffer->shape[1];
         if (n == 0 || n > most_rows_ || width != quitter_.n_features) return nb::none();
-        const Py_ssize_t row = n > 1 ? buffer->strides[0] : width * kSize;
         const Py_ssize_t column = width > 1 ? buffer->strides[1] : kSize;
+        const Py_ssize_t row = n > 1 ? buffer->strides[0] : column == kSize ? width * kSize : kSize;
         const bool is_aligned = reinterpret_cast<uintptr_t>(buffer->buf) % alignof(In) == 0 &&
                                 row % kSize == 0 && column % kSize == 0;
-        const bool has_unit = column == kSize || row == kSize || n == 1;
+        const bool has_unit = column == kSize || row == kSize;
         if (!is_aligned || !has_unit || row <= 0 || column <= 0) return nb::none();
         return use(RowsView<In>{static_cast<const In*>(buffer->buf), n, width, row / kSize,
                                 column / kSize});
@@ -211,7 +214,8 @@ class PlainArrays {
         const int cores = cores_for(engine, rows.n, threads);
         if (cores <= 0) return false;
         if constexpr (std::is_same_v<Quitter, AnyQuitter>)
-            if (rows.n <= kFewRows) return run_few(engine, rows, out);
+            if (rows.n <= (kIsTrees<Engine> ? kFewRows : kFewLattices))
+                return run_few(engine, rows, out);
         nb::gil_scoped_release release;
         if (finite_only_ && !is_finite<typename Engine::Value>(rows, cores)) return false;
         quitter_.decide(rows, out, cores);
@@ -249,8 +253,7 @@ class PlainArrays {
     template <class Engine>
     int cores_for(const Engine&, int64_t n, nb::handle threads) const {
         if (threads.is_none()) {
-            constexpr bool kTrees = requires(const Engine& e) { e.start_one(); };
-            if (n <= (kTrees ? kOneThread : kFewLattices)) return 1;
+            if (n <= (kIsTrees<Engine> ? kOneThread : kFewLattices)) return 1;
             return nb::cast<int>(thread_count_(threads));
         }
         if (!PyLong_CheckExact(threads.ptr())) return 0;

@@ -3,7 +3,6 @@
 import copy
 import gc
 import pickle
-import sys
 import threading
 import warnings
 import weakref
@@ -13,8 +12,9 @@ import numpy as np
 import pytest
 
 import qwyc
-from forests import classifier_of, random_ensemble, random_rows, with_inputs
-from lattices import lattice_rows, random_lattices
+from forests import random_ensemble, random_rows, with_inputs
+from lattices import random_lattices
+from layouts import KINDS, LAYOUTS, finite, long_way, of_lattices, quitting
 from qwyc.classifier import Classifier
 from qwyc.errors import InputError, OptionError
 from qwyc.model import native
@@ -28,82 +28,6 @@ def _no_warnings():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         yield
-
-
-def unaligned(rows):
-    room = np.zeros(rows.nbytes + 1, np.uint8)
-    view = room[1:].view(rows.dtype).reshape(rows.shape)
-    view[:] = rows
-    return view
-
-
-def read_only(rows):
-    rows = rows.copy()
-    rows.flags.writeable = False
-    return rows
-
-
-def within(rows, order):
-    """The rows as columns of a wider array."""
-    wide = np.full((len(rows), rows.shape[1] + 4), np.nan, rows.dtype, order=order)
-    wide[:, 3:-1] = rows
-    return wide[:, 3:-1]
-
-
-# The second item says whether native code reads the array where it lies.
-LAYOUTS = {
-    "C": (np.ascontiguousarray, True),
-    "Fortran": (np.asfortranarray, True),
-    "read-only": (read_only, True),
-    "read-only Fortran": (lambda rows: read_only(rows.T).T, True),
-    "part of wider rows": (lambda rows: within(rows, "C"), True),
-    "part of more columns": (lambda rows: within(rows, "F"), True),
-    "every second row": (lambda rows: np.repeat(rows, 2, axis=0)[::2], True),
-    "every second column": (
-        lambda rows: np.asfortranarray(np.repeat(rows, 2, axis=1))[:, ::2],
-        True,
-    ),
-    "rows of Fortran": (lambda rows: np.asfortranarray(np.repeat(rows, 3, axis=0))[1::3], False),
-    "columns of C": (lambda rows: np.repeat(rows, 2, axis=1)[:, ::2], False),
-    "reversed rows": (lambda rows: np.ascontiguousarray(rows[::-1])[::-1], False),
-    "reversed columns": (lambda rows: np.ascontiguousarray(rows[:, ::-1])[:, ::-1], False),
-    "unaligned": (unaligned, False),
-    "other byte order": (lambda rows: rows.astype(rows.dtype.newbyteorder()), False),
-    "list": (lambda rows: rows.tolist(), False),
-    "masked": (lambda rows: np.ma.masked_array(rows, mask=False), False),
-}
-
-
-def quitting(seed=0, **options):
-    ensemble = random_ensemble(seed, n_trees=40, **options)
-    rows = random_rows(seed, ensemble)
-    return classifier_of(ensemble, qwyc.fit_policy(ensemble.scores(rows), alpha=0.1)), rows
-
-
-def finite(seed=0, **options):
-    """A classifier that refuses NaN and infinity, and rows that have none."""
-    fast, rows = quitting(seed, **options)
-    ensemble = with_inputs(fast.ensemble, accepts_missing=False, accepts_infinity=False)
-    return replace(fast, ensemble=ensemble), np.nan_to_num(rows, posinf=7, neginf=-7)
-
-
-def lattices(seed=0, **options):
-    ensemble = random_lattices(seed, n_models=15, **options)
-    rows = lattice_rows(seed, ensemble)
-    return classifier_of(ensemble, qwyc.fit_policy(ensemble.scores(rows), alpha=0.1)), rows
-
-
-def never(seed=0, **options):
-    fast, rows = quitting(seed, **options)
-    return fast.full(), rows
-
-
-KINDS = {"trees": quitting, "finite": finite, "lattices": lattices, "full": never}
-
-
-def long_way(fast, X, threads=None):
-    """What a classifier decides without its native call for arrays."""
-    return fast.ensemble.decide(X, fast.runner, threads=threads)
 
 
 def assert_same(decisions, expected):
@@ -182,55 +106,6 @@ def test_other_dtypes(kind, dtype):
     for n in SIZES:
         assert_same(fast.decide(X[:n]), long_way(fast, converted[:n]))
         assert_same(fast.decide(np.asfortranarray(X)[:n]), long_way(fast, converted[:n]))
-
-
-CLASSES = [
-    np.array([False, True]),
-    np.array([-1, 1], np.int8),
-    np.array([2, 7], np.uint16),
-    np.array([0, 1], np.int32),
-    np.array([1, 0]),
-    np.array([0.5, 1.5], np.float16),
-    np.array(["no", "yes"]),
-    np.array(["yes", "no", "perhaps"])[::2],
-    np.array([b"negative", b"positive"]),
-    np.array([1, 2], ">i4"),
-    np.array(["no", 1], object),
-    np.array([None, ("a", 2)], object),
-    np.array(["2020-01-01", "2021-01-01"], "datetime64[D]"),
-    np.array([1j, 2]),
-]
-
-
-@pytest.mark.parametrize("classes", CLASSES, ids=lambda c: f"{c.dtype}-{c[0]!r}")
-def test_labels_of_every_dtype(classes):
-    fast, rows = quitting()
-    fast = replace(fast, ensemble=replace(fast.ensemble, classes=classes))
-    for n in (0, 1, 5, 300):
-        expected = long_way(fast, rows[:n])
-        label = fast.predict(rows[:n])
-        assert type(label) is np.ndarray
-        assert label.dtype == expected.label.dtype == classes.dtype
-        assert label.tolist() == expected.label.tolist()
-        assert fast.decide(rows[:n]).label.tolist() == expected.label.tolist()
-    if classes.dtype == object:
-        assert all(any(one is known for known in classes) for one in label)
-
-
-def test_references_to_labels_are_counted():
-    fast, rows = quitting()
-    negative, positive = object(), object()
-    classes = np.array([negative, positive], object)
-    fast = replace(fast, ensemble=replace(fast.ensemble, classes=classes))
-    fast.predict(rows)
-    before = sys.getrefcount(negative), sys.getrefcount(positive)
-    label = fast.predict(rows)
-    found = [sum(one is known for one in label) for known in (negative, positive)]
-    assert sum(found) == len(rows) > max(found)
-    during = sys.getrefcount(negative), sys.getrefcount(positive)
-    assert [b - a for a, b in zip(before, during, strict=True)] == found
-    del label
-    assert (sys.getrefcount(negative), sys.getrefcount(positive)) == before
 
 
 def message(call):
@@ -365,17 +240,6 @@ def test_a_classifier_that_is_no_longer_used_goes():
     assert [ref() for ref in gone] == [None, None]
 
 
-def test_labels_are_kept_alive():
-    fast, rows = quitting()
-    classes = np.array([str(10**9 + i) for i in range(2)], object)  # nobody else holds these
-    fast = replace(fast, ensemble=replace(fast.ensemble, classes=classes))
-    expected = fast.predict(rows).tolist()
-    classes[:] = None
-    gc.collect()
-    assert set(expected) == {"1000000000", "1000000001"}
-    assert fast.predict(rows).tolist() == expected
-
-
 def test_many_threads_at_once():
     fast, rows = quitting()
     expected, wrong = fast.predict(rows).tolist(), []
@@ -396,7 +260,7 @@ def test_many_threads_at_once():
 
 def test_lattices_that_take_long_are_done_in_parts(monkeypatch):
     monkeypatch.setattr(native, "BLOCK", 15 * 64)
-    fast, rows = lattices(1)
+    fast, rows = of_lattices(1)
     assert fast.runner.rows_at_once <= 64
     for X in (rows, np.asfortranarray(rows)):
         expected = fast.policy.apply(fast.ensemble.scores(rows))

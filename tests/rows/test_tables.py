@@ -41,6 +41,23 @@ def test_a_fitting_array_is_not_copied(schema):
     assert to_matrix(X, schema) is X
 
 
+@pytest.mark.parametrize("finite_only", [False, True])
+@pytest.mark.parametrize("schema", [F32, F64])
+def test_columns_and_parts_of_arrays_are_not_copied_where_any_order_will_do(schema, finite_only):
+    schema = replace(schema, accepts_missing=not finite_only)
+    wide = np.arange(40, dtype=schema.dtype).reshape(4, 10)
+    tall = np.asfortranarray(wide)
+    for X in (wide[:, 2:5], wide[::2, :3], tall[:, :3], tall[:, ::4], tall[1:, 5:8], tall[1:2, :3]):
+        assert np.shares_memory(to_matrix(X, schema, c_order=False), X)
+        copy = to_matrix(X, schema)
+        assert copy.flags.c_contiguous
+        assert not np.shares_memory(copy, X)
+        check(X, schema, X.copy())
+    for X in (wide[::-1, :3], wide[:, 2::-1], wide[:, ::4], tall[::2, :3], tall[:, 2::-1]):
+        assert not np.shares_memory(to_matrix(X, schema, c_order=False), X)
+        check(X, schema, X.copy())
+
+
 DTYPES = ["f2", "f4", "f8", "g", ">f4", ">f8", "?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]
 
 

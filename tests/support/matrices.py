@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from qwyc.rows.arrays import is_readable
 from qwyc.rows.matrix import to_matrix
 from qwyc.rows.schema import Schema
 
@@ -39,13 +40,15 @@ frames = pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES.keys())
 
 
 def check(X: Any, inputs: Schema, expected: Any) -> None:
-    got = to_matrix(X, inputs)
-    assert type(got) is np.ndarray
-    assert got.dtype in (np.float32, np.float64)  # the engine reads either as inputs.dtype
-    assert got.flags.c_contiguous
-    assert got.flags.aligned
     with np.errstate(all="ignore"):
-        as_read = got.astype(inputs.dtype)
         expected = np.asarray(expected, inputs.dtype)
-    assert got.shape == expected.shape
-    np.testing.assert_array_equal(as_read, expected)
+    for c_order in (True, False):
+        got = to_matrix(X, inputs, c_order=c_order)
+        assert type(got) is np.ndarray
+        assert got.dtype in (np.float32, np.float64)  # the engine reads either as inputs.dtype
+        assert got.flags.c_contiguous or not c_order
+        assert is_readable(got)
+        with np.errstate(all="ignore"):
+            as_read = got.astype(inputs.dtype)
+        assert got.shape == expected.shape
+        np.testing.assert_array_equal(as_read, expected)
