@@ -7,7 +7,7 @@ CPP := $(wildcard native/*/*.cpp native/*/*.hpp)
 COMMA := ,
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: demo test test-all ctest sanitize java lint format stubs bench bench-engines bench-lattices experiments clean
+.PHONY: demo test test-all ctest sanitize java lint format stubs bench bench-batches bench-engines bench-lattices experiments clean
 
 demo: $(VENV)/.demo
 	$(BIN)/qwyc demo
@@ -70,6 +70,10 @@ stubs: $(VENV)/.dev
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks
+
+# Microseconds per row by rows per call; AGAINST=PYTHON compares with another installation.
+bench-batches: $(VENV)/.bench
+	$(BIN)/python -W ignore -m benchmarks.batches $(if $(AGAINST),--against $(AGAINST))
 
 # Rows per second in Spark, Ray and Dask on two cores.
 bench-engines: $(VENV)/.all java

@@ -46,14 +46,32 @@ class RateTest {
     // Counts rows one by one. Returns after how many of them the evidence first was at least
     // `needed`, or -1. Evidence grows with rows that differ only, so it is looked at after these.
     int64_t advance(RateTestState& state, std::span<const uint8_t> differs, double needed) const {
-        int64_t reached = -1;
-        for (size_t i = 0; i < differs.size(); ++i) {
-            step(state.apart, state.rows, differs[i]);
-            if (!state.one_part) step(state.joint, state.rows, differs[i]);
-            ++state.rows;
-            if (!differs[i]) continue;
+        const auto n = static_cast<int64_t>(differs.size());
+        int64_t reached = -1, moment = state.rows / settings_.start_every;
+        int64_t since = state.rows % settings_.start_every;  // rows since that moment
+        for (int64_t i = 0; i < n;) {
+            if (since == 0) {
+                begin(state.apart, moment);
+                if (!state.one_part) begin(state.joint, moment);
+            }
+            // Rows up to the next one that differs, or to the next moment.
+            const int64_t most = std::min(n, i + settings_.start_every - since);
+            int64_t end = i;
+            while (end < most && !differs[end]) ++end;
+            const bool is_different = end < most;
+            const int64_t rows = end - i + is_different;
+            pass(state.apart, rows, is_different);
+            if (!state.one_part) pass(state.joint, rows, is_different);
+            i += rows;
+            since += rows;
+            if (since == settings_.start_every) {
+                since = 0;
+                ++moment;
+            }
+            state.rows += rows;
+            if (!is_different) continue;
             ++state.count;
-            if (reached < 0 && evidence(state) >= needed) reached = static_cast<int64_t>(i) + 1;
+            if (reached < 0 && evidence(state) >= needed) reached = i;
         }
         return reached;
     }
@@ -72,20 +90,37 @@ class RateTest {
     }
 
   private:
-    // One row, before which `rows` were counted.
-    void step(Starts& starts, int64_t rows, bool differs) const {
-        if (rows % settings_.start_every == 0) {
-            const double moment = static_cast<double>(rows / settings_.start_every);
-            const double left =
-                starts.unspent * std::pow((moment + 1) / (moment + 2), settings_.tail);
-            for (double& value : starts.value) value += starts.unspent - left;
-            starts.unspent = left;
-        }
-        for (size_t g = 0; g < multiple_.size(); ++g) starts.value[g] *= shrink_[g];
-        if (!differs) return;
-        for (size_t g = 0; g < multiple_.size(); ++g)
+    // A moment at which a change may begin.
+    void begin(Starts& starts, int64_t moment) const {
+        const auto j = static_cast<double>(moment);
+        const double left = starts.unspent * std::pow((j + 1) / (j + 2), settings_.tail);
+        for (double& value : starts.value) value += starts.unspent - left;
+        starts.unspent = left;
+    }
+
+    // Rows, of which the last one differs or none does. Each value is multiplied row by row, so the
+    // result does not depend on how rows are grouped; kTogether values are in registers meanwhile.
+    void pass(Starts& starts, int64_t rows, bool last_differs) const {
+        const size_t n = multiple_.size();
+        size_t g = 0;
+        for (; g + kTogether <= n; g += kTogether) shrink<kTogether>(starts, g, rows);
+        for (; g < n; ++g) shrink<1>(starts, g, rows);
+        if (!last_differs) return;
+        for (g = 0; g < n; ++g)
             starts.value[g] = std::min(starts.value[g] * multiple_[g], settings_.largest);
     }
+
+    template <size_t N>
+    void shrink(Starts& starts, size_t g, int64_t rows) const {
+        double value[N], factor[N];
+        std::copy_n(starts.value.begin() + g, N, value);
+        std::copy_n(shrink_.begin() + g, N, factor);
+        for (; rows > 0; --rows)
+            for (size_t k = 0; k < N; ++k) value[k] *= factor[k];
+        std::copy_n(value, N, starts.value.begin() + g);
+    }
+
+    static constexpr size_t kTogether = 8;
 
     RateTestSettings settings_;
     std::vector<double> multiple_;  // (G,) odds of the alternatives, relative to the share's

@@ -1,14 +1,16 @@
 // Which rows of a stream are picked: each with the same probability, whatever it holds.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <deque>
 #include <mutex>
-#include <random>
 #include <stdexcept>
 #include <vector>
+
+#include "core/mersenne_twister.hpp"
 
 namespace qwyc {
 
@@ -18,10 +20,14 @@ namespace qwyc {
 // one atomic addition; threads need no lock of their own.
 class RowSampler {
   public:
-    RowSampler(double rate, uint64_t seed) : rate_(rate), random_(seed) {
+    RowSampler(double rate, uint64_t seed)
+        : rate_(rate), log_missed_(std::log1p(-rate)), random_(seed) {
         if (!(rate >= kLeastRate && rate <= 1))
             throw std::invalid_argument("the rate must be at least 1e-9 and at most 1");
-        draw_until(0);
+        if (rate < 1) fill_buckets();
+        std::vector<int64_t> none;
+        draw_until(0, 0, none);
+        due_.store(drawn_.front());
     }
 
     // Counts n more rows. Returns how many came before them if some of them may be picked, which
@@ -32,54 +38,77 @@ class RowSampler {
         return due_.load() < begin + n ? begin : -1;
     }
 
-    // Those of the n rows after the first `begin` that are picked, counted from 0, ascending. Each
-    // row is claimed once, by the thread that took it.
-    std::vector<int64_t> claim(int64_t begin, int64_t n) {
+    // Puts those of the n rows after the first `begin` that are picked into `picked`, counted from
+    // 0, ascending. Each row is claimed once, by the thread that took it.
+    void claim(int64_t begin, int64_t n, std::vector<int64_t>& picked) {
         const int64_t end = begin + n;
-        std::vector<int64_t> picked, earlier;
+        picked.clear();
         const std::lock_guard<std::mutex> guard(lock_);
-        draw_until(end);
-        while (drawn_.front() < end) {
-            const int64_t position = drawn_.front();
-            drawn_.pop_front();
-            if (position >= begin)
-                picked.push_back(position - begin);
-            else
-                earlier.push_back(position);  // another thread took this row and will claim it
-        }
-        drawn_.insert(drawn_.begin(), earlier.begin(), earlier.end());
+        // Positions before `begin` are rows of other threads, which will claim them.
+        const auto first = std::lower_bound(drawn_.begin(), drawn_.end(), begin);
+        const auto last = std::lower_bound(first, drawn_.end(), end);
+        for (auto at = first; at != last; ++at) picked.push_back(*at - begin);
+        const bool is_drawn = last != drawn_.end();
+        drawn_.erase(first, last);
+        if (!is_drawn) draw_until(begin, end, picked);
         due_.store(drawn_.front());
-        return picked;
     }
 
     std::vector<int64_t> pick(int64_t n) {
+        std::vector<int64_t> picked;
         const int64_t begin = take(n);
-        return begin < 0 ? std::vector<int64_t>() : claim(begin, n);
+        if (begin >= 0) claim(begin, n, picked);
+        return picked;
     }
 
     int64_t taken() const { return taken_.load(); }
 
   private:
-    // Draws until a position is not before `end`.
-    void draw_until(int64_t end) {
-        while (last_ < end) {
+    // Draws until a position is not before `end`. Those from `begin` on are picked, and the others
+    // wait for whoever took their rows.
+    void draw_until(int64_t begin, int64_t end, std::vector<int64_t>& picked) {
+        for (;;) {
             last_ += gap();
-            drawn_.push_back(last_);
+            if (last_ < begin || last_ >= end)
+                drawn_.push_back(last_);
+            else
+                picked.push_back(last_ - begin);
+            if (last_ >= end) return;
         }
-        due_.store(drawn_.front());
     }
 
     int64_t gap() {
         if (rate_ >= 1) return 1;
-        const double uniform = static_cast<double>((random_() >> 11) + 1) * 0x1p-53;  // (0, 1]
-        return 1 + static_cast<int64_t>(std::log(uniform) / std::log1p(-rate_));
+        const uint64_t bits = random_() >> 11;  // 53 of them
+        const int32_t known = gap_of_[bits >> kBucketBits];
+        return known > 0 ? known : gap_of(bits);
+    }
+    int64_t gap_of(uint64_t bits) const { return 1 + static_cast<int64_t>(quotient(bits)); }
+    double quotient(uint64_t bits) const {
+        const double uniform = static_cast<double>(bits + 1) * 0x1p-53;  // (0, 1]
+        return std::log(uniform) / log_missed_;
     }
 
+    // A quotient falls as its bits rise. Where it lies well between the same two whole numbers at
+    // both ends of a bucket, all bits of the bucket have the same gap, and no logarithm is taken.
+    void fill_buckets() {
+        constexpr double kMargin = 1e-6;  // far more than rounding
+        for (uint64_t i = 0; i < kBuckets; ++i) {
+            const double high = quotient(i << kBucketBits) + kMargin;
+            const double low = quotient(((i + 1) << kBucketBits) - 1) - kMargin;
+            if (low > 0 && high < kLargestKnown && std::floor(low) == std::floor(high))
+                gap_of_[i] = 1 + static_cast<int32_t>(low);
+        }
+    }
+
+    static constexpr uint64_t kBuckets = 4096, kBucketBits = 53 - 12;
+    static constexpr double kLargestKnown = 1 << 30;
     static constexpr double kLeastRate = 1e-9;
 
-    const double rate_;
-    std::mt19937_64 random_;     // the same numbers everywhere
-    std::mutex lock_;            // of the next two and random_
+    const double rate_, log_missed_;  // and the logarithm of the probability of not being picked
+    std::vector<int32_t> gap_of_ = std::vector<int32_t>(kBuckets);  // 0: to be computed
+    MersenneTwister random_;                                        // the same numbers everywhere
+    std::mutex lock_;                                               // of the next two and random_
     std::deque<int64_t> drawn_;  // positions that were not claimed yet, ascending
     int64_t last_ = -1;          // the last position that was drawn
     std::atomic<int64_t> taken_{0};

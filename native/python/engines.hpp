@@ -10,6 +10,7 @@
 #include "core/engine.hpp"
 #include "core/lattice_engine.hpp"
 #include "python/arrays.hpp"
+#include "python/watcher.hpp"
 
 namespace qwyc {
 
@@ -125,6 +126,7 @@ class QuitterOf {
                  std::shared_ptr<HeldLattices<float>>, std::shared_ptr<HeldLattices<double>>>
         held;
     int64_t n_features;
+    std::shared_ptr<Watcher> watcher = nullptr;  // of rows that are decided; usually there is none
 
     // Rows of any strides. Trees read them as they lie; lattices take C order, so others are copied
     // in blocks.
@@ -132,6 +134,7 @@ class QuitterOf {
     void decide(const RowsView<In>& rows, const DecisionsOut& out, int threads,
                 std::string_view isa = "") const {
         std::visit([&](const auto& held) { decide(held->engine, rows, out, threads, isa); }, held);
+        if (watcher) watcher->see(rows, out, threads);
     }
 
     // By the cost model, in nanoseconds; nothing for lattices.
@@ -152,9 +155,10 @@ class QuitterOf {
         return std::visit(
             [&]<class Real>(const std::shared_ptr<Model<Real>>& model) {
                 nb::gil_scoped_release release;
-                return QuitterOf{std::shared_ptr<HeldTrees<Real>>(new HeldTrees<Real>{
-                                     model, QuitEngine<Real, Policy>(model->full(), policy, survival)}),
-                                 model->forest.n_features()};
+                return QuitterOf{
+                    std::shared_ptr<HeldTrees<Real>>(new HeldTrees<Real>{
+                        model, QuitEngine<Real, Policy>(model->full(), policy, survival)}),
+                    model->forest.n_features()};
             },
             forest.model);
     }

@@ -184,9 +184,13 @@ class SampledOneRow {
   private:
     void keep(nb::handle row, const Decided& decided) const {
         std::vector<double> copy;
+        const auto view_of = [](const std::vector<double>& row) {
+            const auto width = static_cast<int64_t>(row.size());
+            return RowsView<double>{row.data(), 1, width, width, 1};
+        };
         if (!decided.plain || !one_.append(row, copy))
             on_other_(row);
-        else if (picked_->add_one(copy, decided.positive, decided.steps))
+        else if (picked_->add_picked(view_of(copy), &decided.positive, &decided.steps))
             on_full_();
     }
 

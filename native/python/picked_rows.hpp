@@ -2,103 +2,227 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <mutex>
 #include <numeric>
 #include <tuple>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/row_sampler.hpp"
 #include "python/arrays.hpp"
+#include "python/watcher.hpp"
 
 namespace qwyc {
 
-// Threads may add rows at any time. Numbers are kept as double, which holds floats exactly.
+// Rows that wait, and what was decided about each.
+template <class Real>
+struct WaitingRows {
+    std::vector<Real> rows;  // (n, n_features)
+    std::vector<uint8_t> decided;
+    std::vector<int32_t> steps;
+
+    void clear() {
+        rows.clear();
+        decided.clear();
+        steps.clear();
+    }
+};
+
+// One buffer that nobody uses. A new one would cost page faults each time.
+template <class Real>
+class SpareRows {
+  public:
+    WaitingRows<Real> take() {
+        const std::lock_guard<std::mutex> guard(lock_);
+        return std::exchange(spare_, {});
+    }
+    void give_back(WaitingRows<Real> rows) {
+        rows.clear();
+        const std::lock_guard<std::mutex> guard(lock_);
+        if (rows.rows.capacity() > spare_.rows.capacity()) std::swap(spare_, rows);
+    }
+
+  private:
+    std::mutex lock_;
+    WaitingRows<Real> spare_;
+};
+
+// Picked rows of models that read numbers of this type.
+template <class Real>
+class PickedRowsOf {
+  public:
+    using Drained = std::tuple<OutMatrix<Real>, OutVector<uint8_t>, OutVector<int32_t>>;
+
+    explicit PickedRowsOf(int64_t n_features) : n_features_(n_features) {}
+
+    // Copies the rows at some positions. Returns how many wait.
+    template <class In>
+    int64_t keep(const RowsView<In>& rows, const uint8_t* decided, const int32_t* steps,
+                 const std::vector<int64_t>& picked) {
+        const size_t before = waiting_.steps.size(), n = picked.size();
+        waiting_.rows.resize((before + n) * static_cast<size_t>(n_features_));
+        waiting_.decided.resize(before + n);
+        waiting_.steps.resize(before + n);
+        Real* to = waiting_.rows.data() + before * static_cast<size_t>(n_features_);
+        for (size_t k = 0; k < n; ++k, to += n_features_) {
+            if (k + kAhead < n) prefetch(rows, picked[k + kAhead]);
+            const int64_t i = picked[k];
+            copy(rows.data + i * rows.row_stride, rows.column_stride, to);
+            waiting_.decided[before + k] = decided[i];
+            waiting_.steps[before + k] = steps[i];
+        }
+        return static_cast<int64_t>(before + n);
+    }
+
+    // The waiting rows as arrays that own them. The memory is used again once the arrays are gone.
+    Drained drain() {
+        struct Lease {
+            std::shared_ptr<SpareRows<Real>> spare;
+            WaitingRows<Real> held;
+        };
+        auto* lease = new Lease{spare_, std::exchange(waiting_, spare_->take())};
+        const nb::capsule owner(lease, [](void* p) noexcept {
+            const std::unique_ptr<Lease> done(static_cast<Lease*>(p));
+            done->spare->give_back(std::move(done->held));
+        });
+        WaitingRows<Real>& held = lease->held;
+        const size_t n = held.steps.size();
+        return {OutMatrix<Real>(held.rows.data(), {n, static_cast<size_t>(n_features_)}, owner),
+                OutVector<uint8_t>(held.decided.data(), {n}, owner),
+                OutVector<int32_t>(held.steps.data(), {n}, owner)};
+    }
+
+  private:
+    // Picked rows lie far apart, so processors do not fetch them in time.
+    static constexpr size_t kAhead = 8;
+    static constexpr int64_t kCacheLine = 64, kMostLines = 8;
+
+    template <class In>
+    void prefetch(const RowsView<In>& rows, int64_t i) const {
+        const In* row = rows.data + i * rows.row_stride;
+        if (rows.column_stride != 1) {
+            const int64_t few = std::min<int64_t>(n_features_, kMostLines);
+            for (int64_t j = 0; j < few; ++j) __builtin_prefetch(row + j * rows.column_stride);
+            return;
+        }
+        const auto* begin = reinterpret_cast<const char*>(row);
+        const int64_t bytes = n_features_ * static_cast<int64_t>(sizeof(In));
+        for (int64_t at = 0; at < std::min(bytes, kMostLines * kCacheLine); at += kCacheLine)
+            __builtin_prefetch(begin + at);
+        if (bytes > 0) __builtin_prefetch(begin + bytes - 1);
+    }
+
+    template <class In>
+    void copy(const In* row, int64_t stride, Real* to) const {
+        if (stride == 1)
+            std::transform(row, row + n_features_, to, [](In x) { return static_cast<Real>(x); });
+        else
+            for (int64_t j = 0; j < n_features_; ++j) to[j] = static_cast<Real>(row[j * stride]);
+    }
+
+    const int64_t n_features_;
+    WaitingRows<Real> waiting_;
+    const std::shared_ptr<SpareRows<Real>> spare_ = std::make_shared<SpareRows<Real>>();
+};
+
+// Threads may add rows at any time. Rows are kept as the model reads them: float or double.
 class PickedRows {
   public:
-    PickedRows(double rate, uint64_t seed, int64_t n_features, int64_t most)
-        : sampler(rate, seed), n_features_(n_features), most_(most) {
+    PickedRows(double rate, uint64_t seed, int64_t n_features, int64_t most, bool wide)
+        : sampler(rate, seed), n_features_(n_features), most_(most), kept_(of(n_features, wide)) {
         require(n_features >= 0 && most > 0, "there must be room for rows");
     }
 
-    // Keeps copies of those rows that are picked. They were decided, and `sampler.take` said that
-    // `begin` rows came before them. True when `most` rows wait.
+    // Counts rows that were decided and copies those that are picked. True when enough of them
+    // wait to be checked: `most`, or up to kLarger times as many in a call that takes long anyway.
     template <class In>
-    bool add(int64_t begin, const Rows<In>& rows, const Vector<uint8_t>& decided,
-             const Vector<int32_t>& steps) {
-        check(rows, decided, steps);
-        return keep(rows, decided, steps,
-                    sampler.claim(begin, static_cast<int64_t>(rows.shape(0))));
-    }
-
-    // Keeps copies of rows that were picked already.
-    template <class In>
-    bool keep_all(const Rows<In>& rows, const Vector<uint8_t>& decided,
-                  const Vector<int32_t>& steps) {
-        check(rows, decided, steps);
-        std::vector<int64_t> all(rows.shape(0));
-        std::iota(all.begin(), all.end(), 0);
-        return keep(rows, decided, steps, all);
-    }
-
-    // Keeps a copy of one row that was picked.
-    bool add_one(const std::vector<double>& row, uint8_t decided, int32_t steps) {
+    bool add(const RowsView<In>& rows, const uint8_t* decided, const int32_t* steps) {
+        const int64_t begin = sampler.take(rows.n);
+        if (begin < 0) return false;
         const std::lock_guard<std::mutex> guard(lock_);
-        append(row.data(), decided, steps);
-        return is_full();
+        sampler.claim(begin, rows.n, picked_);
+        const int64_t enough = std::clamp(rows.n / kShareOfCall, most_, kLarger * most_);
+        return keep(rows, decided, steps) >= enough;
+    }
+
+    // Copies rows that were picked already. True when `most` rows wait.
+    template <class In>
+    bool add_picked(const RowsView<In>& rows, const uint8_t* decided, const int32_t* steps) {
+        const std::lock_guard<std::mutex> guard(lock_);
+        picked_.resize(rows.n);
+        std::iota(picked_.begin(), picked_.end(), 0);
+        return keep(rows, decided, steps) >= most_;
     }
 
     // The waiting rows, (n, n_features), and their decisions, (n,) each. They wait no longer.
-    std::tuple<OutMatrix<double>, OutVector<uint8_t>, OutVector<int32_t>> drain() {
-        std::vector<double> rows;
-        std::vector<uint8_t> decided;
-        std::vector<int32_t> steps;
-        {
-            const std::lock_guard<std::mutex> guard(lock_);
-            rows.swap(rows_);
-            decided.swap(decided_);
-            steps.swap(steps_);
-        }
-        double* data;
-        auto matrix = new_matrix<double>(static_cast<int64_t>(steps.size()), n_features_, data);
-        std::copy(rows.begin(), rows.end(), data);
-        return {std::move(matrix), to_numpy(decided), to_numpy(steps)};
+    std::variant<PickedRowsOf<float>::Drained, PickedRowsOf<double>::Drained> drain() {
+        const std::lock_guard<std::mutex> guard(lock_);
+        using Result = std::variant<PickedRowsOf<float>::Drained, PickedRowsOf<double>::Drained>;
+        return std::visit([](auto& kept) -> Result { return kept.drain(); }, kept_);
     }
 
-    RowSampler sampler;
-
-  private:
-    template <class In>
-    void check(const Rows<In>& rows, const Vector<uint8_t>& decided,
+    template <class Array>
+    void check(const Array& rows, const Vector<uint8_t>& decided,
                const Vector<int32_t>& steps) const {
         require(static_cast<int64_t>(rows.shape(1)) == n_features_ &&
                     rows.shape(0) == decided.shape(0) && rows.shape(0) == steps.shape(0),
                 "rows must have one column per feature, and one decision each");
     }
-    template <class In>
-    bool keep(const Rows<In>& rows, const Vector<uint8_t>& decided, const Vector<int32_t>& steps,
-              const std::vector<int64_t>& picked) {
-        const RowsView<In> all = view(rows);
-        std::vector<In> row(n_features_);
-        const std::lock_guard<std::mutex> guard(lock_);
-        for (const int64_t i : picked) {
-            copy_rows(all.part(i, i + 1), row.data());
-            append(row.data(), decided.data()[i], steps.data()[i]);
-        }
-        return is_full();
+
+    RowSampler sampler;
+
+  private:
+    using Kept = std::variant<PickedRowsOf<float>, PickedRowsOf<double>>;
+
+    static Kept of(int64_t n_features, bool wide) {
+        if (wide) return Kept(std::in_place_type<PickedRowsOf<double>>, n_features);
+        return Kept(std::in_place_type<PickedRowsOf<float>>, n_features);
     }
+
     template <class In>
-    void append(const In* row, uint8_t decided, int32_t steps) {
-        rows_.insert(rows_.end(), row, row + n_features_);
-        decided_.push_back(decided);
-        steps_.push_back(steps);
+    int64_t keep(const RowsView<In>& rows, const uint8_t* decided, const int32_t* steps) {
+        return std::visit([&](auto& kept) { return kept.keep(rows, decided, steps, picked_); },
+                          kept_);
     }
-    bool is_full() const { return static_cast<int64_t>(steps_.size()) >= most_; }
+
+    // A full evaluation begins with cold caches, which many rows share. One of so large a share of
+    // the rows of a call does not make the call much longer.
+    static constexpr int64_t kLarger = 4, kShareOfCall = 4;
 
     const int64_t n_features_, most_;
     std::mutex lock_;  // of what follows
-    std::vector<double> rows_;
-    std::vector<uint8_t> decided_;
-    std::vector<int32_t> steps_;
+    Kept kept_;
+    std::vector<int64_t> picked_;  // in the call of now; kept for its memory
+};
+
+// Adds the rows that a quitter decides to picked rows, and calls a Python function with the number
+// of threads when enough of them wait.
+class PickingWatcher final : public Watcher {
+  public:
+    PickingWatcher(nb::object picked, nb::object on_full)
+        : picked_(nb::cast<PickedRows*>(picked)),
+          owner_(std::move(picked)),
+          on_full_(std::move(on_full)) {}
+
+    void see(const RowsView<float>& rows, const DecisionsOut& decided, int threads) override {
+        add(rows, decided, threads);
+    }
+    void see(const RowsView<double>& rows, const DecisionsOut& decided, int threads) override {
+        add(rows, decided, threads);
+    }
+
+  private:
+    template <class In>
+    void add(const RowsView<In>& rows, const DecisionsOut& decided, int threads) {
+        if (!picked_->add(rows, decided.positive, decided.steps)) return;
+        const nb::gil_scoped_acquire gil;
+        on_full_(threads);
+    }
+
+    PickedRows* picked_;  // kept alive by owner_
+    nb::object owner_, on_full_;
 };
 
 }  // namespace qwyc

@@ -12,9 +12,9 @@ using namespace nanobind::literals;
 namespace qwyc {
 namespace {
 
-constexpr int64_t kFewRows = 4;         // up to so many, Python's lock is kept where rows are short
-constexpr int64_t kOneThread = kSlab;   // up to so many rows of trees, engines use one thread
-constexpr int64_t kFewLattices = 2;     // both, of lattices
+constexpr int64_t kFewRows = 4;        // up to so many, Python's lock is kept where rows are short
+constexpr int64_t kOneThread = kSlab;  // up to so many rows of trees, engines use one thread
+constexpr int64_t kFewLattices = 2;    // both, of lattices
 constexpr int64_t kMaxThreads = 4096;
 
 template <class Engine>
@@ -121,7 +121,6 @@ class PlainArrays {
           empty_(numpy.attr("empty")),
           int32_(numpy.attr("dtype")("int32")),
           float64_(numpy.attr("dtype")("float64")),
-          uint8_(numpy.attr("dtype")("uint8")),
           bool_(numpy.attr("dtype")("bool")),
           decisions_(std::move(decisions)),
           thread_count_(std::move(thread_count)),
@@ -145,36 +144,21 @@ class PlainArrays {
     nb::object decide(nb::handle x, nb::handle threads) const {
         return with_rows(x, [&](const auto& rows) -> nb::object {
             Scratch<uint8_t> positive(rows.n);
-            return decisions(rows, positive.data(), threads);
-        });
-    }
-
-    // The decisions and, for callers that go on with them, the index of each row's class.
-    nb::object decide_indices(nb::handle x, nb::handle threads) const {
-        return with_rows(x, [&](const auto& rows) -> nb::object {
-            nb::object indices = new_array(nb::steal(PyLong_FromLongLong(rows.n)), uint8_);
-            const Buffer positive = memory(indices);
-            nb::object decided = decisions(rows, static_cast<uint8_t*>(positive->buf), threads);
-            return decided.is_none() ? decided : nb::make_tuple(decided, indices);
+            const nb::object n = nb::steal(PyLong_FromLongLong(rows.n));
+            const nb::object steps = new_array(n, int32_), score = new_array(n, float64_),
+                             complete = new_array(n, bool_);
+            const Buffer steps_memory = memory(steps), score_memory = memory(score),
+                         complete_memory = memory(complete);
+            const DecisionsOut out{positive.data(), static_cast<int32_t*>(steps_memory->buf),
+                                   static_cast<double*>(score_memory->buf)};
+            if (!run(rows, out, threads)) return nb::none();
+            auto* all = static_cast<uint8_t*>(complete_memory->buf);
+            for (int64_t i = 0; i < rows.n; ++i) all[i] = out.steps[i] == n_models_;
+            return new_decisions({label_array(positive.data(), rows.n), steps, score, complete});
         });
     }
 
   private:
-    template <class In>
-    nb::object decisions(const RowsView<In>& rows, uint8_t* positive, nb::handle threads) const {
-        const nb::object n = nb::steal(PyLong_FromLongLong(rows.n));
-        const nb::object steps = new_array(n, int32_), score = new_array(n, float64_),
-                         complete = new_array(n, bool_);
-        const Buffer steps_memory = memory(steps), score_memory = memory(score),
-                     complete_memory = memory(complete);
-        const DecisionsOut out{positive, static_cast<int32_t*>(steps_memory->buf),
-                               static_cast<double*>(score_memory->buf)};
-        if (!run(rows, out, threads)) return nb::none();
-        auto* all = static_cast<uint8_t*>(complete_memory->buf);
-        for (int64_t i = 0; i < rows.n; ++i) all[i] = out.steps[i] == n_models_;
-        return new_decisions({label_array(positive, rows.n), steps, score, complete});
-    }
-
     // What `use` gives for the rows of an array, or None.
     template <class Use>
     nb::object with_rows(nb::handle x, const Use& use) const {
@@ -214,8 +198,11 @@ class PlainArrays {
         const int cores = cores_for(engine, rows.n, threads);
         if (cores <= 0) return false;
         if constexpr (std::is_same_v<Quitter, AnyQuitter>)
-            if (rows.n <= (kIsTrees<Engine> ? kFewRows : kFewLattices))
-                return run_few(engine, rows, out);
+            if (rows.n <= (kIsTrees<Engine> ? kFewRows : kFewLattices)) {
+                if (!run_few(engine, rows, out)) return false;
+                if (quitter_.watcher) quitter_.watcher->see(rows, out, cores);
+                return true;
+            }
         nb::gil_scoped_release release;
         if (finite_only_ && !is_finite<typename Engine::Value>(rows, cores)) return false;
         quitter_.decide(rows, out, cores);
@@ -292,7 +279,7 @@ class PlainArrays {
     int32_t n_models_;
     bool finite_only_;
     int64_t most_rows_;  // of one call
-    nb::object array_, empty_, int32_, float64_, uint8_, bool_, decisions_, thread_count_;
+    nb::object array_, empty_, int32_, float64_, bool_, decisions_, thread_count_;
     nb::tuple no_arguments_;
     std::array<nb::object, 4> names_;  // of the fields of Decisions
 };
@@ -308,9 +295,7 @@ void bind_plain_arrays(nb::module_& m, const char* name) {
         .def("predict", &Self::predict, "x"_a.none(), "threads"_a.none(),
              "The class of every row, (N,); None where x needs more than a look at its numbers.")
         .def("decide", &Self::decide, "x"_a.none(), "threads"_a.none(),
-             "The decisions; None in the same cases.")
-        .def("decide_indices", &Self::decide_indices, "x"_a.none(), "threads"_a.none(),
-             "The decisions and the index of each row's class, (N,); None in the same cases.");
+             "The decisions; None in the same cases.");
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <cmath>
+#include <random>
 #include <thread>
 #include <vector>
 
+#include "core/checked_rows.hpp"
 #include "core/rate_test.hpp"
 #include "core/row_sampler.hpp"
 #include "tests/check.hpp"
@@ -32,6 +34,30 @@ TEST(positions_do_not_depend_on_the_parts) {
     CHECK(positions(0.1, 7, 20000, 1) != positions(0.1, 8, 20000, 1));
 }
 
+TEST(random_numbers_are_those_of_the_standard_library) {
+    for (const uint64_t seed : {uint64_t{0}, uint64_t{5489}, ~uint64_t{0}}) {
+        MersenneTwister ours(seed);
+        std::mt19937_64 theirs(seed);
+        for (int i = 0; i < 5000; ++i) CHECK_EQUAL(ours(), theirs());
+    }
+}
+
+TEST(gaps_are_logarithms_of_random_numbers) {
+    for (const double rate : {1e-9, 1e-4, 0.003, 0.01, 0.3, 0.97})
+        for (const uint64_t seed : {0, 1, 2}) {
+            const auto n = static_cast<int64_t>(50000 / rate);
+            const auto found = positions(rate, seed, n, n);
+            CHECK(found.size() > 10000);
+            std::mt19937_64 random(seed);
+            int64_t last = -1;
+            for (const int64_t position : found) {
+                const double uniform = static_cast<double>((random() >> 11) + 1) * 0x1p-53;
+                last += 1 + static_cast<int64_t>(std::log(uniform) / std::log1p(-rate));
+                CHECK_EQUAL(position, last);
+            }
+        }
+}
+
 TEST(a_rate_must_be_a_share) {
     for (const double rate : {0.0, -1.0, 1.5, 1e-12, std::nan("")})
         CHECK_THROWS(RowSampler(rate, 0), "rate");
@@ -45,11 +71,13 @@ TEST(threads_claim_every_position_once) {
     for (int64_t t = 0; t < parts; ++t)
         threads.emplace_back([&, t] {
             int64_t left = n / parts;
+            std::vector<int64_t> picked;
             for (int64_t step = 1 + t; left > 0; left -= step) {
                 step = std::min(step, left);
                 const int64_t begin = sampler.take(step);
                 if (begin < 0) continue;
-                for (const int64_t i : sampler.claim(begin, step)) found[t].push_back(begin + i);
+                sampler.claim(begin, step, picked);
+                for (const int64_t i : picked) found[t].push_back(begin + i);
             }
         });
     for (auto& thread : threads) thread.join();
@@ -87,6 +115,108 @@ TEST(the_first_row_that_reaches_the_evidence_is_reported) {
     CHECK(reached > 1 && reached < 10);
     CHECK(test.evidence(state) >= 20.0);
     CHECK(std::isfinite(test.evidence(state)));
+}
+
+// Row by row, as the recursion of decision 18 is written down.
+void step(const RateTestSettings& settings, const std::vector<double>& multiples, Starts& starts,
+          int64_t rows, bool differs) {
+    if (rows % settings.start_every == 0) {
+        const double moment = static_cast<double>(rows / settings.start_every);
+        const double left = starts.unspent * std::pow((moment + 1) / (moment + 2), settings.tail);
+        for (double& value : starts.value) value += starts.unspent - left;
+        starts.unspent = left;
+    }
+    for (size_t g = 0; g < multiples.size(); ++g) {
+        starts.value[g] *= std::exp(-std::log1p(settings.share * (multiples[g] - 1)));
+        if (differs) starts.value[g] = std::min(starts.value[g] * multiples[g], settings.largest);
+    }
+}
+
+TEST(rows_in_groups_count_bit_for_bit_as_one_by_one) {
+    const std::vector<double> all{1.25, 1.5, 2, 3, 5, 10, 30, 100, 1000, 10000, 100000};
+    for (const size_t n_alternatives : {1, 3, 8, 9, 11})
+        for (const size_t group : {1, 5, 16, 37, 1000})
+            for (const bool one_part : {true, false}) {
+                const std::vector<double> multiples(all.begin(), all.begin() + n_alternatives);
+                const RateTest test(kSettings, multiples);
+                const Starts nothing{std::vector<double>(n_alternatives, 0.0), 1.0};
+                const Starts other{std::vector<double>(n_alternatives, 0.25), 0.5};
+                RateTestState state{0, 0, nothing, one_part ? nothing : other, one_part};
+                Starts apart = nothing, joint = other;
+                std::vector<uint8_t> differs(1000);
+                for (size_t i = 0; i < differs.size(); ++i) {
+                    differs[i] = i % 53 == 20 || (i > 600 && i % 16 < 2);
+                    step(kSettings, multiples, apart, static_cast<int64_t>(i), differs[i]);
+                    step(kSettings, multiples, joint, static_cast<int64_t>(i), differs[i]);
+                }
+                int64_t reached = -1;
+                for (size_t i = 0; i < differs.size(); i += group) {
+                    const size_t n = std::min(group, differs.size() - i);
+                    const int64_t at = test.advance(state, {differs.data() + i, n}, 50.0);
+                    if (at >= 0 && reached < 0) reached = static_cast<int64_t>(i) + at;
+                }
+                CHECK(state.apart.value == apart.value);
+                CHECK_EQUAL(state.apart.unspent, apart.unspent);
+                if (!one_part) CHECK(state.joint.value == joint.value);
+                CHECK_EQUAL(state.rows, 1000);
+                CHECK_EQUAL(state.count, std::count(differs.begin(), differs.end(), 1));
+                RateTestState again{0, 0, nothing, one_part ? nothing : other, one_part};
+                CHECK_EQUAL(test.advance(again, differs, 50.0), reached);
+            }
+}
+
+TEST(checked_rows_are_counted) {
+    const int64_t n = 1000;
+    std::vector<uint8_t> decided(n), full(n);
+    std::vector<int32_t> steps(n);
+    const std::vector<int32_t> bin{0, 0, 1, 1, 2};
+    const std::vector<double> cost{0, 0.1, 0.3, 0.7, 1.1};
+    int64_t by_class[2]{}, differences[2]{}, exits[3]{}, evaluated = 0;
+    double total = 0.5;
+    for (int64_t i = 0; i < n; ++i) {
+        decided[i] = i % 7 < 3;
+        full[i] = i % 5 < 2;
+        steps[i] = static_cast<int32_t>(1 + i % 11 % 4);
+        ++by_class[full[i]];
+        if (decided[i] != full[i]) ++differences[decided[i]];
+        ++exits[bin[steps[i]]];
+        evaluated += steps[i];
+        total += cost[steps[i]];
+    }
+    const RowCounts found = count_rows({decided, full}, steps, bin, cost, 0.5, 3);
+    CHECK(found.by_class == std::vector<int64_t>(by_class, by_class + 2));
+    CHECK(found.differences == std::vector<int64_t>(differences, differences + 2));
+    CHECK(found.exits == std::vector<int64_t>(exits, exits + 3));
+    CHECK_EQUAL(found.steps, evaluated);
+    CHECK_EQUAL(found.cost, total);
+
+    for (const int among : {-1, 0, 1})
+        for (const uint32_t kinds : {1u, 2u, 3u}) {
+            const LimitRows rows = limit_rows({decided, full}, among, kinds);
+            std::vector<uint8_t> differs;
+            std::vector<int64_t> at;
+            for (int64_t i = 0; i < n; ++i) {
+                if (among >= 0 && full[i] != among) continue;
+                differs.push_back(decided[i] != full[i] && (kinds >> decided[i] & 1));
+                if (among >= 0) at.push_back(i);
+            }
+            CHECK(rows.differs == differs);
+            CHECK(rows.at == at);
+        }
+}
+
+// Rows of a slow thread are claimed after those of a fast one.
+TEST(positions_before_the_rows_of_a_call_stay_for_others) {
+    const auto expected = positions(0.1, 11, 3000, 3000);
+    RowSampler sampler(0.1, 11);
+    std::vector<int64_t> found, picked;
+    const int64_t parts[] = {sampler.take(1000), sampler.take(1000), sampler.take(1000)};
+    for (const int64_t begin : {parts[2], parts[0], parts[1]}) {
+        sampler.claim(begin, 1000, picked);
+        for (const int64_t i : picked) found.push_back(begin + i);
+    }
+    std::sort(found.begin(), found.end());
+    CHECK(found == expected);
 }
 
 }  // namespace

@@ -23,10 +23,10 @@ class Forest:
         """
 
     @overload
-    def score_matrix(self, rows: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int, isa: str = '') -> tuple[Annotated[NDArray[numpy.float32], dict(shape=(None, None))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]]: ...
+    def score_matrix(self, rows: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device='cpu', writable=False)], threads: int, isa: str = '') -> tuple[Annotated[NDArray[numpy.float32], dict(shape=(None, None))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]]: ...
 
     @overload
-    def score_matrix(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int, isa: str = '') -> tuple[Annotated[NDArray[numpy.float32], dict(shape=(None, None))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+    def score_matrix(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)], threads: int, isa: str = '') -> tuple[Annotated[NDArray[numpy.float32], dict(shape=(None, None))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
         """
         (T, N) scores by base model and (N,) full scores of rows (N, n_features).
         """
@@ -46,10 +46,10 @@ class Forest:
         """(T,) mean number of nodes that rows visit in each tree."""
 
     @overload
-    def measure_seconds(self, rows: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], repeats: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    def measure_seconds(self, rows: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device='cpu', writable=False)], repeats: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
 
     @overload
-    def measure_seconds(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], repeats: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    def measure_seconds(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)], repeats: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
         """(T,) median seconds that each tree takes for a row here."""
 
 class Lattices:
@@ -104,10 +104,10 @@ class Quitter:
     """Base models laid out for one policy."""
 
     @overload
-    def __init__(self, base_models: Forest, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threshold: float) -> None: ...
+    def __init__(self, base_models: Forest, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threshold: float, survival: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None: ...
 
     @overload
-    def __init__(self, base_models: Lattices, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threshold: float) -> None: ...
+    def __init__(self, base_models: Lattices, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threshold: float, survival: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> None: ...
 
     @overload
     def decide(self, rows: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device='cpu', writable=False)], threads: int, isa: str = '') -> tuple[Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]]: ...
@@ -139,21 +139,7 @@ class FanQuitter:
 class PickedRows:
     """Copies of rows that were picked at random."""
 
-    def __init__(self, rate: float, seed: int, n_features: int, most: int) -> None: ...
-
-    def take(self, n: int) -> int:
-        """
-        Count n more rows. Returns how many came before them if some may be picked, else -1.
-        """
-
-    @overload
-    def add(self, begin: int, rows: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device='cpu', writable=False)], decided: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> bool:
-        """
-        Keep those of the rows taken after the first `begin` that are picked. True when `most` wait.
-        """
-
-    @overload
-    def add(self, begin: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)], decided: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> bool: ...
+    def __init__(self, rate: float, seed: int, n_features: int, most: int, wide: bool) -> None: ...
 
     @overload
     def keep(self, rows: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device='cpu', writable=False)], decided: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> bool:
@@ -167,12 +153,27 @@ class PickedRows:
         Count n more rows. Returns those of them that are picked, ascending; None: none is.
         """
 
-    def drain(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None))], Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
+    def drain(self) -> tuple[Annotated[NDArray[numpy.float32], dict(shape=(None, None))], Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]] | tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None))], Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
         """The waiting rows, their decisions and steps."""
 
     @property
     def taken(self) -> int:
         """How many rows were counted."""
+
+def watched(quitter: Quitter, picked: object, on_full: object) -> Quitter:
+    """
+    A quitter whose rows are counted, and copied where they are picked. When enough of them wait, `on_full(threads)` is called.
+    """
+
+def count_rows(decided: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], full: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], bin: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cost_before: float, n_bins: int) -> tuple[list[int], list[int], list[int], int, float]:
+    """
+    Rows by full decision, by difference and by bin, base models in all, and their cost together with what was before.
+    """
+
+def rows_of_limit(decided: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], full: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], among: int, kinds: int) -> tuple[Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))] | None]:
+    """
+    Which of the rows that a limit counts differ, and where these rows are: None where it counts all.
+    """
 
 class RateTest:
     """Whether rows differ more often than allowed."""
@@ -216,11 +217,6 @@ class PlainArrays:
     def decide(self, x: object | None, threads: object | None) -> object:
         """The decisions; None in the same cases."""
 
-    def decide_indices(self, x: object | None, threads: object | None) -> object:
-        """
-        The decisions and the index of each row's class, (N,); None in the same cases.
-        """
-
 class FanPlainArrays:
     """Decides NumPy arrays that need no conversion."""
 
@@ -233,11 +229,6 @@ class FanPlainArrays:
 
     def decide(self, x: object | None, threads: object | None) -> object:
         """The decisions; None in the same cases."""
-
-    def decide_indices(self, x: object | None, threads: object | None) -> object:
-        """
-        The decisions and the index of each row's class, (N,); None in the same cases.
-        """
 
 @overload
 def gram(values: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...

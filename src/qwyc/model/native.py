@@ -176,3 +176,15 @@ def sampled_one_row(
     if not isinstance(native, _native.OneRow):
         return None
     return _native.SampledOneRow(native, picked, on_other, on_full).predict
+
+
+def watched_runner(
+    runner: Runner, picked: _native.PickedRows, on_full: Callable[[int], None]
+) -> NativeRunner | None:
+    """A runner that counts the rows that it decides and keeps copies of those that are picked, where the
+    native core decides them; None otherwise. `on_full(threads)` is called when enough rows wait. The
+    garbage collector does not see what it refers to."""
+    if not isinstance(runner, NativeRunner) or isinstance(runner.quitter, _native.FanQuitter):
+        return None
+    quitter = _native.watched(runner.quitter, picked, on_full)
+    return NativeRunner(quitter, runner.rows_at_once)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from qwyc import _native
-from qwyc.classifier import Classifier, as_table
-from qwyc.model.native import PlainArrays, plain_arrays, sampled_one_row
+from qwyc.classifier import Classifier, as_table, from_certified
+from qwyc.model.native import plain_arrays, sampled_one_row, watched_runner
 from qwyc.policy.decisions import Decisions
 from qwyc.rows.selection import take
 from qwyc.target.target import Decided
@@ -29,9 +29,21 @@ class Early(NamedTuple):
     steps: npt.NDArray[np.int32]  # (k,) base models evaluated
 
 
+# What decides NumPy arrays of floats: the same as the decider's `predict`, by the shortest way. It gives
+# None for everything else.
+PlainPredict = Callable[[Any, int | None], Any]
+
+
+class Decider(Protocol):
+    """What decides rows as a classifier does, and picks some of them."""
+
+    def predict(self, X: Any, *, threads: int | None = None) -> npt.NDArray[Any]: ...
+    def decide(self, X: Any, *, threads: int | None = None) -> Decisions: ...
+
+
 class Checks:
-    """Decides rows and picks those to check: each with the same probability, whatever it holds. Which
-    positions of the stream are picked depends on the seed alone, not on the sizes of batches.
+    """Picks the rows to check: each with the same probability, whatever it holds. Which positions of the
+    stream are picked depends on the seed alone, not on the sizes of batches.
 
     Full evaluation of a few rows costs more per row than that of many, so picked rows wait until there
     are enough, or until somebody looks. Rows of callables are checked at once."""
@@ -47,59 +59,56 @@ class Checks:
         self.classifier = classifier
         self._check = check
         self._check_waiting = check_waiting
-        self._matrix = classifier.ensemble.takes_matrix
         schema = classifier.ensemble.schema
         width = 0 if schema is None else schema.n_features
-        self._dtype = np.dtype(np.float64 if schema is None else schema.dtype)
+        wide = schema is None or np.dtype(schema.dtype) == np.float64
         state = np.random.SeedSequence(seed).generate_state(1, np.uint64)
         evaluations = EVALUATIONS_AT_ONCE // classifier.policy.n_models
         most = max(1, min(CHECKED_AT_ONCE, evaluations, WAITING_NUMBERS // max(1, width)))
-        self._picked = _native.PickedRows(rate, int(state[0]), width, most)
+        self._picked = _native.PickedRows(rate, int(state[0]), width, most, wide)
+        native = self._native_decider()
+        self.decider: Decider = native or _PythonDecider(self)
+        plain = None if native is None else plain_arrays(native.runner, native.ensemble)
+        self.plain_predict: PlainPredict = (
+            (lambda X, threads: None) if plain is None else plain.predict
+        )
 
     @property
     def taken(self) -> int:
         """Rows decided."""
         return self._picked.taken
 
-    def decide(self, X: Any, threads: int | None) -> Decisions:
-        """The classifier's decisions."""
-        plain = self._plain_arrays
-        found: Any = None if plain is None else plain.decide_indices(X, threads)
-        if found is not None:
-            decisions, indices = found
-            self._keep_some(X, indices, decisions.steps, threads)
-            return decisions  # type: ignore[no-any-return]
-        ensemble = self.classifier.ensemble
-        rows = ensemble.rows_to_decide(X)
-        decided, steps, score = self.classifier.runner.decide(rows, threads=threads)
-        if self._matrix:
-            self._keep_some(rows, decided, steps, threads)
-        else:
-            self._check_some(rows, decided, steps, threads)
-        return ensemble.decisions(decided, steps, score)
+    def _native_decider(self) -> Classifier | None:
+        """The classifier with an engine that picks rows as it decides them, so that a call costs no more
+        in Python than a call of the classifier; None where base models are evaluated in Python."""
+        mine = weakref.ref(self)  # the native engine would hide a cycle from the garbage collector
 
-    @cached_property
-    def _plain_arrays(self) -> PlainArrays | None:
-        return plain_arrays(self.classifier.runner, self.classifier.ensemble)
+        def on_full(threads: int) -> None:
+            checks = mine()
+            if checks is not None:
+                checks._check_waiting(threads)
 
-    def _keep_some(
+        runner = watched_runner(self.classifier.runner, self._picked, on_full)
+        if runner is None:
+            return None
+        decider = from_certified(self.classifier)
+        decider.__dict__["runner"] = runner  # which is made once
+        return decider
+
+    def pick(
         self, rows: Any, decided: Decided, steps: npt.NDArray[np.int32], threads: int | None
     ) -> None:
-        """Keep those of the rows, a matrix, that are picked."""
-        begin = self._picked.take(len(steps))
-        if begin >= 0:  # some may be picked
-            indices = np.asarray(decided, dtype=np.uint8)
-            if self._picked.add(begin, rows, indices, steps):
-                self._check_waiting(threads)
-
-    def _check_some(
-        self, rows: Any, decided: Decided, steps: npt.NDArray[np.int32], threads: int | None
-    ) -> None:
-        """Check those of the rows that are picked at once."""
+        """Count rows that were decided in Python, and keep those of them that are picked."""
         picked = self._picked.pick(len(steps))
         if picked is not None:
-            early = Early(take(rows, picked), decided[picked], steps[picked])
+            self._keep(Early(take(rows, picked), decided[picked], steps[picked]), threads)
+
+    def _keep(self, early: Early, threads: int | None) -> None:
+        """Rows that were picked: let them wait, or check them at once where they are no matrix."""
+        if not self.classifier.ensemble.takes_matrix:
             self._check(early, threads)
+        elif self._picked.keep(early.rows, np.asarray(early.decided, dtype=np.uint8), early.steps):
+            self._check_waiting(threads)
 
     def predict_one(self) -> Callable[[Any], Any]:
         """A function that decides one row."""
@@ -122,12 +131,27 @@ class Checks:
         """One row in any form that was decided and picked."""
         rows = self.classifier.ensemble.rows(as_table(row))
         decided, steps, _ = self.classifier.runner.decide(rows, threads=1)
-        if not self._matrix:
-            self._check(Early(rows, decided, steps), 1)
-        elif self._picked.keep(rows, np.asarray(decided, dtype=np.uint8), steps):
-            self._check_waiting(1)
+        self._keep(Early(rows, decided, steps), 1)
 
     def waiting(self) -> Early | None:
         """The rows that wait, if there are any. They wait no longer."""
         rows, decided, steps = self._picked.drain()
-        return Early(rows.astype(self._dtype), decided, steps) if len(steps) else None
+        return Early(rows, decided, steps) if len(steps) else None
+
+
+class _PythonDecider:
+    """Decides rows of base models that are evaluated in Python."""
+
+    def __init__(self, checks: Checks) -> None:
+        self._checks = checks
+
+    def predict(self, X: Any, *, threads: int | None = None) -> npt.NDArray[Any]:
+        label: npt.NDArray[Any] = self.decide(X, threads=threads).label
+        return label
+
+    def decide(self, X: Any, *, threads: int | None = None) -> Decisions:
+        classifier = self._checks.classifier
+        rows = classifier.ensemble.rows_to_decide(X)
+        decided, steps, score = classifier.runner.decide(rows, threads=threads)
+        self._checks.pick(rows, decided, steps, threads)
+        return classifier.ensemble.decisions(decided, steps, score)

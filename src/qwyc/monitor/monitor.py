@@ -15,10 +15,10 @@ import numpy.typing as npt
 from qwyc.classifier import Classifier, check_classifier
 from qwyc.errors import OptionError, QwycWarning
 from qwyc.monitor import document, metrics, text
-from qwyc.monitor.checks import Checks, Early
-from qwyc.monitor.state import Judge, State
+from qwyc.monitor.checks import Checks, Early, PlainPredict
+from qwyc.monitor.state import Judge, RowCounter, State
 from qwyc.monitor.subject import Label, Subject
-from qwyc.policy.counts import Counts, exit_bins, sum_over_rows
+from qwyc.policy.counts import Counts, exit_bins
 from qwyc.policy.decisions import Decisions
 from qwyc.promise.certificate import check_confidence
 from qwyc.promise.compare import Comparison
@@ -67,12 +67,15 @@ class Monitor:
         self._seed = check_count("seed", seed, least=0)
         self._rows_before = rows_before  # seen by monitors that this one continues or has merged
         self._lock = threading.RLock()  # of the state; base models in Python may look at it
-        self._checks = None
+        self._checks: Checks | None = None
+        self._plain_predict: PlainPredict = lambda X, threads: None
         if classifier is not None:
             # A monitor that goes on after a load draws other gaps. Gaps have no memory, so every row is
             # still checked with the same probability.
             seeds = [self._seed, rows_before]
             self._checks = Checks(classifier, rate, seeds, self._check, self._check_waiting)
+            self._plain_predict = self._checks.plain_predict
+            self._counter = RowCounter.of(classifier.policy)
 
     # ---- decisions ----------------------------------------------------------------------------
 
@@ -92,12 +95,14 @@ class Monitor:
 
     def predict(self, X: Any, *, threads: int | None = None) -> npt.NDArray[Any]:
         """The class of every row, (N,), as the classifier gives it."""
-        label: npt.NDArray[Any] = self.decide(X, threads=threads).label
+        label: npt.NDArray[Any] | None = self._plain_predict(X, threads)
+        if label is None:
+            label = self._needed.decider.predict(X, threads=threads)
         return label
 
     def decide(self, X: Any, *, threads: int | None = None) -> Decisions:
         """The classifier's decisions: class, base models taken, score and whether it is complete."""
-        return (self._checks or self._needed).decide(X, threads)
+        return self._needed.decider.decide(X, threads=threads)
 
     @cached_property
     def predict_one(self) -> Callable[[Any], Any]:
@@ -134,8 +139,7 @@ class Monitor:
                 )
                 return
             seen = Comparison(early.decided, full, early.steps)
-            sums = sum_over_rows(policy, seen.decided, seen.full, seen.steps)
-            self._state = self._judge.after(self._state, seen, sums, policy.target)
+            self._state = self._judge.after(self._state, seen, self._counter)
 
     def _now(self) -> State:
         """The state after all rows so far."""

@@ -90,7 +90,7 @@ class RateTest:
         return TestState(0, 0, 1, nothing, nothing)
 
     def after(
-        self, state: TestState, differs: npt.NDArray[np.bool_], needed: float = math.inf
+        self, state: TestState, differs: npt.NDArray[np.bool_ | np.uint8], needed: float = math.inf
     ) -> tuple[TestState, int | None]:
         """The state after more rows, (N,), one by one, and after how many of them the evidence first was
         at least `needed`, if it was."""
