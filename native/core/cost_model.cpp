@@ -33,9 +33,9 @@ struct LastAsked {
 }  // namespace
 
 template <class Real>
-std::vector<Steps> cut_into_segments(const Forest<Real>& forest, const Questions<Real>& questions,
-                                     std::span<const int32_t> order, int32_t last,
-                                     std::span<const double> survival) {
+Division cut_into_segments(const Forest<Real>& forest, const Questions<Real>& questions,
+                           std::span<const int32_t> order, int32_t last,
+                           std::span<const double> survival) {
     const LastAsked<Real> before(forest, questions, order, last);
     std::vector<double> best(last + 1, std::numeric_limits<double>::infinity());
     std::vector<int32_t> next(last + 1, last);  // where the segment that begins here ends
@@ -56,16 +56,14 @@ std::vector<Steps> cut_into_segments(const Forest<Real>& forest, const Questions
             if (spent < best[a]) best[a] = spent, next[a] = b;
         }
     }
-    std::vector<Steps> found;
-    for (int32_t a = 0; a < last; a = next[a]) found.push_back({a, next[a]});
+    Division found{{}, best[0]};
+    for (int32_t a = 0; a < last; a = next[a]) found.segments.push_back({a, next[a]});
     return found;
 }
 
-template std::vector<Steps> cut_into_segments(const Forest<float>&, const Questions<float>&,
-                                              std::span<const int32_t>, int32_t,
-                                              std::span<const double>);
-template std::vector<Steps> cut_into_segments(const Forest<double>&, const Questions<double>&,
-                                              std::span<const int32_t>, int32_t,
-                                              std::span<const double>);
+template Division cut_into_segments(const Forest<float>&, const Questions<float>&,
+                                    std::span<const int32_t>, int32_t, std::span<const double>);
+template Division cut_into_segments(const Forest<double>&, const Questions<double>&,
+                                    std::span<const int32_t>, int32_t, std::span<const double>);
 
 }  // namespace qwyc

@@ -15,6 +15,9 @@ struct RowCost {
     static constexpr double kRow = 2.0, kFeature = 0.12;  // to read a row again, and its features
     static constexpr double kQuestion = 0.027, kTree = 0.29;
     static constexpr double kWalkedTree = 12.0;  // too large for masks
+
+    // In full: sums are not tested, and rows are read once.
+    static constexpr double kFullTree = 0.17;
 };
 
 // For up to 64 rows at once, however few they are.
@@ -35,12 +38,17 @@ struct Steps {
     int32_t begin, end;
 };
 
+struct Division {
+    std::vector<Steps> segments;
+    double cost;  // of one row of many, until it has quit or has taken all of these steps
+};
+
 // The cheapest division of steps [0, last) into segments, given the share of rows that reach each
 // step. A long segment evaluates rows that have quit; a short one reads rows more often. The steps
 // of a segment are all on masks or all walked.
 template <class Real>
-std::vector<Steps> cut_into_segments(const Forest<Real>& forest, const Questions<Real>& questions,
-                                     std::span<const int32_t> order, int32_t last,
-                                     std::span<const double> survival);
+Division cut_into_segments(const Forest<Real>& forest, const Questions<Real>& questions,
+                           std::span<const int32_t> order, int32_t last,
+                           std::span<const double> survival);
 
 }  // namespace qwyc

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/deep_trees.hpp"
 #include "core/mask_kernels.hpp"
 #include "core/masked_trees.hpp"
 #include "core/policy.hpp"
@@ -47,6 +48,10 @@ class FullEngine {
     const Forest<Real>& forest() const { return forest_; }
     const Questions<Real>& questions() const { return questions_; }
     const RowTrees& row_trees() const { return row_trees_; }
+    const DeepTrees<Real>& deep() const { return deep_; }
+
+    // Nanoseconds for one row of many on one thread, by the cost model.
+    double expected_cost() const { return expected_cost_; }
 
     // Trees that are walked node by node: too many leaves, or a category with too many values.
     int64_t n_walked() const {
@@ -64,9 +69,12 @@ class FullEngine {
     const Forest<Real>& forest_;
     Questions<Real> questions_;
     RowTrees row_trees_;
+    DeepTrees<Real> deep_;  // those that are not evaluated on masks
     std::vector<int32_t> order_;  // of the source
     std::vector<Part> parts_;
     int32_t walk_below_;  // so few rows are walked one by one
+    int32_t rows_at_once_;  // of a worker: more where trees are large, which are then loaded once
+    double expected_cost_ = 0;
 };
 
 // Decisions under one policy, a ThresholdPolicy or a FanPolicy.
@@ -86,6 +94,9 @@ class QuitEngine {
     template <class In>
     void decide(const RowsView<In>& rows, const DecisionsOut& out, int threads,
                 std::string_view isa = "") const;
+
+    // Nanoseconds for one row of many on one thread, by the cost model and the expected survival.
+    double expected_cost() const { return expected_cost_; }
 
     // The state of a row that is evaluated alone. No memory is allocated.
     struct OneRow {
@@ -122,6 +133,7 @@ class QuitEngine {
     Policy policy_;
     int32_t quit_end_;  // no row quits at this step or later
     std::vector<Segment> segments_;
+    double expected_cost_;
 };
 
 static_assert(!std::is_copy_constructible_v<QuitEngine<float>> &&

@@ -13,11 +13,16 @@ namespace {
 // Of one part. Their masks, 64 bytes each, should stay in the second-level cache.
 constexpr int32_t kMaxQuestions = 4096;
 
+constexpr int32_t kMaxDeepRows = 4096;  // where all trees are walked
+
 }  // namespace
 
 template <class Real>
 FullEngine<Real>::FullEngine(const Forest<Real>& forest)
     : forest_(forest), questions_(forest), row_trees_(forest) {
+    std::vector<uint8_t> deep(questions_.masked);
+    for (uint8_t& tree : deep) tree = !tree;
+    deep_ = DeepTrees<Real>(forest, deep);
     const auto n = static_cast<int32_t>(forest.n_trees());
     order_.resize(n);
     std::iota(order_.begin(), order_.end(), 0);
@@ -42,10 +47,13 @@ FullEngine<Real>::FullEngine(const Forest<Real>& forest)
             n_questions += part.trees.n_questions;
             n_features += static_cast<int32_t>(part.trees.features.size());
         }
+        expected_cost_ += (part.masked ? RowCost::kFullTree : RowCost::kWalkedTree) * (end - begin);
         parts_.push_back(std::move(part));
     }
+    expected_cost_ += RowCost::kRow + RowCost::kFeature * n_features + RowCost::kQuestion * n_questions;
     const bool any = std::any_of(parts_.begin(), parts_.end(), [](const Part& p) { return p.masked; });
     walk_below_ = any ? rows_to_walk(n, n_questions, n_features) : 6;
+    rows_at_once_ = any ? kSlab : kMaxDeepRows;
 }
 
 template <class Real>
@@ -71,7 +79,9 @@ void FullEngine<Real>::score(const RowsView<In>& rows, float* values, double* fu
                              std::string_view isa) const {
     const Kernels& chosen = kernels(isa);
     const MaskKernels& masks = mask_kernels(isa);
-    const int64_t chunk = std::min<int64_t>(kSlab, max_rows_in_int32(rows.row_stride));
+    const int64_t share = rows.n / std::max(threads, 1) / kSlab * kSlab;  // rows per thread
+    const int64_t chunk = std::min(std::clamp<int64_t>(share, kSlab, rows_at_once_),
+                                   max_rows_in_int32(rows.row_stride));
     parallel_for(rows.n, chunk, threads, [&, values, full](int64_t begin, int64_t end) {
         Worker<In> worker(*this, chosen, masks);
         worker.run(rows.part(begin, end), nullptr, static_cast<int32_t>(end - begin),

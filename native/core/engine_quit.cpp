@@ -23,8 +23,12 @@ QuitEngine<Real, Policy>::QuitEngine(const FullEngine<Real>& full,
     for (size_t r = 0; r < reached.size(); ++r)  // a typical curve, where none is known
         reached[r] = survival.empty() ? 1.0 / (1.0 + static_cast<double>(r) / 6) : survival[r];
     const Questions<Real>& questions = full.questions();
-    for (const Steps& steps :
-         cut_into_segments(forest_, questions, policy_.order(), quit_end_, reached)) {
+    const Division division =
+        cut_into_segments(forest_, questions, policy_.order(), quit_end_, reached);
+    // Rows that never quit are then evaluated in full.
+    const bool all_quit = reached.empty() || quit_end_ >= n_steps();
+    expected_cost_ = division.cost + (all_quit ? 0 : reached[quit_end_]) * full.expected_cost();
+    for (const Steps& steps : division.segments) {
         const auto trees = policy_.order().subspan(steps.begin, steps.end - steps.begin);
         Segment segment{steps.begin, steps.end, questions.masked[trees[0]] != 0, 6, {}};
         if (segment.masked) {

@@ -1,4 +1,4 @@
-// Full scores of up to kSlab rows, on one thread.
+// Full scores of up to rows_at_once_ rows, on one thread.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "core/deep_rows.hpp"
 #include "core/engine.hpp"
 #include "core/worker.hpp"
 
@@ -17,9 +18,13 @@ template <class In>
 class FullEngine<Real>::Worker {
   public:
     Worker(const FullEngine& engine, const Kernels& kernels, const MaskKernels& masks)
-        : engine_(engine), forest_(engine.forest_), kernels_(kernels), mask_kernels_(masks) {}
+        : engine_(engine),
+          forest_(engine.forest_),
+          kernels_(kernels),
+          mask_kernels_(masks),
+          deep_(engine.forest_, engine.deep_, kernels) {}
 
-    // n <= kSlab rows: those at row[0..n), or the first where there is no list. values: where the
+    // n <= rows_at_once_ rows: those at row[0..n), or the first where there is no list. values: where the
     // first tree's values go, those of the next tree `values_stride` later; or null. full: (n,).
     void run(const RowsView<In>& rows, const int32_t* row, int32_t n, float* values,
              int64_t values_stride, double* full) {
@@ -28,7 +33,7 @@ class FullEngine<Real>::Worker {
                 full[i] = engine_.score_one(one_row(rows, row ? row[i] : i));
             return;
         }
-        start();
+        start(n);
         for (const Part& part : engine_.parts_) {
             float* const to = values ? values + part.begin * values_stride : nullptr;
             if (part.masked)
@@ -42,15 +47,15 @@ class FullEngine<Real>::Worker {
 
     // Any number of rows, at the given indices.
     void run_some(const RowsView<In>& rows, std::span<const int32_t> row, double* full) {
-        for (size_t begin = 0; begin < row.size(); begin += kSlab) {
-            const size_t n = std::min<size_t>(kSlab, row.size() - begin);
+        for (size_t begin = 0; begin < row.size(); begin += engine_.rows_at_once_) {
+            const size_t n = std::min<size_t>(engine_.rows_at_once_, row.size() - begin);
             run(rows, row.data() + begin, static_cast<int32_t>(n), nullptr, 0, full + begin);
         }
     }
 
     // Median seconds that each tree takes for one of n <= kSlab rows, out: (T,).
     void measure(const RowsView<In>& rows, int32_t n, int repeats, double* out) {
-        start();
+        start(n);
         for (const Part& part : engine_.parts_) {
             if (part.masked) {
                 uint64_t* const masks = answers(part.trees, rows, nullptr, n);
@@ -61,6 +66,8 @@ class FullEngine<Real>::Worker {
                     });
             } else {
                 const Rowwise<In> at(rows, nullptr, n);
+                deep_.make_room(n);
+                deep_.encode(at, nullptr, n);
                 for (int32_t t = part.begin; t < part.end; ++t)
                     out[t] =
                         median_seconds(n, repeats, [&] { add_walked_tree(t, at, n, nullptr); });
@@ -69,11 +76,17 @@ class FullEngine<Real>::Worker {
     }
 
   private:
-    void start() {
+    void start(int32_t n) {
+        const int32_t padded = 64 * words_of(n);
+        Scratch& mine = scratch();
+        single_ = mine.single.of(padded);
+        value_ = mine.value.of(padded);
+        other_ = mine.other.of(padded);
+        leaf_ = mine.leaf.of(padded);
         const FullSum nothing = forest_.start();
-        std::fill_n(single_, kSlab, nothing.single);
-        std::fill_n(value_, kSlab, nothing.value);
-        std::fill_n(other_, kSlab, nothing.other);
+        std::fill_n(single_, padded, nothing.single);
+        std::fill_n(value_, padded, nothing.value);
+        std::fill_n(other_, padded, nothing.other);
     }
 
     template <class Work>
@@ -131,29 +144,44 @@ class FullEngine<Real>::Worker {
     void add_walked(const Part& part, const RowsView<In>& rows, const int32_t* row, int32_t n,
                     float* values, int64_t values_stride) {
         const Rowwise<In> at(rows, row, n);
+        deep_.make_room(n);
+        deep_.encode(at, nullptr, n);
         for (int32_t t = part.begin; t < part.end; ++t)
             add_walked_tree(t, at, n,
                             values ? values + (t - part.begin) * values_stride : nullptr);
     }
 
     void add_walked_tree(int32_t t, const Rowwise<In>& at, int32_t n, float* values) {
-        kernels_.template reading<In, Real>().walk(forest_, forest_.root(t), at.rows, at.width,
-                                                   at.row, n, leaf_);
-        for (int32_t i = 0; i < n; ++i) {
-            FullSum sum{single_[i], value_[i], other_[i]};
-            forest_.add(sum, leaf_[i]);
-            single_[i] = sum.single, value_[i] = sum.value, other_[i] = sum.other;
-            if (values) values[i] = forest_.step_value(leaf_[i]);
+        deep_.walk(t, at, nullptr, n, leaf_);
+        switch (forest_.rules().summation) {  // as Forest::add
+            case Summation::kFloat32:
+            case Summation::kFloat32Late:
+                for (int32_t i = 0; i < n; ++i)
+                    single_[i] += static_cast<float>(forest_.leaf_value(leaf_[i]));
+                break;
+            case Summation::kShares:
+                for (int32_t i = 0; i < n; ++i) {
+                    value_[i] += forest_.leaf_value(leaf_[i]);
+                    other_[i] += forest_.leaf_other(leaf_[i]);
+                }
+                break;
+            case Summation::kFloat64:
+            case Summation::kFloat64Late:
+                for (int32_t i = 0; i < n; ++i) value_[i] += forest_.leaf_value(leaf_[i]);
         }
+        if (values)
+            for (int32_t i = 0; i < n; ++i) values[i] = forest_.step_value(leaf_[i]);
     }
 
     const FullEngine& engine_;
     const Forest<Real>& forest_;
     const Kernels& kernels_;
     const MaskKernels& mask_kernels_;
-    alignas(64) float single_[kSlab], step_[kSlab];
-    alignas(64) double value_[kSlab], other_[kSlab];
-    int32_t leaf_[kSlab];
+    DeepRows<In, Real> deep_;
+    float* single_ = nullptr;  // sums, of whole words; in the thread's scratch
+    double *value_ = nullptr, *other_ = nullptr;
+    int32_t* leaf_ = nullptr;
+    alignas(64) float step_[kSlab];
 };
 
 }  // namespace qwyc

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/deep_trees.hpp"
 #include "core/forest.hpp"
 #include "core/policy.hpp"
 
@@ -32,6 +33,11 @@ struct Kernels {
         // The leaves (absolute indices) that n rows reach from a root.
         void (*walk)(const Forest<Real>& forest, int32_t root, const In* rows, int64_t width,
                      const int32_t* row, int32_t n, int32_t* leaf);
+        // Codes of n rows for deep trees: row i's are at codes + slot[i] * deep.width(), or at i *
+        // deep.width() without `slot`.
+        void (*encode_deep)(const DeepColumns<Real>& columns, const In* rows, int64_t width,
+                            const int32_t* row, const int32_t* slot, int32_t n,
+                            CodeOf<Real>* codes);
     };
     Reading<float, float> float_as_float;
     Reading<double, float> double_as_float;
@@ -51,6 +57,21 @@ struct Kernels {
             else
                 return double_as_double;
         }
+    }
+
+    // The leaves (absolute indices) that n rows reach in a deep tree, whose root is *tree: row i has
+    // its codes at codes + offset[i].
+    void (*walk_deep_float)(const DeepNode<int32_t>* tree, const int32_t* codes,
+                            const int32_t* offset, int32_t n, int32_t* leaf);
+    void (*walk_deep_double)(const DeepNode<int64_t>* tree, const int64_t* codes,
+                             const int32_t* offset, int32_t n, int32_t* leaf);
+
+    template <class Real>
+    auto walk_deep() const {
+        if constexpr (std::is_same_v<Real, float>)
+            return walk_deep_float;
+        else
+            return walk_deep_double;
     }
 
     // Adds known values of a step to the running sums; rows that cross a threshold are written to

@@ -5,6 +5,7 @@
 #include <bit>
 #include <span>
 
+#include "core/deep_rows.hpp"
 #include "core/engine.hpp"
 #include "core/full_worker.hpp"
 #include "core/worker.hpp"
@@ -16,7 +17,11 @@ template <class In>
 class QuitEngine<Real, Policy>::Worker {
   public:
     Worker(const QuitEngine& engine, const Kernels& kernels, const MaskKernels& masks)
-        : engine_(engine), forest_(engine.forest_), kernels_(kernels), mask_kernels_(masks) {}
+        : engine_(engine),
+          forest_(engine.forest_),
+          kernels_(kernels),
+          mask_kernels_(masks),
+          deep_(engine.forest_, engine.full_.deep(), kernels) {}
 
     // Rows in blocks of `block`. Those that never quit are completed together.
     void run(const RowsView<In>& rows, int32_t block, const DecisionsOut& out) {
@@ -38,6 +43,8 @@ class QuitEngine<Real, Policy>::Worker {
 
     void run_block(const RowsView<In>& rows, int32_t begin, int32_t n, const DecisionsOut& out) {
         int32_t left = n;
+        encoded_ = false;
+        first_ = begin;
         bool listed = false;  // rows are in row_ and sums_; otherwise they are begin, begin + 1...
         for (const Segment& segment : engine_.segments_) {
             if (left == 0) break;
@@ -123,6 +130,7 @@ class QuitEngine<Real, Policy>::Worker {
     template <class Advance>
     int32_t run_chunks(const Segment& segment, const RowsView<In>& rows, int32_t n,
                        const Advance& advance) {
+        if (!segment.masked && !encoded_) encode(rows, n);
         int32_t left = 0;
         for (int32_t at = 0; at < n; at += kSlab) {
             const int32_t here = std::min(kSlab, n - at), words = words_of(here);
@@ -172,6 +180,20 @@ class QuitEngine<Real, Policy>::Worker {
         return any != 0;
     }
 
+    // The rows of row_, for the deep trees of this segment and all later ones. A row's place is its
+    // number within the block.
+    void encode(const RowsView<In>& rows, int32_t n) {
+        int32_t places = 0;
+        for (int32_t i = 0; i < n; ++i) places = std::max(places, row_[i] - first_ + 1);
+        deep_.make_room(places);
+        for (int32_t at = 0; at < n; at += kSlab) {
+            const int32_t here = std::min(kSlab, n - at);
+            for (int32_t i = 0; i < here; ++i) place_[i] = row_[at + i] - first_;
+            deep_.encode(Rowwise<In>(rows, row_ + at, here), place_, here);
+        }
+        encoded_ = true;
+    }
+
     // The values of a deep tree for the rows of a chunk that are alive.
     void walk_step(int32_t step, const Chunk& chunk, const RowsView<In>& rows) {
         int32_t n = 0;
@@ -181,10 +203,8 @@ class QuitEngine<Real, Policy>::Worker {
                 walked_[n] = chunk.row[at_[n]];
                 ++n;
             }
-        const Rowwise<In> some(rows, walked_, n);
-        kernels_.template reading<In, Real>().walk(
-            forest_, forest_.root(engine_.policy_.order()[step]), some.rows, some.width, some.row,
-            n, leaf_);
+        for (int32_t i = 0; i < n; ++i) place_[i] = walked_[i] - first_;
+        deep_.walk(engine_.policy_.order()[step], Rowwise<In>(rows, walked_, n), place_, n, leaf_);
         for (int32_t i = 0; i < n; ++i) values_[at_[i]] = forest_.step_value(leaf_[i]);
     }
 
@@ -221,7 +241,10 @@ class QuitEngine<Real, Policy>::Worker {
     int32_t* in_full_;         // rows that did not quit
     int32_t n_in_full_;
     alignas(64) float values_[kSlab];
-    int32_t at_[kSlab], walked_[kSlab], leaf_[kSlab];  // of a deep tree's step
+    DeepRows<In, Real> deep_;
+    bool encoded_;   // rows of this block have codes for deep trees
+    int32_t first_;  // of the block
+    int32_t at_[kSlab], walked_[kSlab], place_[kSlab], leaf_[kSlab];  // of a deep tree's step
 };
 
 }  // namespace qwyc

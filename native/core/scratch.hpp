@@ -39,7 +39,10 @@ struct Scratch {
     Buffer<double> sums, score;
     Buffer<uint64_t> alive;
 
-    Buffer<std::byte> tile, rows;
+    Buffer<std::byte> tile, rows, codes;
+    Buffer<int32_t> offset, leaf;
+    Buffer<float> single;
+    Buffer<double> value, other;
     Buffer<float> values;  // of one row
     Buffer<uint64_t> masks;
 };

@@ -45,6 +45,11 @@ class AnyForest {
         return std::visit([](const auto& m) { return m->forest.n_trees(); }, model);
     }
 
+    double expected_cost() const {
+        nb::gil_scoped_release release;
+        return std::visit([](const auto& m) { return m->full().expected_cost(); }, model);
+    }
+
     int64_t n_walked() const {
         nb::gil_scoped_release release;  // others may be waiting for the layout too
         return std::visit([](const auto& m) { return m->full().n_walked(); }, model);
@@ -130,6 +135,18 @@ class QuitterOf {
                 std::string_view isa = "") const {
         std::visit([&](const auto& held) { decide(held->engine, rows, out, threads, isa); }, held);
         if (watcher) watcher->see(rows, out, threads);
+    }
+
+    // By the cost model, in nanoseconds; nothing for lattices.
+    std::optional<double> expected_cost() const {
+        return std::visit(
+            [](const auto& held) -> std::optional<double> {
+                if constexpr (requires { held->engine.expected_cost(); })
+                    return held->engine.expected_cost();
+                else
+                    return std::nullopt;
+            },
+            held);
     }
 
     // survival: see QuitEngine; lattices do not use it.

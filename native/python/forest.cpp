@@ -126,6 +126,8 @@ void bind_forest(nb::module_& m) {
                                  "A tree ensemble, checked and laid out for evaluation.");
     bind_forest_constructor<float>(forest);
     bind_forest_constructor<double>(forest);
+    forest.def_prop_ro("expected_cost", &AnyForest::expected_cost,
+                       "Nanoseconds that a full score takes, one row of many, by the cost model.");
     forest.def_prop_ro("n_walked", &AnyForest::n_walked,
                        "Trees that are walked node by node, not compared for many rows at once.");
     bind_forest_methods<float>(forest);

@@ -62,6 +62,9 @@ void bind_quitter(nb::module_& m) {
     nb::class_<AnyQuitter> quitter(m, "Quitter", "Base models laid out for one policy.");
     bind_constructor<AnyForest>(quitter);
     bind_constructor<AnyLattices>(quitter);
+    quitter.def_prop_ro("expected_cost", &AnyQuitter::expected_cost,
+                        "Nanoseconds that a decision takes, one row of many, by the cost model; None "
+                        "for lattices.");
     bind_decide<AnyQuitter, float>(quitter);
     bind_decide<AnyQuitter, double>(quitter);
 

@@ -96,13 +96,14 @@ class Classifier(Certified):
     def _lazy_runner(self, round_cost: float | None) -> LazyRunner:
         if round_cost is not None and not check_number("round_cost", round_cost) >= 0:
             raise OptionError(f"round_cost must be a number of at least 0; got {round_cost!r}")
-        if round_cost not in self._lazy_runners:
-            if len(self._lazy_runners) >= MOST_LAZY_RUNNERS:
-                self._lazy_runners.clear()
-            self._lazy_runners[round_cost] = LazyRunner.of(
-                self.ensemble, self.policy, self.rounds(round_cost), self.runner
-            )
-        return self._lazy_runners[round_cost]
+        runner, kept = self._lazy_runners.get(round_cost), self._lazy_runners
+        if runner is None:
+            rounds = self.rounds(round_cost)
+            runner = LazyRunner.of(self.ensemble, self.policy, rounds, self.runner)
+            if len(kept) >= MOST_LAZY_RUNNERS:
+                kept.clear()
+            kept[round_cost] = runner
+        return runner
 
     @cached_property
     def _lazy_runners(self) -> dict[float | None, LazyRunner]:

@@ -16,6 +16,8 @@ import qwyc
 import qwyc.lattice
 from featured import COSTS, FAST, NAMES, by_hand, needs_of
 from qwyc.build import feature_costs as module
+from qwyc.build.held_out import HeldOut
+from qwyc.policy.fit import orders
 from qwyc.report.inspection import inspect
 from qwyc.runtime.arguments import allowed_disagreements
 
@@ -40,6 +42,30 @@ def test_step_costs_are_those_of_the_oracle(made, fast):
     np.testing.assert_array_equal(fast.choices.path.costs, fast.policy.costs)
     assert fast.policy.costs.sum() == 60 + COSTS[:5].sum()
     assert fast.certificate.full_cost == fast.policy.costs.sum()
+
+
+def test_the_default_order_is_that_of_the_oracle(made, fast):
+    """A tree's gain is divided by its cost and that of the features that it is the first to need."""
+    shared = (COSTS, needs_of(fast.ensemble))
+    scores = fast.ensemble.scores(made[1][2000:6000])
+    split = HeldOut.of(scores.positive, fast.certificate.budget, 0.95, None, None, 0)
+    fit = scores.take(split.fit)
+    constants = (orders.WEIGHT_WIDTH, orders.RIDGE)
+    expected = oracle.correlation_order(
+        fit.values, fit.full, scores.threshold, np.ones(60), *constants, shared
+    )
+    np.testing.assert_array_equal(fast.policy.order, expected)
+
+
+def test_thresholds_count_the_costs_along_the_order(made, fast):
+    scores = fast.ensemble.scores(made[1][2000:6000])
+    split = HeldOut.of(scores.positive, fast.certificate.budget, 0.95, None, None, 0)
+    costs = oracle.costs_along(np.ones(60), (COSTS, needs_of(fast.ensemble)), fast.policy.order)
+    path = qwyc.fit_path(
+        scores.take(split.fit), order=fast.policy.order, costs=costs, progress=False
+    )
+    np.testing.assert_array_equal(path.lower, fast.choices.path.lower)
+    np.testing.assert_array_equal(path.upper, fast.choices.path.upper)
 
 
 def test_algorithm_1_counts_features(made):

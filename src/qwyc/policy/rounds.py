@@ -44,7 +44,8 @@ def plan_rounds(use: FeatureUse, survival: Floats, round_cost: float) -> list[Ro
     for i in range(m - 1, -1, -1):
         # A round before starts[i] that fetches up to each later start.
         cost = survival[starts[i]] * (round_cost + before[i + 1 :] - before[i]) + best[i + 1 :]
-        last = int(np.flatnonzero(cost == cost.min())[-1])  # of equal costs, the fewest rounds
+        equal = cost <= cost.min() * (1 + 1e-12)
+        last = int(np.flatnonzero(equal)[-1])  # of equal costs, the fewest rounds
         best[i], next_start[i] = cost[last], i + 1 + last
     rounds, i = [], 0
     if not m or starts[0] > 0:
