@@ -75,6 +75,20 @@ inline void read_quad(const double* const* row, int32_t feature, double* out0, d
     }
 }
 
+constexpr int32_t bit_of_row(int32_t i) {
+    return i / 32 * 32 + i % 8 * 4 + i % 32 / 8;
+}
+// Sixteen rows in their own order.
+template <class In, class V>
+inline void read_few_quad(const In* const* row, int32_t feature, V* out0, V* out1, V* out2,
+                          V* out3) {
+    for (int i = 0; i < 16; ++i) {
+        const In* const x = row[i] + feature;
+        out0[i] = static_cast<V>(x[0]), out1[i] = static_cast<V>(x[1]);
+        out2[i] = static_cast<V>(x[2]), out3[i] = static_cast<V>(x[3]);
+    }
+}
+
 template <class In, class V>
 inline void read_column(const In* x, V* out) {
     for (int t = 0; t < 64; ++t) out[t] = static_cast<V>(x[row_of<V>(t)]);
@@ -118,6 +132,41 @@ inline void is_missing(const V* x, uint64_t* mask) {
     *mask = compare<_CMP_UNORD_Q>(x, V(0));
 }
 
+// Rows 0 to 7 and 8 to 15 have the first and the second bit of each four.
+inline uint64_t spread_bits(unsigned low, unsigned high) {
+    return _pdep_u32(low, 0x11111111) | _pdep_u32(high, 0x22222222);
+}
+template <int Predicate>
+inline uint64_t few(const float* x, float cut) {
+    const __m256 bound = _mm256_set1_ps(cut);
+    const auto eight = [&](const float* from) {
+        return static_cast<unsigned>(
+            _mm256_movemask_ps(_mm256_cmp_ps(bound, _mm256_load_ps(from), Predicate)));
+    };
+    return spread_bits(eight(x), eight(x + 8));
+}
+template <int Predicate>
+inline uint64_t few(const double* x, double cut) {
+    const __m256d bound = _mm256_set1_pd(cut);
+    const auto four = [&](const double* from) {
+        return static_cast<unsigned>(
+            _mm256_movemask_pd(_mm256_cmp_pd(bound, _mm256_load_pd(from), Predicate)));
+    };
+    return spread_bits(four(x) | four(x + 4) << 4, four(x + 8) | four(x + 12) << 4);
+}
+template <class V>
+inline uint64_t few_at_least(const V* x, V cut) {
+    return few<_CMP_LE_OQ>(x, cut);
+}
+template <class V>
+inline uint64_t few_at_least_or_missing(const V* x, V cut) {
+    return few<_CMP_NGT_UQ>(x, cut);
+}
+template <class V>
+inline uint64_t few_missing(const V* x) {
+    return few<_CMP_UNORD_Q>(x, V(0));
+}
+
 inline uint64_t in_set(const uint8_t* codes, const uint8_t* set) {
     const auto* halves = reinterpret_cast<const __m128i*>(set);
     const __m256i low = _mm256_broadcastsi128_si256(_mm_loadu_si128(halves));
@@ -140,22 +189,22 @@ inline uint64_t in_set(const uint8_t* codes, const uint8_t* set) {
 // ---- trees -----------------------------------------------------------------------------------
 
 using Wide = __m256i;
-constexpr int32_t kWide = 4;
+using Narrow = __m128i;
 
-inline Wide load(const uint64_t* from) {
-    return _mm256_load_si256(reinterpret_cast<const __m256i*>(from));
+template <class Lanes>
+inline Lanes load(const uint64_t* from) {
+    if constexpr (sizeof(Lanes) == sizeof(Narrow))
+        return _mm_load_si128(reinterpret_cast<const __m128i*>(from));
+    else
+        return _mm256_load_si256(reinterpret_cast<const __m256i*>(from));
 }
-inline void store(uint64_t* to, Wide x) {
-    _mm256_store_si256(reinterpret_cast<__m256i*>(to), x);
+template <class Lanes>
+inline Lanes zero() {
+    return Lanes{};
 }
-inline Wide zero() {
-    return _mm256_setzero_si256();
-}
-inline Wide ones() {
-    return _mm256_set1_epi64x(-1);
-}
-inline Wide choose(Wide mask, Wide no, Wide yes) {
-    return _mm256_or_si256(_mm256_and_si256(mask, yes), _mm256_andnot_si256(mask, no));
+template <class Lanes>
+inline Lanes ones() {
+    return ~Lanes{};
 }
 inline Wide both(Wide a, Wide b) {
     return _mm256_and_si256(a, b);
@@ -165,6 +214,25 @@ inline Wide first_only(Wide a, Wide b) {
 }
 inline Wide either(Wide a, Wide b) {
     return _mm256_or_si256(a, b);
+}
+inline void store(uint64_t* to, Wide x) {
+    _mm256_store_si256(reinterpret_cast<__m256i*>(to), x);
+}
+inline Narrow both(Narrow a, Narrow b) {
+    return _mm_and_si128(a, b);
+}
+inline Narrow first_only(Narrow a, Narrow b) {
+    return _mm_andnot_si128(b, a);
+}
+inline Narrow either(Narrow a, Narrow b) {
+    return _mm_or_si128(a, b);
+}
+inline void store(uint64_t* to, Narrow x) {
+    _mm_store_si128(reinterpret_cast<__m128i*>(to), x);
+}
+template <class Lanes>
+inline Lanes choose(Lanes mask, Lanes no, Lanes yes) {
+    return either(both(mask, yes), first_only(no, mask));
 }
 
 // Byte i is -1 where bit i is set.
