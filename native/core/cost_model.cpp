@@ -48,10 +48,12 @@ Division cut_into_segments(const Forest<Real>& forest, const Questions<Real>& qu
             if ((questions.masked[order[r]] != 0) != masked) break;
             const auto is_new = [a](int32_t earlier) { return earlier < a; };
             cost += masked ? RowCost::kTree : RowCost::kWalkedTree;
-            cost += RowCost::kQuestion * static_cast<double>(std::count_if(
-                        before.question[r].begin(), before.question[r].end(), is_new));
-            cost += RowCost::kFeature * static_cast<double>(std::count_if(
-                        before.feature[r].begin(), before.feature[r].end(), is_new));
+            cost += RowCost::kQuestion *
+                    static_cast<double>(std::count_if(before.question[r].begin(),
+                                                      before.question[r].end(), is_new));
+            cost += RowCost::kFeature *
+                    static_cast<double>(
+                        std::count_if(before.feature[r].begin(), before.feature[r].end(), is_new));
             const double spent = survival[a] * cost + best[b];
             if (spent < best[a]) best[a] = spent, next[a] = b;
         }

@@ -51,7 +51,8 @@ inline constexpr int32_t kMaxDeepColumns = 512;  // more take longer to encode t
 template <class Code>
 struct DeepNode {
     Code key;
-    uint32_t word;  // the column in the lower kColumnBits; above, the left child's place in the tree
+    uint32_t
+        word;  // the column in the lower kColumnBits; above, the left child's place in the tree
 };
 static_assert(sizeof(DeepNode<int32_t>) == 8 && sizeof(DeepNode<int64_t>) == 16);
 

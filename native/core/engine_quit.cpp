@@ -33,9 +33,8 @@ QuitEngine<Real, Policy>::QuitEngine(const FullEngine<Real>& full,
         Segment segment{steps.begin, steps.end, questions.masked[trees[0]] != 0, 6, {}};
         if (segment.masked) {
             segment.trees = lay_out(forest_, questions, trees, false);
-            segment.walk_below =
-                rows_to_walk(steps.end - steps.begin, segment.trees.n_questions,
-                             static_cast<int32_t>(segment.trees.features.size()));
+            segment.walk_below = rows_to_walk(steps.end - steps.begin, segment.trees.n_questions,
+                                              static_cast<int32_t>(segment.trees.features.size()));
         }
         segments_.push_back(std::move(segment));
     }

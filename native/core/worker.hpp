@@ -20,8 +20,8 @@ inline int32_t words_of(int32_t n) {
 // What values of type In are compared as. Cuts between doubles can be rounded for floats, so only
 // doubles of a forest that compares doubles must be compared as such.
 template <class In, class Real>
-using TileValue = std::conditional_t<std::is_same_v<In, double> && std::is_same_v<Real, double>,
-                                     double, float>;
+using TileValue =
+    std::conditional_t<std::is_same_v<In, double> && std::is_same_v<Real, double>, double, float>;
 
 // The answers of n <= kSlab rows, with space for the planes after them, in the thread's scratch.
 // `more` rows follow these n, in `row` or in memory.
@@ -63,8 +63,8 @@ struct Rowwise {
     Rowwise(const RowsView<In>& view, const int32_t* some, int32_t n)
         : rows(view.data), row(some), width(view.row_stride) {
         if (view.column_stride == 1) return;
-        auto* const copy =
-            reinterpret_cast<In*>(scratch().rows.of(n * std::max<int64_t>(view.width, 1) * sizeof(In)));
+        auto* const copy = reinterpret_cast<In*>(
+            scratch().rows.of(n * std::max<int64_t>(view.width, 1) * sizeof(In)));
         for (int64_t f = 0; f < view.width; ++f)
             for (int32_t i = 0; i < n; ++i)
                 copy[i * view.width + f] = view.row(some ? some[i] : i)[f * view.column_stride];

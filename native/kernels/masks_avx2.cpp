@@ -103,9 +103,8 @@ inline uint64_t compare(const float* x, float cut) {
         return _mm256_castps_si256(_mm256_cmp_ps(bound, _mm256_load_ps(x + 8 * i), Predicate));
     };
     const auto four = [&](int i) {
-        return static_cast<uint32_t>(_mm256_movemask_epi8(
-            _mm256_packs_epi16(_mm256_packs_epi32(one(i), one(i + 1)),
-                               _mm256_packs_epi32(one(i + 2), one(i + 3)))));
+        return static_cast<uint32_t>(_mm256_movemask_epi8(_mm256_packs_epi16(
+            _mm256_packs_epi32(one(i), one(i + 1)), _mm256_packs_epi32(one(i + 2), one(i + 3)))));
     };
     return four(0) | static_cast<uint64_t>(four(4)) << 32;
 }
@@ -114,8 +113,8 @@ inline uint64_t compare(const double* x, double cut) {
     const __m256d bound = _mm256_set1_pd(cut);
     uint64_t mask = 0;
     for (int i = 0; i < 64; i += 4)
-        mask |= static_cast<uint64_t>(_mm256_movemask_pd(
-                    _mm256_cmp_pd(bound, _mm256_load_pd(x + i), Predicate)))
+        mask |= static_cast<uint64_t>(
+                    _mm256_movemask_pd(_mm256_cmp_pd(bound, _mm256_load_pd(x + i), Predicate)))
                 << i;
     return mask;
 }
@@ -237,9 +236,8 @@ inline Lanes choose(Lanes mask, Lanes no, Lanes yes) {
 
 // Byte i is -1 where bit i is set.
 inline __m256i bytes_of(uint32_t bits) {
-    const __m256i where =
-        _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 3,
-                         3, 3, 3, 3, 3, 3, 3);
+    const __m256i where = _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2,
+                                           2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3);
     const __m256i bit = _mm256_set1_epi64x(static_cast<int64_t>(0x8040201008040201));
     const __m256i spread =
         _mm256_shuffle_epi8(_mm256_set1_epi32(static_cast<int32_t>(bits)), where);
@@ -305,8 +303,7 @@ inline uint64_t quit_word(const MaskedTrees& trees, const double* lower, const d
         for (int j = 0; j < 4; ++j) {
             x[j] = _mm256_load_pd(sums + g + 4 * j);
             const __m256i bits = _mm256_set1_epi64x(static_cast<int64_t>(alive >> (g + 4 * j)));
-            a[j] = _mm256_castsi256_pd(
-                _mm256_cmpeq_epi64(_mm256_and_si256(bits, powers), powers));
+            a[j] = _mm256_castsi256_pd(_mm256_cmpeq_epi64(_mm256_and_si256(bits, powers), powers));
         }
         for (int32_t t = 0; t < n; ++t) {
             const Table<Large> table(trees.step_value.data() + trees.trees[t].table_begin);
@@ -319,9 +316,9 @@ inline uint64_t quit_word(const MaskedTrees& trees, const double* lower, const d
                     const int j = 2 * k + h;
                     // A sum of a row that has quit stays as it is, -0.0 too.
                     x[j] = _mm256_blendv_pd(x[j], _mm256_add_pd(x[j], halves[h]), a[j]);
-                    a[j] = _mm256_and_pd(
-                        a[j], _mm256_and_pd(_mm256_cmp_pd(x[j], low, _CMP_NLT_UQ),
-                                            _mm256_cmp_pd(x[j], high, _CMP_NGT_UQ)));
+                    a[j] =
+                        _mm256_and_pd(a[j], _mm256_and_pd(_mm256_cmp_pd(x[j], low, _CMP_NLT_UQ),
+                                                          _mm256_cmp_pd(x[j], high, _CMP_NGT_UQ)));
                     now |= static_cast<unsigned>(_mm256_movemask_pd(a[j])) << 4 * j;
                 }
             }
@@ -333,8 +330,7 @@ inline uint64_t quit_word(const MaskedTrees& trees, const double* lower, const d
     for (int half = 0; half < 2; ++half) {
         __m256i counted = _mm256_set1_epi8(1);
         for (int32_t t = 0; t + 1 < n; ++t)
-            counted =
-                _mm256_sub_epi8(counted, bytes_of(static_cast<uint32_t>(on[t] >> 32 * half)));
+            counted = _mm256_sub_epi8(counted, bytes_of(static_cast<uint32_t>(on[t] >> 32 * half)));
         _mm256_store_si256(reinterpret_cast<__m256i*>(count + 32 * half), counted);
     }
     return on[n - 1];
@@ -366,8 +362,8 @@ inline void add_double_word(const MaskedTrees& trees, const double* tables, int3
         for (int j = 0; j < 8; ++j) {
             const __m256i four =
                 _mm256_load_si256(reinterpret_cast<const __m256i*>(number + j / 4 * 32));
-            const __m256i index = _mm256_and_si256(_mm256_srli_epi32(four, j % 4 * 8),
-                                                   _mm256_set1_epi32(255));
+            const __m256i index =
+                _mm256_and_si256(_mm256_srli_epi32(four, j % 4 * 8), _mm256_set1_epi32(255));
             double* const to = sums + 8 * j;
             const __m256d first = _mm256_i32gather_pd(table, _mm256_castsi256_si128(index), 8);
             const __m256d second =
@@ -389,8 +385,7 @@ inline void write_word(const double* sums, const uint8_t* count, double split, i
     for (int i = 0; i < 64; i += 4) {
         const __m256d sum = _mm256_load_pd(sums + i);
         _mm256_storeu_pd(out.score + i, sum);
-        positive |= static_cast<uint64_t>(
-                        _mm256_movemask_pd(_mm256_cmp_pd(sum, bound, _CMP_GT_OQ)))
+        positive |= static_cast<uint64_t>(_mm256_movemask_pd(_mm256_cmp_pd(sum, bound, _CMP_GT_OQ)))
                     << i;
     }
     for (int i = 0; i < 64; i += 8) {

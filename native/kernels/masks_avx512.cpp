@@ -339,8 +339,7 @@ inline uint64_t quit_word(const MaskedTrees& trees, const double* lower, const d
     uint64_t left = 0;
     for (int32_t t = 0; t < n; ++t) {
         std::memcpy(&left, on[t], sizeof left);
-        if (t + 1 < n)
-            counted = _mm512_mask_add_epi8(counted, left, counted, _mm512_set1_epi8(1));
+        if (t + 1 < n) counted = _mm512_mask_add_epi8(counted, left, counted, _mm512_set1_epi8(1));
     }
     _mm512_store_si512(count, counted);
     return left;
@@ -375,8 +374,8 @@ inline void add_double_word(const MaskedTrees& trees, const double* tables, int3
         const double* const table = tables + trees.trees[t].table_begin;
         const __m512i numbers = _mm512_load_si512(number);
         for (int k = 0; k < 4; ++k) {
-            const __m512i index = _mm512_and_si512(_mm512_srli_epi32(numbers, 8 * k),
-                                                   _mm512_set1_epi32(255));
+            const __m512i index =
+                _mm512_and_si512(_mm512_srli_epi32(numbers, 8 * k), _mm512_set1_epi32(255));
             sum[2 * k] = _mm512_add_pd(
                 sum[2 * k], _mm512_i32gather_pd(_mm512_castsi512_si256(index), table, 8));
             sum[2 * k + 1] = _mm512_add_pd(
@@ -401,8 +400,8 @@ inline void write_word(const double* sums, const uint8_t* count, double split, i
     }
     for (int i = 0; i < 64; i += 16) {
         const __m128i counts = _mm_load_si128(reinterpret_cast<const __m128i*>(count + i));
-        _mm512_storeu_si512(out.steps + i, _mm512_add_epi32(_mm512_cvtepu8_epi32(counts),
-                                                            _mm512_set1_epi32(step)));
+        _mm512_storeu_si512(
+            out.steps + i, _mm512_add_epi32(_mm512_cvtepu8_epi32(counts), _mm512_set1_epi32(step)));
     }
     _mm512_storeu_si512(out.positive, _mm512_maskz_set1_epi8(positive, 1));
 }
@@ -411,8 +410,7 @@ inline void write_word(const double* sums, const uint8_t* count, double split, i
 // past them.
 inline void keep_word(uint64_t alive, const int32_t* row, int32_t first, const double* sums,
                       int32_t* to_row, double* to_sums) {
-    const __m512i iota =
-        _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    const __m512i iota = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
     for (int i = 0; i < 64; i += 16) {
         const auto some = static_cast<__mmask16>(alive >> i);
         const __m512i rows = row ? _mm512_loadu_si512(row + i)

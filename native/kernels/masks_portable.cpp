@@ -142,8 +142,7 @@ inline void number_of(const uint64_t* masks, const int32_t* planes, uint8_t* num
         uint64_t eight = 0;  // a byte a row
         for (int b = 0; b < Bits; ++b) {
             // Byte k keeps bit k alone; adding 127 moves any bit but the highest to the highest.
-            const uint64_t one =
-                (bits[b] >> i & 255) * 0x0101010101010101 & 0x8040201008040201;
+            const uint64_t one = (bits[b] >> i & 255) * 0x0101010101010101 & 0x8040201008040201;
             const uint64_t high = ((one & 0x7f7f7f7f7f7f7f7f) + 0x7f7f7f7f7f7f7f7f) | one;
             eight = eight << 1 | (high >> 7 & 0x0101010101010101);
         }
