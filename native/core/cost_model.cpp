@@ -38,9 +38,10 @@ Division cut_into_segments(const Forest<Real>& forest, const Questions<Real>& qu
                            std::span<const double> survival) {
     const LastAsked<Real> before(forest, questions, order, last);
     std::vector<double> best(last + 1, std::numeric_limits<double>::infinity());
-    std::vector<int32_t> next(last + 1, last);  // where the segment that begins here ends
+    std::vector<int32_t> next(last + 1);  // where the segment that begins here ends
     best[last] = 0;
     for (int32_t a = last - 1; a >= 0; --a) {
+        next[a] = a + 1;  // where no cost is finite
         const bool masked = questions.masked[order[a]];
         double cost = RowCost::kRow;
         for (int32_t b = a + 1; b <= std::min(last, a + kMaxSegmentTrees); ++b) {

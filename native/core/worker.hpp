@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <type_traits>
 #include <vector>
@@ -37,9 +38,11 @@ uint64_t* answer(const MaskKernels& kernels, const MaskedTrees& trees, const Row
     return masks;
 }
 
-// The number of rows of a width whose offsets fit 32 bits, as kernels that walk need.
-inline int64_t max_rows_in_int32(int64_t width) {
-    return std::numeric_limits<int32_t>::max() / std::max<int64_t>(width, 1);
+// The number of rows, so far apart in either direction, whose offsets fit 32 bits, as kernels that
+// walk need; at least one.
+inline int64_t max_rows_in_int32(int64_t row_stride) {
+    const int64_t apart = std::max<int64_t>(std::abs(row_stride), 1);
+    return std::max<int64_t>(std::numeric_limits<int32_t>::max() / apart, 1);
 }
 
 // Row i, its values one after the other; copied to the thread's scratch where they are not.
