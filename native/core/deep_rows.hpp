@@ -41,7 +41,7 @@ class DeepRows {
             return;
         }
         for (int32_t i = 0; i < n; ++i) offset_[i] = (at ? at[i] : i) * width;
-        kernels_.template walk_deep<Real>()(trees_.nodes.data() + root, codes_, offset_, n, leaf);
+        kernels_.template walk_deep<Real>()(trees_.lines[root].node, codes_, offset_, n, leaf);
     }
 
   private:

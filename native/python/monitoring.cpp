@@ -8,8 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "core/checked_rows.hpp"
-#include "core/rate_test.hpp"
+#include "core/judge.hpp"
 #include "core/row_sampler.hpp"
 #include "python/engines.hpp"
 #include "python/picked_rows.hpp"
@@ -40,76 +39,123 @@ AnyQuitter watched(const AnyQuitter& quitter, nb::object picked, nb::object on_f
     return copy;
 }
 
-RateTestState state_of(const RateTest& test, int64_t rows, int64_t count,
-                       const Vector<double>& apart, double apart_unspent,
-                       const Vector<double>& joint, double joint_unspent, bool one_part) {
-    require(apart.shape(0) == test.n_alternatives() && joint.shape(0) == test.n_alternatives(),
+// A state of a test as Python keeps it: rows, count, the parts apart and joint, whether there is
+// one part.
+using TestTuple =
+    std::tuple<int64_t, int64_t, std::vector<double>, double, std::vector<double>, double, bool>;
+
+RateTestState state_of(const RateTest& test, TestTuple known) {
+    auto& [rows, count, apart, apart_unspent, joint, joint_unspent, one_part] = known;
+    require(apart.size() == test.n_alternatives() && joint.size() == test.n_alternatives(),
             "there must be one value per alternative");
-    const auto values = [](const Vector<double>& array) {
-        return std::vector<double>(array.data(), array.data() + array.shape(0));
-    };
-    return {rows, count, {values(apart), apart_unspent}, {values(joint), joint_unspent}, one_part};
+    return {rows,
+            count,
+            {std::move(apart), apart_unspent},
+            {std::move(joint), joint_unspent},
+            one_part};
+}
+
+TestTuple tuple_of(const RateTestState& state) {
+    const Starts& joint = state.one_part ? state.apart : state.joint;
+    return {state.rows,  state.count,   state.apart.value, state.apart.unspent,
+            joint.value, joint.unspent, state.one_part};
 }
 
 // Whether all numbers are in [0, end).
 template <class T>
-bool are_below(const Vector<T>& numbers, T end) {
+bool are_below(std::span<const T> numbers, T end) {
     T least = 0, most = 0;  // without a branch in the loop, which is on the way of every check
-    for (const T x : span(numbers)) {
+    for (const T x : numbers) {
         least = std::min(least, x);
         most = std::max(most, x);
     }
     return least >= 0 && most < end;
 }
 
-CheckedRows checked(const Vector<uint8_t>& decided, const Vector<uint8_t>& full) {
-    require(decided.shape(0) == full.shape(0), "every row must be decided twice");
-    require(are_below<uint8_t>(decided, 2) && are_below<uint8_t>(full, 2), "there are two classes");
-    return {span(decided), span(full)};
-}
+// A judge and the state that it changes. Callers have a lock of their own.
+class RunningJudge {
+  public:
+    using Limit = std::tuple<int, uint32_t, const RateTest*>;  // among, kinds, test or none
+    using State = std::tuple<std::vector<int64_t>, std::vector<int64_t>, std::vector<int64_t>,
+                             int64_t, double, std::vector<std::optional<TestTuple>>,
+                             std::vector<std::optional<int64_t>>>;
 
-using Counts =
-    std::tuple<std::vector<int64_t>, std::vector<int64_t>, std::vector<int64_t>, int64_t, double>;
+    RunningJudge(const std::vector<Limit>& limits, std::vector<int32_t> bin,
+                 std::vector<double> cost, double needed)
+        : n_bins_(bin.empty() ? 0 : 1 + *std::max_element(bin.begin(), bin.end())),
+          judge_(tests_of(limits), {std::move(bin), std::move(cost)}, needed) {
+        const StepTables& tables = judge_.tables();
+        require(n_bins_ > 0 && tables.bin.size() == tables.cost.size() &&
+                    are_below(std::span<const int32_t>(tables.bin), n_bins_),
+                "every number of steps must have a bin and a cost");
+    }
 
-Counts count(const Vector<uint8_t>& decided, const Vector<uint8_t>& full,
-             const Vector<int32_t>& steps, const Vector<int32_t>& bin, const Vector<double>& cost,
-             double cost_before, int32_t n_bins) {
-    require(steps.shape(0) == full.shape(0) && bin.shape(0) == cost.shape(0),
-            "every row must have steps, and every number of steps a bin and a cost");
-    require(n_bins > 0 && are_below(bin, n_bins), "there are not so many bins");
-    require(bin.shape(0) > 0 && are_below(steps, static_cast<int32_t>(bin.shape(0))),
-            "there are not so many steps");
-    RowCounts found = count_rows(checked(decided, full), span(steps), span(bin), span(cost),
-                                 cost_before, static_cast<size_t>(n_bins));
-    return {std::move(found.by_class), std::move(found.differences), std::move(found.exits),
-            found.steps, found.cost};
-}
+    State get() const {
+        const auto& [by_class, differences, exits, steps, cost] = state_.counts;
+        State found{by_class, differences, exits, steps, cost, {}, {}};
+        for (size_t i = 0; i < state_.tests.size(); ++i) {
+            const bool has_test = judge_.limits()[i].test.has_value();
+            const int64_t raised = state_.raised[i];
+            std::get<5>(found).push_back(has_test ? std::optional(tuple_of(state_.tests[i]))
+                                                  : std::nullopt);
+            std::get<6>(found).push_back(raised < 0 ? std::nullopt : std::optional(raised));
+        }
+        return found;
+    }
 
-std::tuple<OutVector<uint8_t>, std::optional<OutVector<int64_t>>> rows_of_limit(
-    const Vector<uint8_t>& decided, const Vector<uint8_t>& full, int among, uint32_t kinds) {
-    const LimitRows found = limit_rows(checked(decided, full), among, kinds);
-    if (among < 0) return {to_numpy(found.differs), std::nullopt};
-    return {to_numpy(found.differs), to_numpy(found.at)};
-}
+    void set(State given) {
+        auto& [by_class, differences, exits, steps, cost, tests, raised] = given;
+        const auto& limits = judge_.limits();
+        require(by_class.size() == 2 && differences.size() == 2 &&
+                    exits.size() == static_cast<size_t>(n_bins_) && tests.size() == limits.size() &&
+                    raised.size() == limits.size(),
+                "the state is of another judge");
+        JudgeState state{
+            {std::move(by_class), std::move(differences), std::move(exits), steps, cost}, {}, {}};
+        for (size_t i = 0; i < limits.size(); ++i) {
+            require(tests[i].has_value() == limits[i].test.has_value(),
+                    "a limit has another kind of test");
+            state.tests.push_back(tests[i] ? state_of(*limits[i].test, std::move(*tests[i]))
+                                           : RateTestState{});
+            state.raised.push_back(raised[i].value_or(-1));
+        }
+        state_ = std::move(state);
+    }
 
-using Advanced = std::tuple<OutVector<double>, double, OutVector<double>, double, int64_t>;
+    void add(const Vector<uint8_t>& decided, const Vector<uint8_t>& full,
+             const Vector<int32_t>& steps) {
+        require(decided.shape(0) == full.shape(0) && steps.shape(0) == full.shape(0),
+                "every row must be decided twice, and have steps");
+        require(are_below<uint8_t>(span(decided), 2) && are_below<uint8_t>(span(full), 2),
+                "there are two classes");
+        require(are_below(span(steps), static_cast<int32_t>(judge_.tables().bin.size())),
+                "there are not so many steps");
+        require(state_.tests.size() == judge_.limits().size(), "the state is not set");
+        judge_.add({span(decided), span(full), span(steps)}, state_);
+    }
 
-Advanced advance(const RateTest& test, int64_t rows, int64_t count, const Vector<double>& apart,
-                 double apart_unspent, const Vector<double>& joint, double joint_unspent,
-                 bool one_part, const Vector<uint8_t>& differs, double needed) {
-    RateTestState state =
-        state_of(test, rows, count, apart, apart_unspent, joint, joint_unspent, one_part);
+  private:
+    static std::vector<LimitTest> tests_of(const std::vector<Limit>& limits) {
+        std::vector<LimitTest> tests;
+        for (const auto& [among, kinds, test] : limits)
+            tests.push_back({among, kinds, test ? std::optional(*test) : std::nullopt});
+        return tests;
+    }
+
+    int32_t n_bins_;
+    Judge judge_;
+    JudgeState state_;
+};
+
+std::tuple<TestTuple, int64_t> advance(const RateTest& test, TestTuple known,
+                                       const Vector<uint8_t>& differs, double needed) {
+    RateTestState state = state_of(test, std::move(known));
     const int64_t reached = test.advance(state, span(differs), needed);
-    if (one_part) state.joint = state.apart;
-    return {to_numpy(state.apart.value), state.apart.unspent, to_numpy(state.joint.value),
-            state.joint.unspent, reached};
+    return {tuple_of(state), reached};
 }
 
-double evidence(const RateTest& test, int64_t rows, int64_t count, const Vector<double>& apart,
-                double apart_unspent, const Vector<double>& joint, double joint_unspent,
-                bool one_part) {
-    return test.evidence(
-        state_of(test, rows, count, apart, apart_unspent, joint, joint_unspent, one_part));
+double evidence(const RateTest& test, TestTuple known) {
+    return test.evidence(state_of(test, std::move(known)));
 }
 
 }  // namespace
@@ -131,13 +177,6 @@ void bind_monitoring(nb::module_& m) {
     m.def("watched", &watched, "quitter"_a, "picked"_a, "on_full"_a,
           "A quitter whose rows are counted, and copied where they are picked. When enough of them "
           "wait, `on_full(threads)` is called.");
-    m.def("count_rows", &count, "decided"_a, "full"_a, "steps"_a, "bin"_a, "cost"_a,
-          "cost_before"_a, "n_bins"_a,
-          "Rows by full decision, by difference and by bin, base models in all, and their cost "
-          "together with what was before.");
-    m.def("rows_of_limit", &rows_of_limit, "decided"_a, "full"_a, "among"_a, "kinds"_a,
-          "Which of the rows that a limit counts differ, and where these rows are: None where it "
-          "counts all.");
     nb::class_<RateTest>(m, "RateTest", "Whether rows differ more often than allowed.")
         .def(
             "__init__",
@@ -151,12 +190,18 @@ void bind_monitoring(nb::module_& m) {
             "share"_a, "multiples"_a, "start_every"_a, "tail"_a, "from_first_row"_a, "apart"_a,
             "joint"_a, "largest"_a)
         .def(
-            "advance", &advance, "rows"_a, "count"_a, "apart"_a, "apart_unspent"_a, "joint"_a,
-            "joint_unspent"_a, "one_part"_a, "differs"_a, "needed"_a,
+            "advance", &advance, "state"_a, "differs"_a, "needed"_a,
             "The state after more rows, and after how many of them the evidence first was at least "
             "`needed`, or -1.")
-        .def("evidence", &evidence, "rows"_a, "count"_a, "apart"_a, "apart_unspent"_a, "joint"_a,
-             "joint_unspent"_a, "one_part"_a, "The evidence against the share.");
+        .def("evidence", &evidence, "state"_a, "The evidence against the share.");
+    nb::class_<RunningJudge>(m, "RunningJudge", "Counts checked rows and tests limits with them.")
+        .def(nb::init<const std::vector<RunningJudge::Limit>&, std::vector<int32_t>,
+                      std::vector<double>, double>(),
+             "limits"_a, "bin"_a, "cost"_a, "needed"_a)
+        .def("get", &RunningJudge::get, "The state.")
+        .def("set", &RunningJudge::set, "state"_a, "Go on from a state.")
+        .def("add", &RunningJudge::add, "decided"_a, "full"_a, "steps"_a,
+             "Count rows, (N,) each, one by one in their order.");
 }
 
 }  // namespace qwyc

@@ -4,8 +4,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/checked_rows.hpp"
-#include "core/rate_test.hpp"
+#include "core/judge.hpp"
 #include "core/row_sampler.hpp"
 #include "tests/check.hpp"
 
@@ -165,6 +164,14 @@ TEST(rows_in_groups_count_bit_for_bit_as_one_by_one) {
             }
 }
 
+CheckedRows part_of(const std::vector<uint8_t>& decided, const std::vector<uint8_t>& full,
+                    const std::vector<int32_t>& steps, int64_t begin, int64_t end) {
+    const auto part = [&](const auto& all) {
+        return std::span(all).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+    };
+    return {part(decided), part(full), part(steps)};
+}
+
 TEST(checked_rows_are_counted) {
     const int64_t n = 1000;
     std::vector<uint8_t> decided(n), full(n);
@@ -183,16 +190,23 @@ TEST(checked_rows_are_counted) {
         evaluated += steps[i];
         total += cost[steps[i]];
     }
-    const RowCounts found = count_rows({decided, full}, steps, bin, cost, 0.5, 3);
-    CHECK(found.by_class == std::vector<int64_t>(by_class, by_class + 2));
-    CHECK(found.differences == std::vector<int64_t>(differences, differences + 2));
-    CHECK(found.exits == std::vector<int64_t>(exits, exits + 3));
-    CHECK_EQUAL(found.steps, evaluated);
-    CHECK_EQUAL(found.cost, total);
+    const StepTables tables{bin, cost};
+    for (const int64_t group : {1, 33, 1000}) {
+        RowCounts found{{0, 0}, {0, 0}, {0, 0, 0}, 0, 0.5};
+        for (int64_t begin = 0; begin < n; begin += group)
+            count_rows(part_of(decided, full, steps, begin, std::min(n, begin + group)), tables,
+                       found);
+        CHECK(found.by_class == std::vector<int64_t>(by_class, by_class + 2));
+        CHECK(found.differences == std::vector<int64_t>(differences, differences + 2));
+        CHECK(found.exits == std::vector<int64_t>(exits, exits + 3));
+        CHECK_EQUAL(found.steps, evaluated);
+        CHECK_EQUAL(found.cost, total);
+    }
 
     for (const int among : {-1, 0, 1})
         for (const uint32_t kinds : {1u, 2u, 3u}) {
-            const LimitRows rows = limit_rows({decided, full}, among, kinds);
+            LimitRows rows;
+            rows.find({decided, full, steps}, {among, kinds, std::nullopt});
             std::vector<uint8_t> differs;
             std::vector<int64_t> at;
             for (int64_t i = 0; i < n; ++i) {
@@ -203,6 +217,28 @@ TEST(checked_rows_are_counted) {
             CHECK(rows.differs == differs);
             CHECK(rows.at == at);
         }
+}
+
+TEST(a_judge_says_at_which_row_a_limit_was_broken) {
+    // Rows 0 to 9 are equal, row 10 is lost from class 1, row 11 is gained.
+    std::vector<uint8_t> decided(12), full(12);
+    const std::vector<int32_t> steps(12, 1);
+    for (int i = 0; i < 10; ++i) decided[i] = full[i] = i % 2;
+    full[10] = decided[11] = 1;
+    const std::vector<LimitTest> limits{
+        {-1, 3, std::nullopt}, {1, 1, std::nullopt}, {0, 2, std::nullopt}, {1, 2, std::nullopt}};
+    for (const int64_t group : {1, 5, 12}) {
+        Judge judge(limits, {{0, 0}, {0, 1}}, 20.0);
+        JudgeState state{{{0, 0}, {0, 0}, {0}, 0, 0},
+                         std::vector<RateTestState>(4),
+                         std::vector<int64_t>(4, -1)};
+        for (int64_t begin = 0; begin < 12; begin += group)
+            judge.add(part_of(decided, full, steps, begin, std::min<int64_t>(12, begin + group)),
+                      state);
+        CHECK(state.raised == (std::vector<int64_t>{11, 11, 12, -1}));
+        CHECK(state.counts.by_class == (std::vector<int64_t>{6, 6}));
+        CHECK(state.counts.differences == (std::vector<int64_t>{1, 1}));
+    }
 }
 
 // Rows of a slow thread are claimed after those of a fast one.

@@ -165,28 +165,32 @@ def watched(quitter: Quitter, picked: object, on_full: object) -> Quitter:
     A quitter whose rows are counted, and copied where they are picked. When enough of them wait, `on_full(threads)` is called.
     """
 
-def count_rows(decided: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], full: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], bin: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cost_before: float, n_bins: int) -> tuple[list[int], list[int], list[int], int, float]:
-    """
-    Rows by full decision, by difference and by bin, base models in all, and their cost together with what was before.
-    """
-
-def rows_of_limit(decided: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], full: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], among: int, kinds: int) -> tuple[Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))] | None]:
-    """
-    Which of the rows that a limit counts differ, and where these rows are: None where it counts all.
-    """
-
 class RateTest:
     """Whether rows differ more often than allowed."""
 
     def __init__(self, share: float, multiples: Sequence[float], start_every: int, tail: float, from_first_row: float, apart: float, joint: float, largest: float) -> None: ...
 
-    def advance(self, rows: int, count: int, apart: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], apart_unspent: float, joint: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], joint_unspent: float, one_part: bool, differs: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], needed: float) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,))], float, Annotated[NDArray[numpy.float64], dict(shape=(None,))], float, int]:
+    def advance(self, state: tuple[int, int, Sequence[float], float, Sequence[float], float, bool], differs: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], needed: float) -> tuple[tuple[int, int, list[float], float, list[float], float, bool], int]:
         """
         The state after more rows, and after how many of them the evidence first was at least `needed`, or -1.
         """
 
-    def evidence(self, rows: int, count: int, apart: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], apart_unspent: float, joint: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], joint_unspent: float, one_part: bool) -> float:
+    def evidence(self, state: tuple[int, int, Sequence[float], float, Sequence[float], float, bool]) -> float:
         """The evidence against the share."""
+
+class RunningJudge:
+    """Counts checked rows and tests limits with them."""
+
+    def __init__(self, limits: Sequence[tuple[int, int, RateTest]], bin: Sequence[int], cost: Sequence[float], needed: float) -> None: ...
+
+    def get(self) -> tuple[list[int], list[int], list[int], int, float, list[tuple[int, int, list[float], float, list[float], float, bool] | None], list[int | None]]:
+        """The state."""
+
+    def set(self, state: tuple[Sequence[int], Sequence[int], Sequence[int], int, float, Sequence[tuple[int, int, Sequence[float], float, Sequence[float], float, bool] | None], Sequence[int | None]]) -> None:
+        """Go on from a state."""
+
+    def add(self, decided: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], full: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """Count rows, (N,) each, one by one in their order."""
 
 class OneRow:
     """Decides one row at a time."""

@@ -14,8 +14,9 @@ from monitored import bold, rows_for, truth
 from qwyc import _native
 from qwyc.model.native import NativeRunner
 from qwyc.monitor.checks import CHECKED_AT_ONCE
+from qwyc.monitor.running import Running
+from qwyc.monitor.state import Record, State
 from qwyc.policy.counts import sum_over_rows
-from qwyc.promise.compare import Comparison
 
 
 @pytest.fixture(scope="module")
@@ -288,41 +289,71 @@ def test_a_limit_gets_its_rows_in_their_order(alpha, by_class, rows):
         assert at == (None if reached is None else np.flatnonzero(of_it)[reached - 1] + 1)
 
 
+def running(fast):
+    monitor = qwyc.Monitor(fast)
+    return Running(monitor._judge, State.empty(monitor._judge.subject), fast.policy)
+
+
 def test_counting_checks_what_it_is_given(fast):
-    counter = qwyc.Monitor(fast)._counter
+    judge = running(fast)
     good = np.zeros(3, np.uint8), np.zeros(3, np.uint8), np.ones(3, np.int32)
-    tables = counter.bins, counter.costs, 0.0, 6
-    by_class, differences, exits, steps, cost = _native.count_rows(*good, *tables)
-    assert (by_class, differences, exits) == ([3, 0], [0, 0], [3, 0, 0, 0, 0, 0])
-    assert (steps, cost) == (3, 3.0)
+    judge.add(*good)
+    assert judge.get().record == Record((3, 0), (0, 0), (3, 0, 0, 0, 0, 0), 3, 3.0)
     two = np.array([0, 2, 1], np.uint8)
     for wrong, message in [
         ((two, *good[1:]), "two classes"),
         ((good[0], two, good[2]), "two classes"),
         ((good[0][:2], *good[1:]), "decided twice"),
-        ((*good[:2], good[2][:2]), "must have steps"),
+        ((*good[:2], good[2][:2]), "have steps"),
         ((*good[:2], np.array([1, 13, 1], np.int32)), "not so many steps"),
         ((*good[:2], np.array([1, -1, 1], np.int32)), "not so many steps"),
     ]:
         with pytest.raises(ValueError, match=message):
-            _native.count_rows(*wrong, *tables)
-    with pytest.raises(ValueError, match="not so many bins"):
-        _native.count_rows(*good, counter.bins, counter.costs, 0.0, 2)
-    with pytest.raises(ValueError, match="two classes"):
-        _native.rows_of_limit(two, two, -1, 3)
+            judge.add(*wrong)
+    assert sum(judge.get().record.by_class) == 3
 
 
-def test_a_comparison_of_any_integers_is_judged(fast, rows):
-    monitor = qwyc.Monitor(fast)
+def test_a_state_of_another_judge_is_refused(fast):
+    judge, state = running(fast), State.empty(qwyc.Monitor(fast)._judge.subject)
+    record = state.record
+    for wrong, message in [
+        (replace(state, record=replace(record, exits=record.exits[1:])), "of another judge"),
+        (replace(state, raised=(None, None)), "of another judge"),
+        (replace(state, tests=(None,)), "another kind of test"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            judge.set(wrong)
+    starts = replace(state.tests[0].apart, value=np.zeros(2))
+    with pytest.raises(ValueError, match="one value per alternative"):
+        judge.set(replace(state, tests=(replace(state.tests[0], apart=starts),)))
+    with pytest.raises(ValueError, match="a bin and a cost"):
+        _native.RunningJudge([], [0, 0, 1], [0.0, 1.0], 20.0)
+    with pytest.raises(ValueError, match="not set"):
+        _native.RunningJudge([(-1, 3, None)], [0, 0], [0.0, 1.0], 20.0).add(
+            np.zeros(1, np.uint8), np.zeros(1, np.uint8), np.ones(1, np.int32)
+        )
+
+
+def test_a_state_goes_on_where_it_was(fast, rows):
+    """Set and read between any two rows, also after a merge."""
     decided, full = truth(fast, rows)
     steps = fast.decide(rows).steps
-    states = [
-        monitor._judge.after(
-            monitor._state,
-            Comparison(decided.astype(kind), full.astype(kind), steps),
-            monitor._counter,
-        )
-        for kind in (np.intp, np.uint8)
-    ]
-    assert states[0].record == states[1].record
-    assert sum(states[0].record.by_class) == len(rows)
+    judge = qwyc.Monitor(fast)._judge
+    whole, parts = running(fast), running(fast)
+    for each in (whole, parts):
+        each.add(decided[:500], full[:500], steps[:500])
+        each.set(judge.merged(each.get(), each.get()))
+    assert whole.get().tests[0].parts == 2
+    whole.add(decided, full, steps)
+    for i in range(0, len(rows), 37):
+        part = slice(i, i + 37)
+        parts.add(decided[part].astype(np.uint8), full[part], steps[part])
+        parts.set(parts.get())
+    one, other = whole.get(), parts.get()
+    assert (one.record, one.raised) == (other.record, other.raised)
+    assert sum(one.record.by_class) == len(rows) + 1000
+    for kind in ("apart", "joint"):
+        a, b = getattr(one.tests[0], kind), getattr(other.tests[0], kind)
+        np.testing.assert_array_equal(a.value, b.value)
+        assert a.unspent == b.unspent
+    assert one.tests[0].apart.value.tolist() != one.tests[0].joint.value.tolist()

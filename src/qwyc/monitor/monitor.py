@@ -16,12 +16,12 @@ from qwyc.classifier import Classifier, check_classifier
 from qwyc.errors import OptionError, QwycWarning
 from qwyc.monitor import document, metrics, text
 from qwyc.monitor.checks import Checks, Early, PlainPredict
-from qwyc.monitor.state import Judge, RowCounter, State
+from qwyc.monitor.running import Running
+from qwyc.monitor.state import Judge, State
 from qwyc.monitor.subject import Label, Subject
 from qwyc.policy.counts import Counts, exit_bins
 from qwyc.policy.decisions import Decisions
 from qwyc.promise.certificate import check_confidence
-from qwyc.promise.compare import Comparison
 from qwyc.runtime.arguments import check_count, check_number
 
 LEAST_RATE = 1e-9
@@ -62,7 +62,8 @@ class Monitor:
         rows_before: int,
     ) -> None:
         self._judge = judge
-        self._state = state  # as of the last check; replaced as a whole
+        policy = None if classifier is None else classifier.policy
+        self._running = Running(judge, state, policy)  # as of the last check
         self._rate = rate
         self._seed = check_count("seed", seed, least=0)
         self._rows_before = rows_before  # seen by monitors that this one continues or has merged
@@ -75,7 +76,6 @@ class Monitor:
             seeds = [self._seed, rows_before]
             self._checks = Checks(classifier, rate, seeds, self._check, self._check_waiting)
             self._plain_predict = self._checks.plain_predict
-            self._counter = RowCounter.of(classifier.policy)
 
     # ---- decisions ----------------------------------------------------------------------------
 
@@ -130,7 +130,8 @@ class Monitor:
                 full = policy.target.decide(models.score_full(early.rows, threads=threads))
             except Exception as error:
                 n = len(early.steps)
-                self._state = replace(self._state, failed=self._state.failed + n)
+                state = self._running.get()
+                self._running.set(replace(state, failed=state.failed + n))
                 warnings.warn(
                     f"the monitor could not evaluate {n:,} rows in full, so they are not checked: "
                     f"{error}",
@@ -138,14 +139,19 @@ class Monitor:
                     stacklevel=4,
                 )
                 return
-            seen = Comparison(early.decided, full, early.steps)
-            self._state = self._judge.after(self._state, seen, self._counter)
+            self._running.add(early.decided, full, early.steps)
 
     def _now(self) -> State:
         """The state after all rows so far."""
         with self._lock:
             self._check_waiting(1)
-            return self._state
+            return self._running.get()
+
+    @property
+    def _state(self) -> State:
+        """The state as of the last check."""
+        with self._lock:
+            return self._running.get()
 
     # ---- what is known ------------------------------------------------------------------------
 
@@ -240,7 +246,7 @@ class Monitor:
         theirs, rows = other._now(), other.rows_seen
         self._now()
         with self._lock:
-            self._state = self._judge.merged(self._state, theirs)
+            self._running.set(self._judge.merged(self._running.get(), theirs))
             self._rows_before += rows
         return self
 

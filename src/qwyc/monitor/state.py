@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from qwyc import _native
 from qwyc.monitor.subject import Subject
-from qwyc.policy.counts import Counts, exit_bins
-from qwyc.policy.rule import StoppingRule, cost_of_steps
-from qwyc.promise.compare import Comparison
+from qwyc.policy.counts import Counts
 from qwyc.promise.limits import Limit
 from qwyc.promise.sequential import RateTest, TestState, rate_interval
-
-Classes = npt.NDArray[np.uint8]  # (N,) the index of each row's class
 
 
 @dataclass(frozen=True)
@@ -51,37 +42,6 @@ class Record:
 
 
 @dataclass(frozen=True, eq=False)
-class RowCounter:
-    """Counts rows that a policy decided."""
-
-    bins: npt.NDArray[np.int32]  # (T + 1,) the bin of a number of steps, in `exit_bins`
-    costs: npt.NDArray[np.float64]  # (T + 1,) what so many steps cost
-
-    @classmethod
-    def of(cls, rule: StoppingRule) -> RowCounter:
-        """For rows that this rule stops."""
-        steps = np.arange(rule.n_models + 1, dtype=np.int32)
-        firsts = [first for first, _ in exit_bins(rule.n_models)]
-        bins = np.maximum(np.searchsorted(firsts, steps, side="right") - 1, 0)  # no row has 0 steps
-        return cls(bins.astype(np.int32), cost_of_steps(rule.order, rule.costs, steps))
-
-    def after(
-        self, record: Record, decided: Classes, full: Classes, steps: npt.NDArray[np.int32]
-    ) -> Record:
-        """The record after more rows, (N,) each."""
-        by_class, differences, exits, evaluated, cost = _native.count_rows(
-            decided, full, steps, self.bins, self.costs, record.cost, len(record.exits)
-        )
-        return Record(
-            _added(record.by_class, by_class),
-            _added(record.differences, differences),
-            _added(record.exits, exits),
-            record.steps + evaluated,
-            cost,
-        )
-
-
-@dataclass(frozen=True, eq=False)
 class State:
     """A monitor's memory. It never changes; more rows give another one."""
 
@@ -109,7 +69,7 @@ def tests_of(subject: Subject) -> tuple[RateTest | None, ...]:
 
 @dataclass(frozen=True)
 class Judge:
-    """Turns rows into evidence against the limits of a subject, and evidence into alarms."""
+    """Turns states into evidence against the limits of a subject, and evidence into alarms."""
 
     subject: Subject
     confidence: float
@@ -123,31 +83,6 @@ class Judge:
     def needed(self) -> float:
         """The evidence that raises an alarm. The limits share what may go wrong equally."""
         return len(self.subject.limits) / (1 - self.confidence)
-
-    def after(self, state: State, rows: Comparison, counter: RowCounter) -> State:
-        """The state after more rows have been checked, one by one in their order."""
-        decided, full = (np.asarray(each, dtype=np.uint8) for each in (rows.decided, rows.full))
-        tests, raised = list(state.tests), list(state.raised)
-        before = sum(state.record.by_class)
-        for i, limit in enumerate(self.subject.limits):
-            among = -1 if limit.among is None else limit.among
-            kinds = sum(1 << kind for kind in limit.differences)
-            differs, at = _native.rows_of_limit(decided, full, among, kinds)
-            tests[i], reached = self._after(i, tests[i], differs)
-            if reached is not None and raised[i] is None:
-                raised[i] = before + (reached if at is None else int(at[reached - 1]) + 1)
-        record = counter.after(state.record, decided, full, rows.steps)
-        return State(record, tuple(tests), tuple(raised), state.failed)
-
-    def _after(
-        self, i: int, known: TestState | None, differs: npt.NDArray[np.uint8]
-    ) -> tuple[TestState | None, int | None]:
-        """The state of a limit's test after more of its rows, and after how many of them its alarm would
-        be raised."""
-        test = self.tests[i]
-        if test is None or known is None:
-            return None, int(np.argmax(differs)) + 1 if differs.any() else None
-        return test.after(known, differs, self.needed)
 
     def merged(self, one: State, other: State) -> State:
         """The state of both. An alarm of either stays raised."""
@@ -184,5 +119,5 @@ class Judge:
         return rate_interval(count, rows, self.confidence)
 
 
-def _added(one: Sequence[int], other: Sequence[int]) -> tuple[Any, ...]:
+def _added(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[Any, ...]:
     return tuple(a + b for a, b in zip(one, other, strict=True))

@@ -6,6 +6,7 @@ moments together, so nobody has to decide in advance when to look."""
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -53,6 +54,31 @@ class TestState:
     joint: Starts  # the product of the parts; the same where there is one part
 
 
+Plain = tuple[int, int, Sequence[float], float, Sequence[float], float, bool]
+
+
+def to_plain(state: TestState) -> Plain:
+    """A state as the native core takes it."""
+    apart, joint = state.apart, state.joint
+    return (
+        state.rows,
+        state.count,
+        apart.value.tolist(),
+        apart.unspent,
+        joint.value.tolist(),
+        joint.unspent,
+        state.parts == 1,
+    )
+
+
+def from_plain(plain: Plain, parts: int) -> TestState:
+    """A state of so many parts as the native core gives it."""
+    rows, count, apart_value, apart_unspent, joint_value, joint_unspent, _ = plain
+    apart = Starts(np.array(apart_value), apart_unspent)
+    joint = apart if parts == 1 else Starts(np.array(joint_value), joint_unspent)
+    return TestState(rows, count, parts, apart, joint)
+
+
 @dataclass(frozen=True)
 class RateTest:
     """Tests whether rows differ at a rate of at most `share`, which must be above 0 and below 1."""
@@ -71,7 +97,8 @@ class RateTest:
         return np.array(multiples)
 
     @cached_property
-    def _native(self) -> _native.RateTest:
+    def native(self) -> _native.RateTest:
+        """The same test in the native core."""
         return _native.RateTest(
             self.share,
             self.multiples.tolist(),
@@ -90,36 +117,17 @@ class RateTest:
         return TestState(0, 0, 1, nothing, nothing)
 
     def after(
-        self, state: TestState, differs: npt.NDArray[np.bool_ | np.uint8], needed: float = math.inf
+        self, state: TestState, differs: npt.NDArray[np.bool_], needed: float = math.inf
     ) -> tuple[TestState, int | None]:
         """The state after more rows, (N,), one by one, and after how many of them the evidence first was
         at least `needed`, if it was."""
         flags = np.ascontiguousarray(differs, dtype=np.uint8)
-        value, unspent, joint_value, joint_unspent, reached = self._native.advance(
-            *self._plain(state), flags, needed
-        )
-        apart = Starts(value, unspent)
-        joint = apart if state.parts == 1 else Starts(joint_value, joint_unspent)
-        rows, count = state.rows + len(flags), state.count + int(np.count_nonzero(flags))
-        after = TestState(rows, count, state.parts, apart, joint)
-        return after, None if reached < 0 else reached
+        after, reached = self.native.advance(to_plain(state), flags, needed)
+        return from_plain(after, state.parts), None if reached < 0 else reached
 
     def evidence(self, state: TestState) -> float:
         """If the rate never exceeds the share, this ever reaches x with a probability of at most 1 / x."""
-        return self._native.evidence(*self._plain(state))
-
-    @staticmethod
-    def _plain(state: TestState) -> tuple[int, int, Floats, float, Floats, float, bool]:
-        apart, joint = state.apart, state.joint
-        return (
-            state.rows,
-            state.count,
-            apart.value,
-            apart.unspent,
-            joint.value,
-            joint.unspent,
-            state.parts == 1,
-        )
+        return self.native.evidence(to_plain(state))
 
     def merge(self, one: TestState, other: TestState) -> TestState:
         """The state of two monitors together, whose rows are different."""

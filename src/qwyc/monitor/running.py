@@ -1,0 +1,87 @@
+"""The state of a monitor while rows are added to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qwyc import _native
+from qwyc.monitor.state import Judge, Record, State
+from qwyc.policy.counts import exit_bins
+from qwyc.policy.rule import StoppingRule, cost_of_steps
+from qwyc.promise.sequential import from_plain, to_plain
+from qwyc.target.target import Decided
+
+
+class Running:
+    """A state that more rows change. The native core has it, so that a group of rows costs one call; it is
+    read when somebody looks. The caller has a lock."""
+
+    def __init__(self, judge: Judge, state: State, rule: StoppingRule | None) -> None:
+        self._native = None if rule is None else _native_judge(judge, rule)
+        self.set(state)
+
+    def set(self, state: State) -> None:
+        """Go on from a state."""
+        if self._native is not None:
+            record = state.record
+            tests = [None if test is None else to_plain(test) for test in state.tests]
+            self._native.set(
+                (
+                    list(record.by_class),
+                    list(record.differences),
+                    list(record.exits),
+                    record.steps,
+                    record.cost,
+                    tests,
+                    list(state.raised),
+                )
+            )
+        self._state = state  # as it was set or read; the native one may have more rows
+        self._is_known = True
+
+    def get(self) -> State:
+        """The state now."""
+        if not self._is_known:
+            self._state = self._read()
+            self._is_known = True
+        return self._state
+
+    def add(self, decided: Decided, full: Decided, steps: npt.NDArray[np.int32]) -> None:
+        """Count rows, (N,) each, one by one in their order: early decisions, full decisions and the base
+        models that early decisions took."""
+        assert self._native is not None
+        self._native.add(
+            np.asarray(decided, dtype=np.uint8), np.asarray(full, dtype=np.uint8), steps
+        )
+        self._is_known = False
+
+    def _read(self) -> State:
+        assert self._native is not None
+        by_class, differences, exits, steps, cost, tests, raised = self._native.get()
+        record = Record(tuple(by_class), tuple(differences), tuple(exits), steps, cost)
+        before = self._state
+        states = [
+            None if test is None or known is None else from_plain(test, known.parts)
+            for test, known in zip(tests, before.tests, strict=True)
+        ]
+        return State(record, tuple(states), tuple(raised), before.failed)
+
+
+def _native_judge(judge: Judge, rule: StoppingRule) -> _native.RunningJudge:
+    """What counts rows that this rule decided."""
+    limits: list[Any] = [
+        (
+            -1 if limit.among is None else limit.among,
+            sum(1 << kind for kind in limit.differences),
+            None if test is None else test.native,
+        )
+        for limit, test in zip(judge.subject.limits, judge.tests, strict=True)
+    ]
+    steps = np.arange(rule.n_models + 1, dtype=np.int32)
+    firsts = [first for first, _ in exit_bins(rule.n_models)]
+    bins = np.maximum(np.searchsorted(firsts, steps, side="right") - 1, 0)  # no row has 0 steps
+    costs = cost_of_steps(rule.order, rule.costs, steps)
+    return _native.RunningJudge(limits, bins.tolist(), costs.tolist(), judge.needed)
