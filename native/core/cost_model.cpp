@@ -38,9 +38,10 @@ Division cut_into_segments(const Forest<Real>& forest, const Questions<Real>& qu
                            std::span<const double> survival) {
     const LastAsked<Real> before(forest, questions, order, last);
     std::vector<double> best(last + 1, std::numeric_limits<double>::infinity());
-    std::vector<int32_t> next(last + 1, last);  // where the segment that begins here ends
+    std::vector<int32_t> next(last + 1);  // where the segment that begins here ends
     best[last] = 0;
     for (int32_t a = last - 1; a >= 0; --a) {
+        next[a] = a + 1;  // where no cost is finite
         const bool masked = questions.masked[order[a]];
         double cost = RowCost::kRow;
         for (int32_t b = a + 1; b <= std::min(last, a + kMaxSegmentTrees); ++b) {
@@ -48,10 +49,12 @@ Division cut_into_segments(const Forest<Real>& forest, const Questions<Real>& qu
             if ((questions.masked[order[r]] != 0) != masked) break;
             const auto is_new = [a](int32_t earlier) { return earlier < a; };
             cost += masked ? RowCost::kTree : RowCost::kWalkedTree;
-            cost += RowCost::kQuestion * static_cast<double>(std::count_if(
-                        before.question[r].begin(), before.question[r].end(), is_new));
-            cost += RowCost::kFeature * static_cast<double>(std::count_if(
-                        before.feature[r].begin(), before.feature[r].end(), is_new));
+            cost += RowCost::kQuestion *
+                    static_cast<double>(std::count_if(before.question[r].begin(),
+                                                      before.question[r].end(), is_new));
+            cost += RowCost::kFeature *
+                    static_cast<double>(
+                        std::count_if(before.feature[r].begin(), before.feature[r].end(), is_new));
             const double spent = survival[a] * cost + best[b];
             if (spent < best[a]) best[a] = spent, next[a] = b;
         }

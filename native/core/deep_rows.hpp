@@ -27,8 +27,8 @@ class DeepRows {
     // Rows row[0..n), or the first ones without a list, take places slot[0..n), or 0 to n - 1.
     void encode(const Rowwise<In>& rows, const int32_t* slot, int32_t n) {
         if (!trees_.empty())
-            kernels_.template reading<In, Real>().encode_deep(
-                trees_.columns, rows.rows, rows.width, rows.row, slot, n, codes_);
+            kernels_.template reading<In, Real>().encode_deep(trees_.columns, rows.rows, rows.width,
+                                                              rows.row, slot, n, codes_);
     }
 
     // The leaves (absolute indices) that n rows reach in a tree: rows in places at[0..n), or 0 to
@@ -41,7 +41,7 @@ class DeepRows {
             return;
         }
         for (int32_t i = 0; i < n; ++i) offset_[i] = (at ? at[i] : i) * width;
-        kernels_.template walk_deep<Real>()(trees_.nodes.data() + root, codes_, offset_, n, leaf);
+        kernels_.template walk_deep<Real>()(trees_.lines[root].node, codes_, offset_, n, leaf);
     }
 
   private:

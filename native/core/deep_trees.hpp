@@ -51,23 +51,33 @@ inline constexpr int32_t kMaxDeepColumns = 512;  // more take longer to encode t
 template <class Code>
 struct DeepNode {
     Code key;
-    uint32_t word;  // the column in the lower kColumnBits; above, the left child's place in the tree
+    uint32_t
+        word;  // the column in the lower kColumnBits; above, the left child's place in the tree
 };
 static_assert(sizeof(DeepNode<int32_t>) == 8 && sizeof(DeepNode<int64_t>) == 16);
+
+// Memory is loaded by cache lines: a line holds children of the same subtree.
+inline constexpr int32_t kLineBytes = 64;
+template <class Code>
+inline constexpr int32_t kLineNodes = kLineBytes / static_cast<int32_t>(sizeof(DeepNode<Code>));
+template <class Code>
+struct alignas(kLineBytes) DeepLine {
+    DeepNode<Code> node[kLineNodes<Code>];
+};
 
 template <class Real>
 struct DeepTrees {
     using Code = CodeOf<Real>;
     DeepColumns<Real> columns;  // column c + 1 of the codes
-    std::vector<DeepNode<Code>> nodes;
-    std::vector<int32_t> root;  // (T,) in `nodes`, -1 where the tree has no such layout
+    std::vector<DeepLine<Code>> lines;
+    std::vector<int32_t> root;  // (T,) the line whose first node it is, -1 where there is no layout
 
     DeepTrees() = default;
     // The trees of which `wanted` is true, where they have no categories. No tree at all where they
     // need more than kMaxDeepColumns columns.
     DeepTrees(const Forest<Real>& forest, std::span<const uint8_t> wanted);
 
-    bool empty() const { return nodes.empty(); }
+    bool empty() const { return lines.empty(); }
     // The codes of a row.
     int32_t width() const { return static_cast<int32_t>(columns.feature.size()) + 1; }
 };

@@ -69,10 +69,10 @@ class FullEngine {
     const Forest<Real>& forest_;
     Questions<Real> questions_;
     RowTrees row_trees_;
-    DeepTrees<Real> deep_;  // those that are not evaluated on masks
+    DeepTrees<Real> deep_;        // those that are not evaluated on masks
     std::vector<int32_t> order_;  // of the source
     std::vector<Part> parts_;
-    int32_t walk_below_;  // so few rows are walked one by one
+    int32_t walk_below_;    // so few rows are walked one by one
     int32_t rows_at_once_;  // of a worker: more where trees are large, which are then loaded once
     double expected_cost_ = 0;
 };
@@ -83,8 +83,8 @@ class QuitEngine {
   public:
     using Value = Real;
 
-    // `full` completes rows that never quit; it must outlive this. survival: (T,) the expected share
-    // of rows that reach each step, or nothing. It changes the time only.
+    // `full` completes rows that never quit; it must outlive this. survival: (T,) the expected
+    // share of rows that reach each step, or nothing. It changes the time only.
     QuitEngine(const FullEngine<Real>& full, const typename Policy::View& policy,
                std::span<const double> survival = {});
 

@@ -26,7 +26,8 @@ FullEngine<Real>::FullEngine(const Forest<Real>& forest)
     const auto n = static_cast<int32_t>(forest.n_trees());
     order_.resize(n);
     std::iota(order_.begin(), order_.end(), 0);
-    std::vector<int32_t> asked(questions_.all.size(), -1);  // the first tree of the last part that asks
+    std::vector<int32_t> asked(questions_.all.size(),
+                               -1);  // the first tree of the last part that asks
     int32_t n_questions = 0, n_features = 0;
     for (int32_t begin = 0, end = 0; begin < n; begin = end) {
         Part part{begin, begin, questions_.masked[begin] != 0, {}};
@@ -41,17 +42,19 @@ FullEngine<Real>::FullEngine(const Forest<Real>& forest)
         }
         part.end = end;
         if (part.masked) {
-            part.trees = lay_out(
-                forest, questions_,
-                std::span<const int32_t>(order_.data() + begin, order_.data() + end), true);
+            part.trees =
+                lay_out(forest, questions_,
+                        std::span<const int32_t>(order_.data() + begin, order_.data() + end), true);
             n_questions += part.trees.n_questions;
             n_features += static_cast<int32_t>(part.trees.features.size());
         }
         expected_cost_ += (part.masked ? RowCost::kFullTree : RowCost::kWalkedTree) * (end - begin);
         parts_.push_back(std::move(part));
     }
-    expected_cost_ += RowCost::kRow + RowCost::kFeature * n_features + RowCost::kQuestion * n_questions;
-    const bool any = std::any_of(parts_.begin(), parts_.end(), [](const Part& p) { return p.masked; });
+    expected_cost_ +=
+        RowCost::kRow + RowCost::kFeature * n_features + RowCost::kQuestion * n_questions;
+    const bool any =
+        std::any_of(parts_.begin(), parts_.end(), [](const Part& p) { return p.masked; });
     walk_below_ = any ? rows_to_walk(n, n_questions, n_features) : 6;
     rows_at_once_ = any ? kSlab : kMaxDeepRows;
 }
@@ -96,10 +99,10 @@ void FullEngine<Real>::measure(const RowsView<In>& rows, int repeats, double* se
         .measure(rows, static_cast<int32_t>(std::min<int64_t>(rows.n, kSlab)), repeats, seconds);
 }
 
-#define QWYC_INSTANTIATE(Real, In)                                                          \
-    template void FullEngine<Real>::score(const RowsView<In>&, float*, double*, int,        \
-                                          std::string_view) const;                          \
-    template double FullEngine<Real>::score_one(const In*) const;                           \
+#define QWYC_INSTANTIATE(Real, In)                                                   \
+    template void FullEngine<Real>::score(const RowsView<In>&, float*, double*, int, \
+                                          std::string_view) const;                   \
+    template double FullEngine<Real>::score_one(const In*) const;                    \
     template void FullEngine<Real>::measure(const RowsView<In>&, int, double*) const;
 template class FullEngine<float>;
 template class FullEngine<double>;

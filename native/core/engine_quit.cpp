@@ -33,9 +33,8 @@ QuitEngine<Real, Policy>::QuitEngine(const FullEngine<Real>& full,
         Segment segment{steps.begin, steps.end, questions.masked[trees[0]] != 0, 6, {}};
         if (segment.masked) {
             segment.trees = lay_out(forest_, questions, trees, false);
-            segment.walk_below =
-                rows_to_walk(steps.end - steps.begin, segment.trees.n_questions,
-                             static_cast<int32_t>(segment.trees.features.size()));
+            segment.walk_below = rows_to_walk(steps.end - steps.begin, segment.trees.n_questions,
+                                              static_cast<int32_t>(segment.trees.features.size()));
         }
         segments_.push_back(std::move(segment));
     }
@@ -105,7 +104,7 @@ void QuitEngine<Real, Policy>::decide(const RowsView<In>& rows, const DecisionsO
     const int64_t block = std::clamp<int64_t>(fits, 4 * kSlab, kMaxBlockRows);
     const int64_t share = (rows.n / std::max(threads, 1) / kSlab + 1) * kSlab;  // rows per thread
     const int64_t at_once =
-        std::min({share, kRowsAtOnce, max_rows_in_int32(std::abs(rows.row_stride))});
+        std::min({share, kRowsAtOnce, max_rows_in_int32(rows.row_stride)});
     parallel_for(rows.n, at_once, threads, [&](int64_t begin, int64_t end) {
         Worker<In> worker(*this, chosen, masks);
         worker.run(rows.part(begin, end), static_cast<int32_t>(block),

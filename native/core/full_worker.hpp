@@ -24,8 +24,9 @@ class FullEngine<Real>::Worker {
           mask_kernels_(masks),
           deep_(engine.forest_, engine.deep_, kernels) {}
 
-    // n <= rows_at_once_ rows: those at row[0..n), or the first where there is no list. values: where the
-    // first tree's values go, those of the next tree `values_stride` later; or null. full: (n,).
+    // n <= rows_at_once_ rows: those at row[0..n), or the first where there is no list. values:
+    // where the first tree's values go, those of the next tree `values_stride` later; or null.
+    // full: (n,).
     void run(const RowsView<In>& rows, const int32_t* row, int32_t n, float* values,
              int64_t values_stride, double* full) {
         if (n <= engine_.walk_below_ && !values) {
@@ -147,8 +148,7 @@ class FullEngine<Real>::Worker {
         deep_.make_room(n);
         deep_.encode(at, nullptr, n);
         for (int32_t t = part.begin; t < part.end; ++t)
-            add_walked_tree(t, at, n,
-                            values ? values + (t - part.begin) * values_stride : nullptr);
+            add_walked_tree(t, at, n, values ? values + (t - part.begin) * values_stride : nullptr);
     }
 
     void add_walked_tree(int32_t t, const Rowwise<In>& at, int32_t n, float* values) {

@@ -14,8 +14,8 @@
 
 namespace qwyc {
 
-// Up to kSlab rows in the middle of an evaluation, in words of 64. Arrays are readable up to the last
-// word's end.
+// Up to kSlab rows in the middle of an evaluation, in words of 64. Arrays are readable up to the
+// last word's end.
 struct Chunk {
     int32_t words;
     double* sums;        // running sums
@@ -59,8 +59,8 @@ struct Kernels {
         }
     }
 
-    // The leaves (absolute indices) that n rows reach in a deep tree, whose root is *tree: row i has
-    // its codes at codes + offset[i].
+    // The leaves (absolute indices) that n rows reach in a deep tree, whose root is *tree: row i
+    // has its codes at codes + offset[i].
     void (*walk_deep_float)(const DeepNode<int32_t>* tree, const int32_t* codes,
                             const int32_t* offset, int32_t n, int32_t* leaf);
     void (*walk_deep_double)(const DeepNode<int64_t>* tree, const int64_t* codes,
@@ -83,8 +83,8 @@ struct Kernels {
     // bins of these sums: floor(sum / width), whole words.
     void (*add_and_bin)(const float* values, double width, const Chunk& chunk, double* bins);
 
-    // Copies the sums and rows that are alive, in order, to `to_sums` and `to_row`, which may begin at
-    // or before them. Arrays hold whole words. Returns the number of these rows.
+    // Copies the sums and rows that are alive, in order, to `to_sums` and `to_row`, which may begin
+    // at or before them. Arrays hold whole words. Returns the number of these rows.
     int32_t (*compact)(const uint64_t* alive, int32_t words, const double* sums, const int32_t* row,
                        double* to_sums, int32_t* to_row);
 };

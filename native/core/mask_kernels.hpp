@@ -19,7 +19,8 @@ inline constexpr int32_t kMaxSegmentTrees = 128;  // steps that rows evaluate be
 // A slab of a segment: up to kSlab rows.
 struct QuitSlab {
     int32_t n;
-    const int32_t* row;  // where each row's decision is in DecisionsOut; or null: first, first + 1...
+    const int32_t*
+        row;  // where each row's decision is in DecisionsOut; or null: first, first + 1...
     int32_t first;
     const double* sums;  // running sums; or null: `base` for all
     double base;
@@ -58,8 +59,8 @@ struct MaskKernels {
     void (*slice)(const MaskedTrees& trees, int32_t begin, int32_t end, int32_t words,
                   uint64_t* masks);
 
-    // Adds the steps of a segment to the running sums, `step` first. Rows that cross a threshold are
-    // written to `out`; the number of the others is returned.
+    // Adds the steps of a segment to the running sums, `step` first. Rows that cross a threshold
+    // are written to `out`; the number of the others is returned.
     int32_t (*quit)(const MaskedTrees& trees, const PolicyView& policy, int32_t step,
                     const uint64_t* masks, const QuitSlab& slab, const DecisionsOut& out,
                     const Survivors& left);

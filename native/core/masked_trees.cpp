@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/cuts.hpp"
+#include "core/float_mode.hpp"
 
 namespace qwyc {
 
@@ -222,6 +223,7 @@ struct LayOut {
 template <class Real>
 MaskedTrees lay_out(const Forest<Real>& forest, const Questions<Real>& questions,
                     std::span<const int32_t> trees, bool full) {
+    const PlainFloats plain;  // cuts are rounded
     MaskedTrees out;
     LayOut<Real> layout{forest, questions, out, {}, {}, full};
     layout.number_questions(trees);

@@ -4,8 +4,8 @@
 // of its splits, 512 rows at a time, into the bits of each row's leaf number: "planes" of 512 bits.
 // The number selects the value that the tree adds.
 //
-// A slab is 8 words of 64 rows. Bit p of a word belongs to the row that the kernels' order of a tile
-// puts there. Rows are in their own order again once leaf numbers are bytes.
+// A slab is 8 words of 64 rows. Bit p of a word belongs to the row that the kernels' order of a
+// tile puts there. Rows are in their own order again once leaf numbers are bytes.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace qwyc {
 
 inline constexpr int32_t kSlabWords = 8;
 inline constexpr int32_t kSlab = 64 * kSlabWords;
-inline constexpr int32_t kMaxPlanes = 6;            // bits of a leaf number
+inline constexpr int32_t kMaxPlanes = 6;               // bits of a leaf number
 inline constexpr int32_t kMaxQuestionsAtOnce = 65535;  // of one layout: named by 16 bits
 
 // How a tree's planes are made.
@@ -38,8 +38,8 @@ struct ReachSplit {
 
 struct MaskedTree {
     Form form;
-    uint8_t bits;      // of its leaf number; 0 for a tree of one leaf
-    int16_t n_leaves;  // kReach: numbers are below it
+    uint8_t bits;          // of its leaf number; 0 for a tree of one leaf
+    int16_t n_leaves;      // kReach: numbers are below it
     int32_t begin, end;    // kComplete: questions in `heap`; kReach: in `splits`
     int32_t planes_begin;  // in `planes`: `bits` of them, the highest bit first
     int32_t table_begin;   // in the tables of values, by leaf number

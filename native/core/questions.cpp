@@ -51,8 +51,7 @@ struct Finder {
         }
         if (in_set_left) mark(kNoClass);  // in no set
         if (!(node.flags() & kDefaultLeft)) mark(kMissingClass);
-        const auto [set, added] =
-            set_of.try_emplace(bits, static_cast<int32_t>(found.sets.size()));
+        const auto [set, added] = set_of.try_emplace(bits, static_cast<int32_t>(found.sets.size()));
         if (added) found.sets.push_back(bits);
         return set->second;
     }
@@ -100,8 +99,7 @@ struct Finder {
         found.of_node.assign(forest.nodes().size(), -1);
         for (size_t i = 0; i < asked.size(); ++i)
             found.of_node[at[i]] = static_cast<int32_t>(
-                std::lower_bound(found.all.begin(), found.all.end(), asked[i]) -
-                found.all.begin());
+                std::lower_bound(found.all.begin(), found.all.end(), asked[i]) - found.all.begin());
     }
 };
 

@@ -89,7 +89,8 @@ class QuitEngine<Real, Policy>::Worker {
             } else {
                 if (segment.trees.dense && at % kReadAhead == 0)
                     read_ahead(rows.part(begin + at, begin + at + std::min(kReadAhead, n - at)));
-                masks = sliced(segment.trees, rows.part(begin + at, begin + at + here), nullptr, here, more);
+                masks = sliced(segment.trees, rows.part(begin + at, begin + at + here), nullptr,
+                               here, more);
             }
             const QuitSlab slab{here, listed ? row_ + at : nullptr, begin + at,
                                 listed ? sums_ + at : nullptr, base()};
@@ -121,12 +122,13 @@ class QuitEngine<Real, Policy>::Worker {
     [[gnu::noinline]] static void read_ahead(const RowsView<In>& rows) {
         if (rows.column_stride != 1 || rows.n == 0) return;
         const auto* const begin = reinterpret_cast<const volatile char*>(rows.data);
-        const auto* const end = reinterpret_cast<const volatile char*>(rows.row(rows.n - 1) + rows.width);
+        const auto* const end =
+            reinterpret_cast<const volatile char*>(rows.row(rows.n - 1) + rows.width);
         for (const volatile char* at = begin; at < end; at += 64) static_cast<void>(*at);
     }
 
-    // The steps of a segment for rows [0, n) of row_, kSlab at a time: the values of each step are in
-    // values_ when `advance` is called, which says whether any row is left.
+    // The steps of a segment for rows [0, n) of row_, kSlab at a time: the values of each step are
+    // in values_ when `advance` is called, which says whether any row is left.
     template <class Advance>
     int32_t run_chunks(const Segment& segment, const RowsView<In>& rows, int32_t n,
                        const Advance& advance) {
@@ -147,8 +149,8 @@ class QuitEngine<Real, Policy>::Worker {
                     walk_step(step, chunk, rows);
                 if (!advance(step, chunk)) break;
             }
-            left += kernels_.compact(alive_, words, sums_ + at, row_ + at, sums_ + left,
-                                     row_ + left);
+            left +=
+                kernels_.compact(alive_, words, sums_ + at, row_ + at, sums_ + left, row_ + left);
         }
         return left;
     }
@@ -235,10 +237,10 @@ class QuitEngine<Real, Policy>::Worker {
     const Forest<Real>& forest_;
     const Kernels& kernels_;
     const MaskKernels& mask_kernels_;
-    int32_t* row_;             // rows of the block that go on, and
-    double* sums_;             // their running sums
-    uint64_t* alive_;          // (kSlabWords,) bit per row
-    int32_t* in_full_;         // rows that did not quit
+    int32_t* row_;      // rows of the block that go on, and
+    double* sums_;      // their running sums
+    uint64_t* alive_;   // (kSlabWords,) bit per row
+    int32_t* in_full_;  // rows that did not quit
     int32_t n_in_full_;
     alignas(64) float values_[kSlab];
     DeepRows<In, Real> deep_;

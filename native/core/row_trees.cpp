@@ -4,11 +4,13 @@
 #include <limits>
 
 #include "core/cuts.hpp"
+#include "core/float_mode.hpp"
 
 namespace qwyc {
 
 template <class Real>
 RowTrees::RowTrees(const Forest<Real>& forest) {
+    const PlainFloats plain;  // cuts are rounded
     constexpr int64_t kMaxEntries = 1 << (32 - kChildShift);
     const bool less_equal = forest.rules().less_equal;
     int64_t total = 0;

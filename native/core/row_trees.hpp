@@ -1,8 +1,9 @@
 // Trees laid out for walking one row through many of them at once.
 //
-// A tree is an array of entries, splits and leaves, in which the two children of a split follow each
-// other. An entry is a cut and a word, so that a step down takes three loads: the cut, the word and
-// the row's value. A leaf leads to itself, so trees of different depths are walked together.
+// A tree is an array of entries, splits and leaves, in which the two children of a split follow
+// each other. An entry is a cut and a word, so that a step down takes three loads: the cut, the
+// word and the row's value. A leaf leads to itself, so trees of different depths are walked
+// together.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +24,8 @@ struct RowTrees {
     static constexpr uint32_t kMissingRight = 1u << kRowFeatureBits;
     static constexpr int32_t kChildShift = 16;
 
-    // False where a tree has a split that is not a comparison, or does not fit; the forest itself is
-    // walked then.
+    // False where a tree has a split that is not a comparison, or does not fit; the forest itself
+    // is walked then.
     bool usable = false;
     std::vector<int32_t> begin;   // (T,) first entry
     std::vector<int32_t> levels;  // (T,) steps from the root to the lowest leaf

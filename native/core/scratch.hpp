@@ -33,7 +33,8 @@ class Buffer {
     size_t size_ = 0;
 };
 
-// What the evaluation of trees works in. Rows that quit use the first group, full scores the second.
+// What the evaluation of trees works in. Rows that quit use the first group, full scores the
+// second.
 struct Scratch {
     Buffer<int32_t> row, in_full;
     Buffer<double> sums, score;

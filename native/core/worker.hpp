@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <type_traits>
 #include <vector>
@@ -20,8 +21,8 @@ inline int32_t words_of(int32_t n) {
 // What values of type In are compared as. Cuts between doubles can be rounded for floats, so only
 // doubles of a forest that compares doubles must be compared as such.
 template <class In, class Real>
-using TileValue = std::conditional_t<std::is_same_v<In, double> && std::is_same_v<Real, double>,
-                                     double, float>;
+using TileValue =
+    std::conditional_t<std::is_same_v<In, double> && std::is_same_v<Real, double>, double, float>;
 
 // The answers of n <= kSlab rows, with space for the planes after them, in the thread's scratch.
 // `more` rows follow these n, in `row` or in memory.
@@ -37,9 +38,11 @@ uint64_t* answer(const MaskKernels& kernels, const MaskedTrees& trees, const Row
     return masks;
 }
 
-// The number of rows of a width whose offsets fit 32 bits, as kernels that walk need.
-inline int64_t max_rows_in_int32(int64_t width) {
-    return std::numeric_limits<int32_t>::max() / std::max<int64_t>(width, 1);
+// The number of rows, so far apart in either direction, whose offsets fit 32 bits, as kernels that
+// walk need; at least one.
+inline int64_t max_rows_in_int32(int64_t row_stride) {
+    const int64_t apart = std::max<int64_t>(std::abs(row_stride), 1);
+    return std::max<int64_t>(std::numeric_limits<int32_t>::max() / apart, 1);
 }
 
 // Row i, its values one after the other; copied to the thread's scratch where they are not.
@@ -63,8 +66,8 @@ struct Rowwise {
     Rowwise(const RowsView<In>& view, const int32_t* some, int32_t n)
         : rows(view.data), row(some), width(view.row_stride) {
         if (view.column_stride == 1) return;
-        auto* const copy =
-            reinterpret_cast<In*>(scratch().rows.of(n * std::max<int64_t>(view.width, 1) * sizeof(In)));
+        auto* const copy = reinterpret_cast<In*>(
+            scratch().rows.of(n * std::max<int64_t>(view.width, 1) * sizeof(In)));
         for (int64_t f = 0; f < view.width; ++f)
             for (int32_t i = 0; i < n; ++i)
                 copy[i * view.width + f] = view.row(some ? some[i] : i)[f * view.column_stride];

@@ -45,7 +45,7 @@ struct Choice {
 // Best first. Tested at each call, which takes a few loads and needs no shared state.
 template <class Visit>
 void each_choice(Visit visit) {
-#define QWYC_TABLES(isa, one_row)                                                             \
+#define QWYC_TABLES(isa, one_row)                                                 \
     &isa::table, &isa::masks_table, &one_row::row_table, &isa::lattices_of_float, \
         &isa::lattices_of_double
 #if QWYC_X86

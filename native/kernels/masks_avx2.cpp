@@ -75,6 +75,20 @@ inline void read_quad(const double* const* row, int32_t feature, double* out0, d
     }
 }
 
+constexpr int32_t bit_of_row(int32_t i) {
+    return i / 32 * 32 + i % 8 * 4 + i % 32 / 8;
+}
+// Sixteen rows in their own order.
+template <class In, class V>
+inline void read_few_quad(const In* const* row, int32_t feature, V* out0, V* out1, V* out2,
+                          V* out3) {
+    for (int i = 0; i < 16; ++i) {
+        const In* const x = row[i] + feature;
+        out0[i] = static_cast<V>(x[0]), out1[i] = static_cast<V>(x[1]);
+        out2[i] = static_cast<V>(x[2]), out3[i] = static_cast<V>(x[3]);
+    }
+}
+
 template <class In, class V>
 inline void read_column(const In* x, V* out) {
     for (int t = 0; t < 64; ++t) out[t] = static_cast<V>(x[row_of<V>(t)]);
@@ -89,9 +103,8 @@ inline uint64_t compare(const float* x, float cut) {
         return _mm256_castps_si256(_mm256_cmp_ps(bound, _mm256_load_ps(x + 8 * i), Predicate));
     };
     const auto four = [&](int i) {
-        return static_cast<uint32_t>(_mm256_movemask_epi8(
-            _mm256_packs_epi16(_mm256_packs_epi32(one(i), one(i + 1)),
-                               _mm256_packs_epi32(one(i + 2), one(i + 3)))));
+        return static_cast<uint32_t>(_mm256_movemask_epi8(_mm256_packs_epi16(
+            _mm256_packs_epi32(one(i), one(i + 1)), _mm256_packs_epi32(one(i + 2), one(i + 3)))));
     };
     return four(0) | static_cast<uint64_t>(four(4)) << 32;
 }
@@ -100,8 +113,8 @@ inline uint64_t compare(const double* x, double cut) {
     const __m256d bound = _mm256_set1_pd(cut);
     uint64_t mask = 0;
     for (int i = 0; i < 64; i += 4)
-        mask |= static_cast<uint64_t>(_mm256_movemask_pd(
-                    _mm256_cmp_pd(bound, _mm256_load_pd(x + i), Predicate)))
+        mask |= static_cast<uint64_t>(
+                    _mm256_movemask_pd(_mm256_cmp_pd(bound, _mm256_load_pd(x + i), Predicate)))
                 << i;
     return mask;
 }
@@ -116,6 +129,41 @@ inline void at_least_or_missing(const V* x, V cut, uint64_t* mask) {
 template <class V>
 inline void is_missing(const V* x, uint64_t* mask) {
     *mask = compare<_CMP_UNORD_Q>(x, V(0));
+}
+
+// Rows 0 to 7 and 8 to 15 have the first and the second bit of each four.
+inline uint64_t spread_bits(unsigned low, unsigned high) {
+    return _pdep_u32(low, 0x11111111) | _pdep_u32(high, 0x22222222);
+}
+template <int Predicate>
+inline uint64_t few(const float* x, float cut) {
+    const __m256 bound = _mm256_set1_ps(cut);
+    const auto eight = [&](const float* from) {
+        return static_cast<unsigned>(
+            _mm256_movemask_ps(_mm256_cmp_ps(bound, _mm256_load_ps(from), Predicate)));
+    };
+    return spread_bits(eight(x), eight(x + 8));
+}
+template <int Predicate>
+inline uint64_t few(const double* x, double cut) {
+    const __m256d bound = _mm256_set1_pd(cut);
+    const auto four = [&](const double* from) {
+        return static_cast<unsigned>(
+            _mm256_movemask_pd(_mm256_cmp_pd(bound, _mm256_load_pd(from), Predicate)));
+    };
+    return spread_bits(four(x) | four(x + 4) << 4, four(x + 8) | four(x + 12) << 4);
+}
+template <class V>
+inline uint64_t few_at_least(const V* x, V cut) {
+    return few<_CMP_LE_OQ>(x, cut);
+}
+template <class V>
+inline uint64_t few_at_least_or_missing(const V* x, V cut) {
+    return few<_CMP_NGT_UQ>(x, cut);
+}
+template <class V>
+inline uint64_t few_missing(const V* x) {
+    return few<_CMP_UNORD_Q>(x, V(0));
 }
 
 inline uint64_t in_set(const uint8_t* codes, const uint8_t* set) {
@@ -140,22 +188,22 @@ inline uint64_t in_set(const uint8_t* codes, const uint8_t* set) {
 // ---- trees -----------------------------------------------------------------------------------
 
 using Wide = __m256i;
-constexpr int32_t kWide = 4;
+using Narrow = __m128i;
 
-inline Wide load(const uint64_t* from) {
-    return _mm256_load_si256(reinterpret_cast<const __m256i*>(from));
+template <class Lanes>
+inline Lanes load(const uint64_t* from) {
+    if constexpr (sizeof(Lanes) == sizeof(Narrow))
+        return _mm_load_si128(reinterpret_cast<const __m128i*>(from));
+    else
+        return _mm256_load_si256(reinterpret_cast<const __m256i*>(from));
 }
-inline void store(uint64_t* to, Wide x) {
-    _mm256_store_si256(reinterpret_cast<__m256i*>(to), x);
+template <class Lanes>
+inline Lanes zero() {
+    return Lanes{};
 }
-inline Wide zero() {
-    return _mm256_setzero_si256();
-}
-inline Wide ones() {
-    return _mm256_set1_epi64x(-1);
-}
-inline Wide choose(Wide mask, Wide no, Wide yes) {
-    return _mm256_or_si256(_mm256_and_si256(mask, yes), _mm256_andnot_si256(mask, no));
+template <class Lanes>
+inline Lanes ones() {
+    return ~Lanes{};
 }
 inline Wide both(Wide a, Wide b) {
     return _mm256_and_si256(a, b);
@@ -166,12 +214,30 @@ inline Wide first_only(Wide a, Wide b) {
 inline Wide either(Wide a, Wide b) {
     return _mm256_or_si256(a, b);
 }
+inline void store(uint64_t* to, Wide x) {
+    _mm256_store_si256(reinterpret_cast<__m256i*>(to), x);
+}
+inline Narrow both(Narrow a, Narrow b) {
+    return _mm_and_si128(a, b);
+}
+inline Narrow first_only(Narrow a, Narrow b) {
+    return _mm_andnot_si128(b, a);
+}
+inline Narrow either(Narrow a, Narrow b) {
+    return _mm_or_si128(a, b);
+}
+inline void store(uint64_t* to, Narrow x) {
+    _mm_store_si128(reinterpret_cast<__m128i*>(to), x);
+}
+template <class Lanes>
+inline Lanes choose(Lanes mask, Lanes no, Lanes yes) {
+    return either(both(mask, yes), first_only(no, mask));
+}
 
 // Byte i is -1 where bit i is set.
 inline __m256i bytes_of(uint32_t bits) {
-    const __m256i where =
-        _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 3,
-                         3, 3, 3, 3, 3, 3, 3);
+    const __m256i where = _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2,
+                                           2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3);
     const __m256i bit = _mm256_set1_epi64x(static_cast<int64_t>(0x8040201008040201));
     const __m256i spread =
         _mm256_shuffle_epi8(_mm256_set1_epi32(static_cast<int32_t>(bits)), where);
@@ -237,8 +303,7 @@ inline uint64_t quit_word(const MaskedTrees& trees, const double* lower, const d
         for (int j = 0; j < 4; ++j) {
             x[j] = _mm256_load_pd(sums + g + 4 * j);
             const __m256i bits = _mm256_set1_epi64x(static_cast<int64_t>(alive >> (g + 4 * j)));
-            a[j] = _mm256_castsi256_pd(
-                _mm256_cmpeq_epi64(_mm256_and_si256(bits, powers), powers));
+            a[j] = _mm256_castsi256_pd(_mm256_cmpeq_epi64(_mm256_and_si256(bits, powers), powers));
         }
         for (int32_t t = 0; t < n; ++t) {
             const Table<Large> table(trees.step_value.data() + trees.trees[t].table_begin);
@@ -251,9 +316,9 @@ inline uint64_t quit_word(const MaskedTrees& trees, const double* lower, const d
                     const int j = 2 * k + h;
                     // A sum of a row that has quit stays as it is, -0.0 too.
                     x[j] = _mm256_blendv_pd(x[j], _mm256_add_pd(x[j], halves[h]), a[j]);
-                    a[j] = _mm256_and_pd(
-                        a[j], _mm256_and_pd(_mm256_cmp_pd(x[j], low, _CMP_NLT_UQ),
-                                            _mm256_cmp_pd(x[j], high, _CMP_NGT_UQ)));
+                    a[j] =
+                        _mm256_and_pd(a[j], _mm256_and_pd(_mm256_cmp_pd(x[j], low, _CMP_NLT_UQ),
+                                                          _mm256_cmp_pd(x[j], high, _CMP_NGT_UQ)));
                     now |= static_cast<unsigned>(_mm256_movemask_pd(a[j])) << 4 * j;
                 }
             }
@@ -265,8 +330,7 @@ inline uint64_t quit_word(const MaskedTrees& trees, const double* lower, const d
     for (int half = 0; half < 2; ++half) {
         __m256i counted = _mm256_set1_epi8(1);
         for (int32_t t = 0; t + 1 < n; ++t)
-            counted =
-                _mm256_sub_epi8(counted, bytes_of(static_cast<uint32_t>(on[t] >> 32 * half)));
+            counted = _mm256_sub_epi8(counted, bytes_of(static_cast<uint32_t>(on[t] >> 32 * half)));
         _mm256_store_si256(reinterpret_cast<__m256i*>(count + 32 * half), counted);
     }
     return on[n - 1];
@@ -298,8 +362,8 @@ inline void add_double_word(const MaskedTrees& trees, const double* tables, int3
         for (int j = 0; j < 8; ++j) {
             const __m256i four =
                 _mm256_load_si256(reinterpret_cast<const __m256i*>(number + j / 4 * 32));
-            const __m256i index = _mm256_and_si256(_mm256_srli_epi32(four, j % 4 * 8),
-                                                   _mm256_set1_epi32(255));
+            const __m256i index =
+                _mm256_and_si256(_mm256_srli_epi32(four, j % 4 * 8), _mm256_set1_epi32(255));
             double* const to = sums + 8 * j;
             const __m256d first = _mm256_i32gather_pd(table, _mm256_castsi256_si128(index), 8);
             const __m256d second =
@@ -321,8 +385,7 @@ inline void write_word(const double* sums, const uint8_t* count, double split, i
     for (int i = 0; i < 64; i += 4) {
         const __m256d sum = _mm256_load_pd(sums + i);
         _mm256_storeu_pd(out.score + i, sum);
-        positive |= static_cast<uint64_t>(
-                        _mm256_movemask_pd(_mm256_cmp_pd(sum, bound, _CMP_GT_OQ)))
+        positive |= static_cast<uint64_t>(_mm256_movemask_pd(_mm256_cmp_pd(sum, bound, _CMP_GT_OQ)))
                     << i;
     }
     for (int i = 0; i < 64; i += 8) {

@@ -35,6 +35,18 @@ inline __m128 load_four(const double* x) {
     return _mm256_cvtpd_ps(_mm256_loadu_pd(x));
 }
 
+// Four features, each quarter of a register those of one row, into a register a feature.
+inline void transpose(const __m512* x, float* out0, float* out1, float* out2, float* out3) {
+    const __m512d low01 = _mm512_castps_pd(_mm512_unpacklo_ps(x[0], x[1]));
+    const __m512d low23 = _mm512_castps_pd(_mm512_unpacklo_ps(x[2], x[3]));
+    const __m512d high01 = _mm512_castps_pd(_mm512_unpackhi_ps(x[0], x[1]));
+    const __m512d high23 = _mm512_castps_pd(_mm512_unpackhi_ps(x[2], x[3]));
+    _mm512_store_ps(out0, _mm512_castpd_ps(_mm512_unpacklo_pd(low01, low23)));
+    _mm512_store_ps(out1, _mm512_castpd_ps(_mm512_unpackhi_pd(low01, low23)));
+    _mm512_store_ps(out2, _mm512_castpd_ps(_mm512_unpacklo_pd(high01, high23)));
+    _mm512_store_ps(out3, _mm512_castpd_ps(_mm512_unpackhi_pd(high01, high23)));
+}
+
 template <class In>
 inline void read_quad(const In* const* row, int32_t feature, float* out0, float* out1, float* out2,
                       float* out3) {
@@ -46,14 +58,7 @@ inline void read_quad(const In* const* row, int32_t feature, float* out0, float*
             x[k] = _mm512_insertf32x4(x[k], load_four(row[q + 8 + k] + feature), 2);
             x[k] = _mm512_insertf32x4(x[k], load_four(row[q + 12 + k] + feature), 3);
         }
-        const __m512d low01 = _mm512_castps_pd(_mm512_unpacklo_ps(x[0], x[1]));
-        const __m512d low23 = _mm512_castps_pd(_mm512_unpacklo_ps(x[2], x[3]));
-        const __m512d high01 = _mm512_castps_pd(_mm512_unpackhi_ps(x[0], x[1]));
-        const __m512d high23 = _mm512_castps_pd(_mm512_unpackhi_ps(x[2], x[3]));
-        _mm512_store_ps(out0 + q, _mm512_castpd_ps(_mm512_unpacklo_pd(low01, low23)));
-        _mm512_store_ps(out1 + q, _mm512_castpd_ps(_mm512_unpackhi_pd(low01, low23)));
-        _mm512_store_ps(out2 + q, _mm512_castpd_ps(_mm512_unpacklo_pd(high01, high23)));
-        _mm512_store_ps(out3 + q, _mm512_castpd_ps(_mm512_unpackhi_pd(high01, high23)));
+        transpose(x, out0 + q, out1 + q, out2 + q, out3 + q);
     }
 }
 
@@ -70,6 +75,30 @@ inline void read_quad(const double* const* row, int32_t feature, double* out0, d
         _mm256_store_pd(out1 + t, _mm256_permute2f128_pd(AB, CD, 0x20));
         _mm256_store_pd(out2 + t, _mm256_permute2f128_pd(ab, cd, 0x31));
         _mm256_store_pd(out3 + t, _mm256_permute2f128_pd(AB, CD, 0x31));
+    }
+}
+
+constexpr int32_t bit_of_row(int32_t i) {
+    return i % 16 * 4 + i / 16;
+}
+// Sixteen rows in their own order.
+template <class In>
+inline void read_few_quad(const In* const* row, int32_t feature, float* out0, float* out1,
+                          float* out2, float* out3) {
+    __m512 x[4];  // x[k], quarter a: four features of row 4a + k
+    for (int k = 0; k < 4; ++k) {
+        x[k] = _mm512_castps128_ps512(load_four(row[k] + feature));
+        x[k] = _mm512_insertf32x4(x[k], load_four(row[4 + k] + feature), 1);
+        x[k] = _mm512_insertf32x4(x[k], load_four(row[8 + k] + feature), 2);
+        x[k] = _mm512_insertf32x4(x[k], load_four(row[12 + k] + feature), 3);
+    }
+    transpose(x, out0, out1, out2, out3);
+}
+inline void read_few_quad(const double* const* row, int32_t feature, double* out0, double* out1,
+                          double* out2, double* out3) {
+    for (int i = 0; i < 16; ++i) {
+        const double* const x = row[i] + feature;
+        out0[i] = x[0], out1[i] = x[1], out2[i] = x[2], out3[i] = x[3];
     }
 }
 
@@ -143,6 +172,30 @@ inline void is_missing(const V* x, uint64_t* mask) {
     compare<_CMP_UNORD_Q>(x, spread(V(0)), mask);
 }
 
+template <int Predicate>
+inline uint64_t few(const float* x, float cut) {
+    const __mmask16 yes = _mm512_cmp_ps_mask(spread(cut), _mm512_load_ps(x), Predicate);
+    return _pdep_u64(yes, 0x1111111111111111);
+}
+template <int Predicate>
+inline uint64_t few(const double* x, double cut) {
+    const unsigned low = _mm512_cmp_pd_mask(spread(cut), _mm512_load_pd(x), Predicate);
+    const unsigned high = _mm512_cmp_pd_mask(spread(cut), _mm512_load_pd(x + 8), Predicate);
+    return _pdep_u64(low | high << 8, 0x1111111111111111);
+}
+template <class V>
+inline uint64_t few_at_least(const V* x, V cut) {
+    return few<_CMP_LE_OQ>(x, cut);
+}
+template <class V>
+inline uint64_t few_at_least_or_missing(const V* x, V cut) {
+    return few<_CMP_NGT_UQ>(x, cut);
+}
+template <class V>
+inline uint64_t few_missing(const V* x) {
+    return few<_CMP_UNORD_Q>(x, V(0));
+}
+
 inline uint64_t in_set(const uint8_t* codes, const uint8_t* set) {
     const __m512i bits =
         _mm512_broadcast_i64x4(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(set)));
@@ -157,22 +210,28 @@ inline uint64_t in_set(const uint8_t* codes, const uint8_t* set) {
 // ---- trees -----------------------------------------------------------------------------------
 
 using Wide = __m512i;
-constexpr int32_t kWide = 8;
+using Narrow = __m128i;
 
-inline Wide load(const uint64_t* from) {
-    return _mm512_load_si512(from);
+template <class Lanes>
+inline Lanes load(const uint64_t* from) {
+    if constexpr (sizeof(Lanes) == sizeof(Narrow))
+        return _mm_load_si128(reinterpret_cast<const __m128i*>(from));
+    else
+        return _mm512_load_si512(from);
 }
-inline void store(uint64_t* to, Wide x) {
-    _mm512_store_si512(to, x);
+template <class Lanes>
+inline Lanes zero() {
+    return Lanes{};
 }
-inline Wide zero() {
-    return _mm512_setzero_si512();
-}
-inline Wide ones() {
-    return _mm512_set1_epi64(-1);
+template <class Lanes>
+inline Lanes ones() {
+    return ~Lanes{};
 }
 inline Wide choose(Wide mask, Wide no, Wide yes) {
     return _mm512_ternarylogic_epi64(mask, yes, no, 0xca);  // mask ? yes : no
+}
+inline Narrow choose(Narrow mask, Narrow no, Narrow yes) {
+    return _mm_ternarylogic_epi64(mask, yes, no, 0xca);
 }
 inline Wide both(Wide a, Wide b) {
     return _mm512_and_si512(a, b);
@@ -182,6 +241,21 @@ inline Wide first_only(Wide a, Wide b) {
 }
 inline Wide either(Wide a, Wide b) {
     return _mm512_or_si512(a, b);
+}
+inline void store(uint64_t* to, Wide x) {
+    _mm512_store_si512(to, x);
+}
+inline Narrow both(Narrow a, Narrow b) {
+    return _mm_and_si128(a, b);
+}
+inline Narrow first_only(Narrow a, Narrow b) {
+    return _mm_andnot_si128(b, a);
+}
+inline Narrow either(Narrow a, Narrow b) {
+    return _mm_or_si128(a, b);
+}
+inline void store(uint64_t* to, Narrow x) {
+    _mm_store_si128(reinterpret_cast<__m128i*>(to), x);
 }
 
 template <int Bits>
@@ -228,6 +302,10 @@ inline uint64_t quit_word(const MaskedTrees& trees, const double* lower, const d
     alignas(64) uint8_t on[kMaxSegmentTrees][8];  // bit per row: alive after each tree
     const int32_t n = trees.n_trees();
     for (int g = 0; g < 64; g += 32) {
+        if ((alive >> g & 0xffffffff) == 0) {
+            for (int32_t t = 0; t < n; ++t) std::memset(on[t] + g / 8, 0, 4);
+            continue;
+        }
         __m512d x[4];
         __mmask8 a[4];
         for (int j = 0; j < 4; ++j) {
@@ -261,8 +339,7 @@ inline uint64_t quit_word(const MaskedTrees& trees, const double* lower, const d
     uint64_t left = 0;
     for (int32_t t = 0; t < n; ++t) {
         std::memcpy(&left, on[t], sizeof left);
-        if (t + 1 < n)
-            counted = _mm512_mask_add_epi8(counted, left, counted, _mm512_set1_epi8(1));
+        if (t + 1 < n) counted = _mm512_mask_add_epi8(counted, left, counted, _mm512_set1_epi8(1));
     }
     _mm512_store_si512(count, counted);
     return left;
@@ -297,8 +374,8 @@ inline void add_double_word(const MaskedTrees& trees, const double* tables, int3
         const double* const table = tables + trees.trees[t].table_begin;
         const __m512i numbers = _mm512_load_si512(number);
         for (int k = 0; k < 4; ++k) {
-            const __m512i index = _mm512_and_si512(_mm512_srli_epi32(numbers, 8 * k),
-                                                   _mm512_set1_epi32(255));
+            const __m512i index =
+                _mm512_and_si512(_mm512_srli_epi32(numbers, 8 * k), _mm512_set1_epi32(255));
             sum[2 * k] = _mm512_add_pd(
                 sum[2 * k], _mm512_i32gather_pd(_mm512_castsi512_si256(index), table, 8));
             sum[2 * k + 1] = _mm512_add_pd(
@@ -323,8 +400,8 @@ inline void write_word(const double* sums, const uint8_t* count, double split, i
     }
     for (int i = 0; i < 64; i += 16) {
         const __m128i counts = _mm_load_si128(reinterpret_cast<const __m128i*>(count + i));
-        _mm512_storeu_si512(out.steps + i, _mm512_add_epi32(_mm512_cvtepu8_epi32(counts),
-                                                            _mm512_set1_epi32(step)));
+        _mm512_storeu_si512(
+            out.steps + i, _mm512_add_epi32(_mm512_cvtepu8_epi32(counts), _mm512_set1_epi32(step)));
     }
     _mm512_storeu_si512(out.positive, _mm512_maskz_set1_epi8(positive, 1));
 }
@@ -333,8 +410,7 @@ inline void write_word(const double* sums, const uint8_t* count, double split, i
 // past them.
 inline void keep_word(uint64_t alive, const int32_t* row, int32_t first, const double* sums,
                       int32_t* to_row, double* to_sums) {
-    const __m512i iota =
-        _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    const __m512i iota = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
     for (int i = 0; i < 64; i += 16) {
         const auto some = static_cast<__mmask16>(alive >> i);
         const __m512i rows = row ? _mm512_loadu_si512(row + i)

@@ -27,6 +27,19 @@ inline void read_quad(const In* const* row, int32_t feature, V* out0, V* out1, V
     }
 }
 
+constexpr int32_t bit_of_row(int32_t i) {
+    return i;
+}
+template <class In, class V>
+inline void read_few_quad(const In* const* row, int32_t feature, V* out0, V* out1, V* out2,
+                          V* out3) {
+    for (int i = 0; i < 16; ++i) {
+        const In* const x = row[i] + feature;
+        out0[i] = static_cast<V>(x[0]), out1[i] = static_cast<V>(x[1]);
+        out2[i] = static_cast<V>(x[2]), out3[i] = static_cast<V>(x[3]);
+    }
+}
+
 template <class In, class V>
 inline void read_column(const In* x, V* out) {
     for (int t = 0; t < 64; ++t) out[t] = static_cast<V>(x[t]);
@@ -62,6 +75,24 @@ inline void is_missing(const V* x, uint64_t* mask) {
     for (int t = 0; t < 64; ++t) yes[t] = x[t] != x[t];
     *mask = bits_of(yes);
 }
+template <class V>
+inline uint64_t few_at_least(const V* x, V cut) {
+    uint64_t mask = 0;
+    for (int i = 0; i < 16; ++i) mask |= uint64_t{x[i] >= cut} << i;
+    return mask;
+}
+template <class V>
+inline uint64_t few_at_least_or_missing(const V* x, V cut) {
+    uint64_t mask = 0;
+    for (int i = 0; i < 16; ++i) mask |= uint64_t{!(x[i] < cut)} << i;
+    return mask;
+}
+template <class V>
+inline uint64_t few_missing(const V* x) {
+    uint64_t mask = 0;
+    for (int i = 0; i < 16; ++i) mask |= uint64_t{x[i] != x[i]} << i;
+    return mask;
+}
 inline uint64_t in_set(const uint8_t* codes, const uint8_t* set) {
     uint8_t yes[64];
     for (int t = 0; t < 64; ++t) yes[t] = set[codes[t] / 8] >> codes[t] % 8 & 1;
@@ -71,21 +102,24 @@ inline uint64_t in_set(const uint8_t* codes, const uint8_t* set) {
 // ---- trees -----------------------------------------------------------------------------------
 
 typedef uint64_t Wide __attribute__((vector_size(16)));
-constexpr int32_t kWide = 2;
+using Narrow = Wide;
 
-inline Wide load(const uint64_t* from) {
-    Wide x;
+template <class Lanes>
+inline Lanes load(const uint64_t* from) {
+    Lanes x;
     std::memcpy(&x, from, sizeof x);
     return x;
 }
 inline void store(uint64_t* to, Wide x) {
     std::memcpy(to, &x, sizeof x);
 }
-inline Wide zero() {
-    return Wide{};
+template <class Lanes>
+inline Lanes zero() {
+    return Lanes{};
 }
-inline Wide ones() {
-    return ~Wide{};
+template <class Lanes>
+inline Lanes ones() {
+    return ~Lanes{};
 }
 inline Wide choose(Wide mask, Wide no, Wide yes) {
     return no ^ (mask & (no ^ yes));
@@ -108,8 +142,7 @@ inline void number_of(const uint64_t* masks, const int32_t* planes, uint8_t* num
         uint64_t eight = 0;  // a byte a row
         for (int b = 0; b < Bits; ++b) {
             // Byte k keeps bit k alone; adding 127 moves any bit but the highest to the highest.
-            const uint64_t one =
-                (bits[b] >> i & 255) * 0x0101010101010101 & 0x8040201008040201;
+            const uint64_t one = (bits[b] >> i & 255) * 0x0101010101010101 & 0x8040201008040201;
             const uint64_t high = ((one & 0x7f7f7f7f7f7f7f7f) + 0x7f7f7f7f7f7f7f7f) | one;
             eight = eight << 1 | (high >> 7 & 0x0101010101010101);
         }

@@ -52,8 +52,7 @@ void walk(const RowTrees& trees, const int32_t* tree, int32_t n, const float* ro
     finish(trees, at, n, leaf);
 }
 
-void walk(const RowTrees& trees, const int32_t* tree, int32_t n, const double* row,
-          int32_t* leaf) {
+void walk(const RowTrees& trees, const int32_t* tree, int32_t n, const double* row, int32_t* leaf) {
     int32_t levels;
     const __m512i begin = start(trees, tree, n, levels);
     __m512i at = begin;
@@ -63,17 +62,16 @@ void walk(const RowTrees& trees, const int32_t* tree, int32_t n, const double* r
         const __m512i feature = feature_of(word);
         unsigned at_least = 0, not_less = 0;
         for (int half = 0; half < 2; ++half) {
-            const __m256i entry = half ? _mm512_extracti64x4_epi64(at, 1)
-                                       : _mm512_castsi512_si256(at);
-            const __m256i which = half ? _mm512_extracti64x4_epi64(feature, 1)
-                                       : _mm512_castsi512_si256(feature);
+            const __m256i entry =
+                half ? _mm512_extracti64x4_epi64(at, 1) : _mm512_castsi512_si256(at);
+            const __m256i which =
+                half ? _mm512_extracti64x4_epi64(feature, 1) : _mm512_castsi512_si256(feature);
             const __m512d cut = _mm512_i32gather_pd(entry, cuts, 8);
             const __m512d x = _mm512_i32gather_pd(which, row, 8);
             at_least |= static_cast<unsigned>(_mm512_cmp_pd_mask(x, cut, _CMP_GE_OQ)) << 8 * half;
             not_less |= static_cast<unsigned>(_mm512_cmp_pd_mask(x, cut, _CMP_NLT_UQ)) << 8 * half;
         }
-        at = step(begin, word, static_cast<__mmask16>(at_least),
-                  static_cast<__mmask16>(not_less));
+        at = step(begin, word, static_cast<__mmask16>(at_least), static_cast<__mmask16>(not_less));
     }
     finish(trees, at, n, leaf);
 }

@@ -107,11 +107,8 @@ void bind_forest_methods(nb::class_<AnyForest>& cls) {
             auto out = new_vector<double>(self.n_models(), data);
             {
                 nb::gil_scoped_release release;
-                std::visit(
-                    [&](auto& m) {
-                        m->full().measure(view(rows), repeats, data);
-                    },
-                    self.model);
+                std::visit([&](auto& m) { m->full().measure(view(rows), repeats, data); },
+                           self.model);
             }
             return out;
         },

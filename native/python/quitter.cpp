@@ -37,8 +37,7 @@ void bind_constructor(nb::class_<AnyQuitter>& cls) {
             new (self) AnyQuitter(AnyQuitter::of(
                 models, policy_view(models.n_models(), order, lower, upper, threshold), shares));
         },
-        "base_models"_a, "order"_a, "lower"_a, "upper"_a, "threshold"_a,
-        "survival"_a = nb::none());
+        "base_models"_a, "order"_a, "lower"_a, "upper"_a, "threshold"_a, "survival"_a = nb::none());
 }
 
 template <class Models>
@@ -62,9 +61,10 @@ void bind_quitter(nb::module_& m) {
     nb::class_<AnyQuitter> quitter(m, "Quitter", "Base models laid out for one policy.");
     bind_constructor<AnyForest>(quitter);
     bind_constructor<AnyLattices>(quitter);
-    quitter.def_prop_ro("expected_cost", &AnyQuitter::expected_cost,
-                        "Nanoseconds that a decision takes, one row of many, by the cost model; None "
-                        "for lattices.");
+    quitter.def_prop_ro(
+        "expected_cost", &AnyQuitter::expected_cost,
+        "Nanoseconds that a decision takes, one row of many, by the cost model; None "
+        "for lattices.");
     bind_decide<AnyQuitter, float>(quitter);
     bind_decide<AnyQuitter, double>(quitter);
 

@@ -105,7 +105,7 @@ inline int run_all() {
         } catch (const std::exception& error) {
             fail(test.name, 0, std::string("threw ") + error.what());
         }
-        std::cout << (failures() == before ? "ok      " : "FAILED  ") << test.name << "\n";
+        std::cout << (failures() == before ? "ok      " : "FAILED  ") << test.name << std::endl;
     }
     if (tests().empty()) fail("main", 0, "there are no tests");
     return failures() == 0 ? 0 : 1;

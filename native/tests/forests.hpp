@@ -105,13 +105,9 @@ struct Shape {
     bool special = true;  // categories and zeros that are missing, besides plain comparisons
 };
 
+// Appends a split of any kind to the tree in hand.
 template <class Real>
-int32_t grow(Trees<Real>& trees, Random& random, const Shape& shape, int32_t depth) {
-    if (depth == 0 || random.uniform() < shape.leaf_stop) {
-        const double share = random.uniform();
-        return trees.rules.summation == Summation::kShares ? trees.add_leaf(share, 1 - share)
-                                                           : trees.add_leaf(random.normal());
-    }
+int32_t add_random_node(Trees<Real>& trees, Random& random, const Shape& shape) {
     uint8_t flags = random.below(2) ? kDefaultLeft : 0;
     std::vector<int32_t> codes;
     const double kind = shape.special ? random.uniform() : 1.0;
@@ -123,8 +119,20 @@ int32_t grow(Trees<Real>& trees, Random& random, const Shape& shape, int32_t dep
     }
     // On a grid, so that rows lie exactly on thresholds.
     const Real at = static_cast<Real>(std::round(random.normal() * 10) / 10);
-    const int32_t node =
-        trees.add_node(random.below(static_cast<int32_t>(trees.n_features)), at, flags, codes);
+    return trees.add_node(random.below(static_cast<int32_t>(trees.n_features)), at, flags, codes);
+}
+
+template <class Real>
+int32_t add_random_leaf(Trees<Real>& trees, Random& random) {
+    const double share = random.uniform();
+    return trees.rules.summation == Summation::kShares ? trees.add_leaf(share, 1 - share)
+                                                       : trees.add_leaf(random.normal());
+}
+
+template <class Real>
+int32_t grow(Trees<Real>& trees, Random& random, const Shape& shape, int32_t depth) {
+    if (depth == 0 || random.uniform() < shape.leaf_stop) return add_random_leaf(trees, random);
+    const int32_t node = add_random_node(trees, random, shape);
     const int32_t left = grow(trees, random, shape, depth - 1);
     const int32_t right = grow(trees, random, shape, depth - 1);
     trees.set_children(node, left, right);

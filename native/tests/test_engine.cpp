@@ -1,78 +1,46 @@
 // Engines on random forests against plain loops: every instruction set that this machine runs,
 // every way to hold rows, and one row at a time.
 #include <string>
+#include <tuple>
 
-#include "core/engine.hpp"
-#include "tests/check.hpp"
-#include "tests/fan.hpp"
-#include "tests/forests.hpp"
+#include "tests/engines.hpp"
+#include "tests/masks.hpp"
 
 namespace {
 
 using namespace qwyc;
 using namespace qwyc::tests;
 
-void check_decided(Decided& found, const Decided& expected, const std::string& context) {
-    const auto as_ints = [](const std::vector<uint8_t>& v) {
-        return std::vector<int64_t>(v.begin(), v.end());
-    };
-    CHECK_ALL_EQUAL(as_ints(found.positive), as_ints(expected.positive), context + " positive");
-    CHECK_ALL_EQUAL(found.steps, expected.steps, context + " steps");
-    CHECK_ALL_EQUAL(found.score, expected.score, context + " score");
-}
-
-// A threshold in the middle of the full scores, and the width of their spread.
-std::pair<double, double> spread_of(std::vector<double> full) {
-    std::erase_if(full, [](double x) { return !std::isfinite(x); });
-    if (full.empty()) return {0, 1};
-    std::sort(full.begin(), full.end());
-    const double width = full[full.size() * 3 / 4] - full[full.size() / 4];
-    return {full[full.size() / 2], width > 0 ? width : 1};
-}
-
 template <class Real, class In>
 void check_forest(const Trees<Real>& trees, int64_t n, uint64_t seed, const std::string& what) {
-    const std::vector<In> rows = random_rows<In>(seed, n, trees.n_features);
-    const std::vector<float> values = step_values(trees, rows);
-    const std::vector<double> full = full_scores(trees, rows);
-    const auto [centre, width] = spread_of(full);
-    const Policy policy(seed, trees.n_trees(), centre, width);
-    const double base = trees.rules.base / trees.rules.divisor;
-    const Decided expected = decide_plainly(policy, values, base, full);
-    const FanTable fan(seed, policy, values, base, n, width);
-    const Decided expected_of_fan = decide_plainly(fan, values, base, full);
-
-    const Forest<Real> forest = trees.forest();
-    const FullEngine<Real> engine(forest);
+    const EngineProblem<Real, In> problem(trees, random_rows<In>(seed, n, trees.n_features), seed);
+    const auto& [policy, base, full, values] =
+        std::tie(problem.policy, problem.base, problem.full, problem.values);
+    const FullEngine<Real> engine(problem.forest);
     const QuitEngine<Real> quitter(engine, policy.view());
-    const QuitEngine<Real, FanPolicy> fan_quitter(engine, fan.view());
-    for (std::string_view isa : available_isas())
-        for (int threads : {1, 3}) {
-            const std::string context = what + " " + std::string(isa) + " seed " +
-                                        std::to_string(seed) + " rows " + std::to_string(n);
-            std::vector<float> found_values(values.size(), -1);
-            std::vector<double> found(n, -1);
-            engine.score(rows.data(), n, found_values.data(), found.data(), threads, isa);
-            CHECK_ALL_EQUAL(found_values, values, context + " values");
-            CHECK_ALL_EQUAL(found, full, context + " full");
-            engine.score(rows.data(), n, nullptr, found.data(), threads, isa);
-            CHECK_ALL_EQUAL(found, full, context + " full alone");
-            Decided decided(n);
-            quitter.decide(rows.data(), n, decided.out(), threads, isa);
-            check_decided(decided, expected, context);
-            Decided by_fan(n);
-            fan_quitter.decide(rows.data(), n, by_fan.out(), threads, isa);
-            check_decided(by_fan, expected_of_fan, context + " Fan");
-        }
+    const QuitEngine<Real, FanPolicy> fan_quitter(engine, problem.fan.view());
+    for (const Layout& layout : layouts(n, trees.n_features)) {
+        const LaidRows<In> laid(problem.rows, n, trees.n_features, layout);
+        for (std::string_view isa : available_isas())
+            for (int threads : {1, 3}) {
+                const std::string context = what + " " + std::string(isa) + " seed " +
+                                            std::to_string(seed) + " " + layout.name + " " +
+                                            std::to_string(n);
+                check_scores(engine, problem, laid.view(), threads, isa, context);
+                check_decisions(quitter, problem.expected, laid.view(), threads, isa, context);
+                check_decisions(fan_quitter, problem.expected_of_fan, laid.view(), threads, isa,
+                                context + " Fan");
+            }
+    }
 
     Decided known(n);  // over known scores
     apply(policy.view(), values.data(), base, full.data(), n, known.out(), 2);
-    check_decided(known, expected, what + " known scores");
-    apply_fan(fan.view(), values.data(), base, full.data(), n, known.out(), 2);
-    check_decided(known, expected_of_fan, what + " known scores Fan");
+    check_decided(known, problem.expected, what + " known scores");
+    apply_fan(problem.fan.view(), values.data(), base, full.data(), n, known.out(), 2);
+    check_decided(known, problem.expected_of_fan, what + " known scores Fan");
     Decided one(n);  // one row at a time, at first for some steps only
     for (int64_t i = 0; i < n; ++i) {
-        const In* row = rows.data() + i * trees.n_features;
+        const In* row = problem.rows.data() + i * trees.n_features;
         const DecisionsOut out{&one.positive[i], &one.steps[i], &one.score[i]};
         auto state = quitter.start_one();
         bool done = false;
@@ -80,7 +48,7 @@ void check_forest(const Trees<Real>& trees, int64_t n, uint64_t seed, const std:
         if (!done) quitter.walk_on(state, row, out);
         CHECK(check::same(engine.score_one(row), full[i]));
     }
-    check_decided(one, expected, what + " one row");
+    check_decided(one, problem.expected, what + " one row");
 }
 
 template <class Real>
@@ -104,9 +72,8 @@ TEST(any_number_of_rows) {
 }
 
 TEST(many_rows_in_several_blocks_and_segments) {
-    // Segments are planned again from the first rows where there are 8,192 or more.
-    check_forest<float, float>(random_trees<float>(11, {.n_trees = 40}), 9000, 3, "float");
-    check_forest<double, double>(random_trees<double>(11, {.n_trees = 40}), 9000, 3, "double");
+    check_forest<float, float>(random_trees<float>(11, {.n_trees = 40}), 3000, 3, "float");
+    check_forest<double, double>(random_trees<double>(11, {.n_trees = 40}), 3000, 3, "double");
 }
 
 TEST(walked_trees_among_small_ones) {
@@ -131,7 +98,7 @@ TEST(walked_trees_among_small_ones) {
     }
 }
 
-TEST(more_thresholds_than_a_byte_counts) {
+TEST(many_thresholds) {
     Trees<double> trees;
     trees.n_features = 2;
     Random random(2);
@@ -141,24 +108,20 @@ TEST(more_thresholds_than_a_byte_counts) {
     check_both(trees, 300, 4, "stumps");
 }
 
-TEST(oblivious_trees) {
-    Trees<float> trees;
-    Random random(9);
-    for (int32_t depth : {2, 3, 6, 8, 6, 1, 4}) {
-        std::vector<std::pair<int32_t, float>> asked;
-        for (int32_t level = 0; level < depth; ++level)
-            asked.emplace_back(random.below(5), static_cast<float>(random.normal()));
-        const auto place = [&](auto&& self, int32_t level) -> int32_t {
-            if (level == depth) return trees.add_leaf(random.normal());
-            const int32_t node = trees.add_node(asked[level].first, asked[level].second, 0);
-            const int32_t left = self(self, level + 1);
-            trees.set_children(node, left, self(self, level + 1));
-            return node;
-        };
-        place(place, 0);
-        trees.end_tree();
+TEST(trees_of_every_form) {
+    for (uint64_t seed = 0; seed < 3; ++seed) {
+        Trees<float> single = trees_of_all_forms<float>(seed, 5, {.special = seed != 2}, 5);
+        Trees<double> wide = trees_of_all_forms<double>(seed, 5, {.special = seed != 2}, 5);
+        Random random(seed);
+        for (int32_t depth : {7, 8}) {  // oblivious ones of more leaves than masks hold
+            add_oblivious(single, random, depth, {});
+            add_oblivious(wide, random, depth, {});
+        }
+        make_thresholds_odd(single, seed);
+        make_thresholds_odd(wide, seed);
+        check_both(single, 200, seed, "forms");
+        check_both(wide, 200, seed, "forms double");
     }
-    check_both(trees, 600, 2, "oblivious");
 }
 
 TEST(categories_that_fit_a_byte_and_that_do_not) {
@@ -211,7 +174,7 @@ TEST(a_policy_that_never_quits_gives_full_scores) {
     const FullEngine<float> engine(forest);
     const QuitEngine<float> quitter(engine, policy.view());
     Decided decided(200);
-    quitter.decide(rows.data(), 200, decided.out(), 2);
+    quitter.decide(in_c_order(rows, 200, trees.n_features), decided.out(), 2);
     check_decided(decided, decide_plainly(policy, step_values(trees, rows), 0, full), "never");
 }
 
@@ -237,7 +200,7 @@ TEST(seconds_are_measured_for_every_tree) {
     const Forest<float> forest = trees.forest();
     const auto rows = random_rows<float>(1, 100, trees.n_features);
     std::vector<double> seconds(trees.n_trees(), -1);
-    FullEngine<float>(forest).measure(rows.data(), 100, 3, seconds.data());
+    FullEngine<float>(forest).measure(in_c_order(rows, 100, trees.n_features), 3, seconds.data());
     for (double spent : seconds) CHECK(spent >= 0);
 }
 

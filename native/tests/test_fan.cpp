@@ -35,7 +35,7 @@ TEST(add_and_bin) {
             for (std::string_view isa : available_isas()) {
                 std::vector<double> sums = before, bins(values.size(), -1);
                 std::vector<uint64_t> still = alive;
-                const Chunk chunk{{nullptr, 0, words}, sums.data(), still.data(), nullptr};
+                const Chunk chunk{words, sums.data(), still.data(), nullptr};
                 kernels(isa).add_and_bin(values.data(), width, chunk, bins.data());
                 CHECK_ALL_EQUAL(still, alive, std::string(isa));
                 for (size_t i = 0; i < values.size(); ++i) {

@@ -1,0 +1,91 @@
+// How steps are divided into segments.
+#include <cmath>
+#include <limits>
+
+#include "core/cost_model.hpp"
+#include "core/mask_kernels.hpp"
+#include "tests/check.hpp"
+#include "tests/forests.hpp"
+#include "tests/masks.hpp"
+
+namespace {
+
+using namespace qwyc;
+using namespace qwyc::tests;
+
+// Segments follow each other up to `last`, and each is all on masks or all walked.
+template <class Real>
+void check_division(const Forest<Real>& forest, const Questions<Real>& questions,
+                    const std::vector<int32_t>& order, int32_t last,
+                    const std::vector<double>& survival) {
+    const Division found = cut_into_segments(forest, questions, order, last, survival);
+    int32_t at = 0;
+    for (const Steps& steps : found.segments) {
+        CHECK_EQUAL(steps.begin, at);
+        CHECK(steps.end > steps.begin && steps.end - steps.begin <= kMaxSegmentTrees);
+        for (int32_t r = steps.begin; r < steps.end; ++r)
+            CHECK_EQUAL(questions.masked[order[r]], questions.masked[order[steps.begin]]);
+        at = steps.end;
+    }
+    CHECK_EQUAL(at, last);
+}
+
+TEST(segments_cover_the_steps_whatever_the_survival) {
+    constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+    for (uint64_t seed = 0; seed < 4; ++seed) {
+        Trees<float> trees;
+        Random random(seed);
+        const int32_t n = 300;
+        for (int32_t t = 0; t < n; ++t) {
+            const bool deep = seed > 0 && random.below(20) == 0;
+            grow_leaves(trees, random, {}, 1 + (deep ? 99 : random.below(9)));
+            trees.end_tree();
+        }
+        const Forest<float> forest = trees.forest();
+        const Questions<float> questions(forest);
+        const std::vector<int32_t> order = Policy(seed, n, 0, 1).order;
+        std::vector<std::vector<double>> curves;
+        for (double share :
+             {1.0, 0.0, 1e-300, 1e308, std::numeric_limits<double>::infinity(), kNaN, -1.0})
+            curves.emplace_back(n, share);
+        curves.emplace_back();
+        curves.emplace_back();
+        for (int32_t r = 0; r < n; ++r) {
+            curves[7].push_back(1 / (1.0 + r));
+            curves[8].push_back(random.below(3) ? random.uniform() : kNaN);
+        }
+        for (const std::vector<double>& survival : curves)
+            for (int32_t last : {0, 1, 2, 127, 128, 129, n - 1})
+                check_division(forest, questions, order, last, survival);
+    }
+}
+
+TEST(rows_that_stay_are_read_seldom_and_rows_that_quit_are_left_out) {
+    Trees<float> trees;
+    Random random(1);
+    for (int32_t t = 0; t < 100; ++t) {
+        grow_leaves(trees, random, {.special = false}, 8);
+        trees.end_tree();
+    }
+    const Forest<float> forest = trees.forest();
+    const Questions<float> questions(forest);
+    const auto divide = [&](double kept) {
+        std::vector<double> survival;
+        for (int32_t r = 0; r < 100; ++r) survival.push_back(std::pow(kept, r));
+        return cut_into_segments(forest, questions, natural_order(100), 100, survival);
+    };
+    const Division all = divide(1.0), most = divide(0.98), few = divide(0.7);
+    CHECK_EQUAL(all.segments.size(), 1u);  // nobody quits
+    CHECK(most.segments.size() > all.segments.size());
+    CHECK(few.segments[0].end < most.segments[0].end);
+    CHECK(few.cost < most.cost && most.cost < all.cost);
+    CHECK(few.cost > 0);
+}
+
+TEST(few_rows_are_walked_where_masks_have_many_questions) {
+    CHECK(rows_to_walk(10, 500, 50) > rows_to_walk(10, 20, 5));
+    CHECK(rows_to_walk(1, 100000, 1000) <= 32);
+    CHECK(rows_to_walk(1000, 1, 1) >= 0);
+}
+
+}  // namespace

@@ -1,0 +1,119 @@
+// Trees laid out for one row at a time, and the kernels that walk them.
+#include <string>
+
+#include "core/kernels.hpp"
+#include "core/row_trees.hpp"
+#include "core/worker.hpp"
+#include "tests/check.hpp"
+#include "tests/laid_rows.hpp"
+#include "tests/masks.hpp"
+
+namespace {
+
+using namespace qwyc;
+using namespace qwyc::tests;
+
+constexpr Shape kPlain{.special = false};
+
+template <class In, class Real>
+void check_walks(const Trees<Real>& trees, uint64_t seed) {
+    const Forest<Real> forest = trees.forest();
+    const RowTrees layout(forest);
+    CHECK(layout.usable);
+    const std::vector<In> rows = hostile_rows<In>(trees, seed, 60);
+    Random random(seed);
+    for (std::string_view isa : available_isas())
+        for (size_t at = 0; at < rows.size(); at += trees.n_features) {
+            const auto n = static_cast<int32_t>(1 + at / trees.n_features % kWalksAtOnce);
+            std::vector<int32_t> tree(n), leaf(n, -1), expected(n);
+            // A row by itself, in memory that ends with it.
+            const std::vector<In> row(rows.begin() + at, rows.begin() + at + trees.n_features);
+            for (int32_t k = 0; k < n; ++k) {
+                tree[k] = random.below(trees.n_trees());
+                expected[k] = static_cast<int32_t>(leaf_of(trees, tree[k], row.data()));
+            }
+            row_kernels(isa).walk<In>()(layout, tree.data(), n, row.data(), leaf.data());
+            CHECK_ALL_EQUAL(leaf, expected, std::string(isa));
+        }
+}
+
+// Splits that send all numbers left and missing values right do not fit, so none is left.
+template <class Real>
+void send_missing_left_at_infinity(Trees<Real>& trees) {
+    for (size_t i = 0; i < trees.threshold.size(); ++i)
+        if (trees.threshold[i] == std::numeric_limits<Real>::infinity())
+            trees.flags[i] |= kDefaultLeft;
+}
+
+template <class Real>
+Trees<Real> plain_trees(uint64_t seed) {
+    Trees<Real> trees = trees_of_all_forms<Real>(seed, 1 + 4 * (seed % 3), kPlain, 9);
+    Random random(seed);
+    grow(trees, random, {.leaf_stop = 0.02, .special = false}, 11);
+    trees.end_tree();
+    make_thresholds_odd(trees, seed);
+    send_missing_left_at_infinity(trees);
+    return trees;
+}
+
+TEST(a_row_reaches_the_leaves_of_its_walks) {
+    for (uint64_t seed = 0; seed < 12; ++seed) {
+        check_walks<float>(plain_trees<float>(seed), seed);
+        check_walks<float>(plain_trees<double>(seed), seed);
+        check_walks<double>(plain_trees<double>(seed), seed);
+    }
+}
+
+TEST(forests_that_do_not_fit_are_not_laid_out) {
+    const auto usable = [](const Trees<float>& trees) { return RowTrees(trees.forest()).usable; };
+    Trees<float> trees;
+    trees.add_stump(0, 0.5f, 0, 1, 2);
+    CHECK(usable(trees));
+    for (uint8_t flags : {+kCategorical, +kZeroIsMissing}) {
+        Trees<float> special = trees;
+        special.add_stump(0, 0.5f, flags, 1, 2);
+        CHECK(!usable(special));
+    }
+    for (bool less_equal : {false, true})
+        for (uint8_t flags : {0, +kDefaultLeft}) {
+            Trees<float> infinite = trees;
+            infinite.rules.less_equal = less_equal;
+            infinite.add_stump(0, std::numeric_limits<float>::infinity(), flags, 1, 2);
+            CHECK_EQUAL(usable(infinite), !less_equal || flags != 0);
+        }
+    for (const auto& [n_features, fits] :
+         {std::pair(1 << 15, true), std::pair((1 << 15) + 1, false)}) {
+        Trees<float> wide;
+        wide.n_features = n_features;
+        wide.add_stump(n_features - 1, 0.5f, 0, 1, 2);
+        CHECK_EQUAL(usable(wide), fits);
+        if (fits) check_walks<float>(wide, 1);
+    }
+    for (const auto& [leaves, fits] : {std::pair(1 << 15, true), std::pair((1 << 15) + 1, false)}) {
+        Trees<float> large;
+        Random random(3);
+        grow_leaves(large, random, kPlain, leaves);
+        large.end_tree();
+        CHECK_EQUAL(usable(large), fits);
+        if (fits) check_walks<float>(large, 2);
+    }
+}
+
+TEST(a_forest_of_leaves_needs_no_values) {
+    Trees<float> trees;
+    trees.n_features = 0;
+    for (double value : {0.5, -0.25}) {
+        trees.add_leaf(value);
+        trees.end_tree();
+    }
+    const RowTrees layout(trees.forest());
+    CHECK(layout.usable);
+    for (std::string_view isa : available_isas()) {
+        const std::vector<int32_t> tree = {1, 0, 1};
+        std::vector<int32_t> leaf(3);
+        row_kernels(isa).walk<float>()(layout, tree.data(), 3, nullptr, leaf.data());
+        CHECK_ALL_EQUAL(leaf, tree, std::string(isa));
+    }
+}
+
+}  // namespace
