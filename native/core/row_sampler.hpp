@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cmath>
 #include <cstdint>
-#include <deque>
 #include <mutex>
 #include <stdexcept>
 #include <vector>
@@ -25,8 +24,7 @@ class RowSampler {
         if (!(rate >= kLeastRate && rate <= 1))
             throw std::invalid_argument("the rate must be at least 1e-9 and at most 1");
         if (rate < 1) fill_buckets();
-        std::vector<int64_t> none;
-        draw_until(0, 0, none);
+        draw();
         due_.store(drawn_.front());
     }
 
@@ -44,14 +42,18 @@ class RowSampler {
         const int64_t end = begin + n;
         picked.clear();
         const std::lock_guard<std::mutex> guard(lock_);
+        while (drawn_.back() < end) draw();
+        const auto unclaimed = drawn_.begin() + first_;
         // Positions before `begin` are rows of other threads, which will claim them.
-        const auto first = std::lower_bound(drawn_.begin(), drawn_.end(), begin);
-        const auto last = std::lower_bound(first, drawn_.end(), end);
-        for (auto at = first; at != last; ++at) picked.push_back(*at - begin);
-        const bool is_drawn = last != drawn_.end();
-        drawn_.erase(first, last);
-        if (!is_drawn) draw_until(begin, end, picked);
-        due_.store(drawn_.front());
+        const auto mine =
+            *unclaimed >= begin ? unclaimed : std::lower_bound(unclaimed, drawn_.end(), begin);
+        auto next = mine;
+        for (; *next < end; ++next) picked.push_back(*next - begin);
+        if (mine == unclaimed)
+            first_ += next - mine;
+        else
+            drawn_.erase(mine, next);
+        due_.store(drawn_[first_]);
     }
 
     std::vector<int64_t> pick(int64_t n) {
@@ -64,17 +66,11 @@ class RowSampler {
     int64_t taken() const { return taken_.load(); }
 
   private:
-    // Draws until a position is not before `end`. Those from `begin` on are picked, and the others
-    // wait for whoever took their rows.
-    void draw_until(int64_t begin, int64_t end, std::vector<int64_t>& picked) {
-        for (;;) {
-            last_ += gap();
-            if (last_ < begin || last_ >= end)
-                drawn_.push_back(last_);
-            else
-                picked.push_back(last_ - begin);
-            if (last_ >= end) return;
-        }
+    // Draws positions: many at once, so that what this takes is in the caches for all of them.
+    void draw() {
+        drawn_.erase(drawn_.begin(), drawn_.begin() + first_);
+        first_ = 0;
+        for (int i = 0; i < kAtOnce; ++i) drawn_.push_back(last_ += gap());
     }
 
     int64_t gap() {
@@ -103,16 +99,18 @@ class RowSampler {
 
     static constexpr uint64_t kBuckets = 4096, kBucketBits = 53 - 12;
     static constexpr double kLargestKnown = 1 << 30;
+    static constexpr int kAtOnce = 512;
     static constexpr double kLeastRate = 1e-9;
 
     const double rate_, log_missed_;  // and the logarithm of the probability of not being picked
     std::vector<int32_t> gap_of_ = std::vector<int32_t>(kBuckets);  // 0: to be computed
     MersenneTwister random_;                                        // the same numbers everywhere
-    std::mutex lock_;                                               // of the next two and random_
-    std::deque<int64_t> drawn_;  // positions that were not claimed yet, ascending
-    int64_t last_ = -1;          // the last position that was drawn
+    std::mutex lock_;                                               // of the next three and random_
+    std::vector<int64_t> drawn_;  // positions, ascending, at least one of them unclaimed
+    int64_t first_ = 0;           // the first of them that was not claimed
+    int64_t last_ = -1;           // the last position that was drawn
     std::atomic<int64_t> taken_{0};
-    std::atomic<int64_t> due_{0};  // the first of drawn_
+    std::atomic<int64_t> due_{0};  // the first unclaimed position
 };
 
 }  // namespace qwyc

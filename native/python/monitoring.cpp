@@ -57,27 +57,42 @@ class Checker {
     void check(int threads) {
         const nb::gil_scoped_release release;
         picked_->use_waiting([&](const auto& waiting) {
-            const size_t n = rows_ = waiting.steps.size();
-            if (n == 0) return;
-            score_.resize(n);
-            full_.resize(n);
-            quitter_.score_full(waiting.rows.data(), static_cast<int64_t>(n), score_.data(),
-                                threads);
-            for (size_t i = 0; i < n; ++i) full_[i] = target_.decide(score_[i]);
-            judge_->add({waiting.decided, full_, waiting.steps});
+            const size_t n = rows_ = left_ = waiting.steps.size();
+            // One thread takes some rows at a time, so that what it writes stays in the caches.
+            const size_t most = threads > 1 ? n : kAtOnce;
+            for (size_t begin = 0; begin < n; begin += most) {
+                const size_t some = std::min(n - begin, most);
+                check_some(waiting, begin, some, threads);
+                left_ -= some;
+            }
         });
     }
 
     size_t rows() const { return rows_; }
+    size_t left() const { return left_; }
 
   private:
+    template <class Real>
+    void check_some(const WaitingRows<Real>& waiting, size_t begin, size_t n, int threads) {
+        score_.resize(n);
+        full_.resize(n);
+        const auto first = static_cast<int64_t>(begin) * quitter_.n_features;
+        quitter_.score_full(waiting.rows.data() + first, static_cast<int64_t>(n), score_.data(),
+                            threads);
+        for (size_t i = 0; i < n; ++i) full_[i] = target_.decide(score_[i]);
+        judge_->add(
+            {{waiting.decided.data() + begin, n}, full_, {waiting.steps.data() + begin, n}});
+    }
+
+    static constexpr size_t kAtOnce = 1024;
+
     AnyQuitter quitter_;
     PickedRows* picked_;  // kept alive by the owners
     RunningJudge* judge_;
     nb::object picked_owner_, judge_owner_;
     TwoClasses target_;
-    size_t rows_ = 0;            // of the last check
-    std::vector<double> score_;  // (n,) of the last check; kept for their memory
+    size_t rows_ = 0, left_ = 0;  // of the last check, and those of them that were not judged
+    std::vector<double> score_;   // (n,) of the last check; kept for their memory
     std::vector<uint8_t> full_;
 };
 
@@ -147,7 +162,9 @@ void bind_monitoring(nb::module_& m) {
         .def("check", &Checker::check, "threads"_a,
              "Evaluate the waiting rows in full and judge them. They wait no longer, also where "
              "that fails.")
-        .def_prop_ro("rows", &Checker::rows, "Rows of the last check.");
+        .def_prop_ro("rows", &Checker::rows, "Rows of the last check.")
+        .def_prop_ro("left", &Checker::left,
+                     "Those of them that it did not judge, since it failed.");
 }
 
 }  // namespace qwyc

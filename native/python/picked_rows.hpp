@@ -16,12 +16,39 @@
 
 namespace qwyc {
 
+// A vector whose new entries are not set to anything.
+template <class T>
+class Entries {
+  public:
+    size_t size() const { return size_; }
+    size_t capacity() const { return capacity_; }
+    T* data() { return data_.get(); }
+    const T* data() const { return data_.get(); }
+    void clear() { size_ = 0; }
+
+    // Adds n entries and returns the first of them.
+    T* add(size_t n) {
+        if (size_ + n > capacity_) {
+            capacity_ = std::max(size_ + n, 2 * capacity_);
+            auto larger = std::make_unique_for_overwrite<T[]>(capacity_);
+            std::copy_n(data_.get(), size_, larger.get());
+            data_ = std::move(larger);
+        }
+        size_ += n;
+        return data_.get() + size_ - n;
+    }
+
+  private:
+    std::unique_ptr<T[]> data_;
+    size_t size_ = 0, capacity_ = 0;
+};
+
 // Rows that wait, and what was decided about each.
 template <class Real>
 struct WaitingRows {
-    std::vector<Real> rows;  // (n, n_features)
-    std::vector<uint8_t> decided;
-    std::vector<int32_t> steps;
+    Entries<Real> rows;  // (n, n_features)
+    Entries<uint8_t> decided;
+    Entries<int32_t> steps;
 
     void clear() {
         rows.clear();
@@ -61,19 +88,18 @@ class PickedRowsOf {
     template <class In>
     int64_t keep(const RowsView<In>& rows, const uint8_t* decided, const int32_t* steps,
                  const std::vector<int64_t>& picked) {
-        const size_t before = waiting_.steps.size(), n = picked.size();
-        waiting_.rows.resize((before + n) * static_cast<size_t>(n_features_));
-        waiting_.decided.resize(before + n);
-        waiting_.steps.resize(before + n);
-        Real* to = waiting_.rows.data() + before * static_cast<size_t>(n_features_);
+        const size_t n = picked.size();
+        Real* to = waiting_.rows.add(n * static_cast<size_t>(n_features_));
+        uint8_t* decided_to = waiting_.decided.add(n);
+        int32_t* steps_to = waiting_.steps.add(n);
         for (size_t k = 0; k < n; ++k, to += n_features_) {
             if (k + kAhead < n) prefetch(rows, picked[k + kAhead]);
             const int64_t i = picked[k];
             copy(rows.data + i * rows.row_stride, rows.column_stride, to);
-            waiting_.decided[before + k] = decided[i];
-            waiting_.steps[before + k] = steps[i];
+            decided_to[k] = decided[i];
+            steps_to[k] = steps[i];
         }
-        return static_cast<int64_t>(before + n);
+        return static_cast<int64_t>(waiting_.steps.size());
     }
 
     // Takes the waiting rows out. `give_back` lets their memory be used again.
@@ -208,7 +234,7 @@ class PickedRows {
 
     // A full evaluation begins with cold caches, which many rows share. One of so large a share of
     // the rows of a call does not make the call much longer.
-    static constexpr int64_t kLarger = 4, kShareOfCall = 4;
+    static constexpr int64_t kLarger = 4, kShareOfCall = 2;
 
     const int64_t n_features_, most_;
     std::mutex lock_;  // of what follows

@@ -218,6 +218,10 @@ class Checker:
     def rows(self) -> int:
         """Rows of the last check."""
 
+    @property
+    def left(self) -> int:
+        """Those of them that it did not judge, since it failed."""
+
 class OneRow:
     """Decides one row at a time."""
 

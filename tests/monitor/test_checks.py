@@ -171,11 +171,11 @@ class NoRoom:
     """In place of the native full evaluation."""
 
     def __init__(self, monitor):
-        self.monitor, self.rows = monitor, 0
+        self.monitor, self.rows, self.left = monitor, 0, 0
 
     def check(self, threads):
         waiting = self.monitor._checks.waiting()
-        self.rows = 0 if waiting is None else len(waiting.steps)
+        self.rows = self.left = 0 if waiting is None else len(waiting.steps)
         if self.rows:
             raise MemoryError("no room")
 

@@ -126,7 +126,7 @@ class Monitor:
                 try:
                     self._checker.check(threads or thread_count(None))
                 except Exception as error:
-                    self._failed(self._checker.rows, error)
+                    self._failed(self._checker.left, error)
                 if self._checker.rows:
                     self._running.changed()
                 return
