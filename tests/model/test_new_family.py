@@ -42,7 +42,7 @@ class LinearTerms:
     def score_full(self, rows, *, threads=None):
         return self.scores(rows)[1]
 
-    def runner(self, policy):
+    def runner(self, policy, survival=None):
         return TermByTerm(self, policy)
 
     def bounds(self):
