@@ -106,15 +106,29 @@ def test_wrong_shapes_are_refused():
 def test_a_large_call_waits_for_more_rows(fast, rows):
     many = np.tile(rows, (10, 1))  # a quarter of it is more than four groups
     monitor = qwyc.Monitor(fast, rate=0.1)
-    monitor.predict(many)
+    monitor.predict(many, threads=2)
     assert sum(monitor._state.record.by_class) == 0
     monitor.predict(rows[:1000])
-    assert sum(monitor._state.record.by_class) > CHECKED_AT_ONCE  # enough for a small call
     before = sum(monitor._state.record.by_class)
+    assert before > CHECKED_AT_ONCE  # enough for a small call
     for _ in range(3):
-        monitor.predict(many)
+        monitor.predict(many, threads=2)
     assert sum(monitor._state.record.by_class) > before + 3 * CHECKED_AT_ONCE
     assert monitor.rows_checked == pytest.approx(0.1 * monitor.rows_seen, rel=0.05)
+
+
+@pytest.mark.parametrize("layout", ["C", "Fortran"])
+def test_one_thread_looks_at_a_large_call_in_parts(fast, rows, layout):
+    rows = np.tile(rows, (13, 1))[:50_001]
+    many = LAYOUTS[layout][0](rows)
+    one, two = (qwyc.Monitor(fast, rate=0.2, seed=9) for _ in range(2))
+    ours, theirs = one.decide(many, threads=1), two.decide(many, threads=2)
+    for name in ("label", "steps", "score", "complete"):
+        np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
+    np.testing.assert_array_equal(ours.label, fast.predict(rows))
+    assert one.rows_seen == two.rows_seen == 50_001
+    assert one.metrics() == two.metrics()
+    assert one.counts == two.counts
 
 
 def test_everything_that_looks_sees_the_rows_that_wait(fast, rows, tmp_path):
