@@ -149,6 +149,13 @@ class QuitterOf {
             held);
     }
 
+    // Full scores, (n,), of rows in C order.
+    template <class In>
+    void score_full(const In* rows, int64_t n, double* full, int threads) const {
+        std::visit([&](const auto& held) { score_full(*held->model, rows, n, full, threads); },
+                   held);
+    }
+
     // survival: see QuitEngine; lattices do not use it.
     static QuitterOf of(const AnyForest& forest, const typename Policy::View& policy,
                         std::span<const double> survival = {}) {
@@ -176,6 +183,18 @@ class QuitterOf {
     }
 
   private:
+    template <class Real, class In>
+    void score_full(Model<Real>& model, const In* rows, int64_t n, double* full,
+                    int threads) const {
+        model.full().score(RowsView<In>{rows, n, n_features, n_features, 1}, nullptr, full, threads,
+                           "");
+    }
+    template <class Real, class In>
+    void score_full(LatticeModel<Real>& model, const In* rows, int64_t n, double* full,
+                    int threads) const {
+        model.full.score(rows, n, nullptr, full, threads, "");
+    }
+
     template <class Real, class In>
     static void decide(const QuitEngine<Real, Policy>& engine, const RowsView<In>& rows,
                        const DecisionsOut& out, int threads, std::string_view isa) {

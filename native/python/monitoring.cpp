@@ -8,10 +8,10 @@
 #include <tuple>
 #include <vector>
 
-#include "core/judge.hpp"
 #include "core/row_sampler.hpp"
 #include "python/engines.hpp"
 #include "python/picked_rows.hpp"
+#include "python/running_judge.hpp"
 
 using namespace nanobind::literals;
 
@@ -39,112 +39,46 @@ AnyQuitter watched(const AnyQuitter& quitter, nb::object picked, nb::object on_f
     return copy;
 }
 
-// A state of a test as Python keeps it: rows, count, the parts apart and joint, whether there is
-// one part.
-using TestTuple =
-    std::tuple<int64_t, int64_t, std::vector<double>, double, std::vector<double>, double, bool>;
-
-RateTestState state_of(const RateTest& test, TestTuple known) {
-    auto& [rows, count, apart, apart_unspent, joint, joint_unspent, one_part] = known;
-    require(apart.size() == test.n_alternatives() && joint.size() == test.n_alternatives(),
-            "there must be one value per alternative");
-    return {rows,
-            count,
-            {std::move(apart), apart_unspent},
-            {std::move(joint), joint_unspent},
-            one_part};
-}
-
-TestTuple tuple_of(const RateTestState& state) {
-    const Starts& joint = state.one_part ? state.apart : state.joint;
-    return {state.rows,  state.count,   state.apart.value, state.apart.unspent,
-            joint.value, joint.unspent, state.one_part};
-}
-
-// Whether all numbers are in [0, end).
-template <class T>
-bool are_below(std::span<const T> numbers, T end) {
-    T least = 0, most = 0;  // without a branch in the loop, which is on the way of every check
-    for (const T x : numbers) {
-        least = std::min(least, x);
-        most = std::max(most, x);
-    }
-    return least >= 0 && most < end;
-}
-
-// A judge and the state that it changes. Callers have a lock of their own.
-class RunningJudge {
+// Evaluates waiting rows in full, compares the decisions and judges, in one call: after a large
+// batch the caches are cold, and each step through Python would cost as much as many rows.
+class Checker {
   public:
-    using Limit = std::tuple<int, uint32_t, const RateTest*>;  // among, kinds, test or none
-    using State = std::tuple<std::vector<int64_t>, std::vector<int64_t>, std::vector<int64_t>,
-                             int64_t, double, std::vector<std::optional<TestTuple>>,
-                             std::vector<std::optional<int64_t>>>;
-
-    RunningJudge(const std::vector<Limit>& limits, std::vector<int32_t> bin,
-                 std::vector<double> cost, double needed)
-        : n_bins_(bin.empty() ? 0 : 1 + *std::max_element(bin.begin(), bin.end())),
-          judge_(tests_of(limits), {std::move(bin), std::move(cost)}, needed) {
-        const StepTables& tables = judge_.tables();
-        require(n_bins_ > 0 && tables.bin.size() == tables.cost.size() &&
-                    are_below(std::span<const int32_t>(tables.bin), n_bins_),
-                "every number of steps must have a bin and a cost");
+    Checker(const AnyQuitter& quitter, nb::object picked, nb::object judge, double threshold)
+        : quitter_(quitter),
+          picked_(nb::cast<PickedRows*>(picked)),
+          judge_(nb::cast<RunningJudge*>(judge)),
+          picked_owner_(std::move(picked)),
+          judge_owner_(std::move(judge)),
+          target_{threshold} {
+        quitter_.watcher = nullptr;  // full evaluation is not watched
     }
 
-    State get() const {
-        const auto& [by_class, differences, exits, steps, cost] = state_.counts;
-        State found{by_class, differences, exits, steps, cost, {}, {}};
-        for (size_t i = 0; i < state_.tests.size(); ++i) {
-            const bool has_test = judge_.limits()[i].test.has_value();
-            const int64_t raised = state_.raised[i];
-            std::get<5>(found).push_back(has_test ? std::optional(tuple_of(state_.tests[i]))
-                                                  : std::nullopt);
-            std::get<6>(found).push_back(raised < 0 ? std::nullopt : std::optional(raised));
-        }
-        return found;
+    // The caller has a lock of its own.
+    void check(int threads) {
+        const nb::gil_scoped_release release;
+        picked_->use_waiting([&](const auto& waiting) {
+            const size_t n = rows_ = waiting.steps.size();
+            if (n == 0) return;
+            score_.resize(n);
+            full_.resize(n);
+            quitter_.score_full(waiting.rows.data(), static_cast<int64_t>(n), score_.data(),
+                                threads);
+            for (size_t i = 0; i < n; ++i) full_[i] = target_.decide(score_[i]);
+            judge_->add({waiting.decided, full_, waiting.steps});
+        });
     }
 
-    void set(State given) {
-        auto& [by_class, differences, exits, steps, cost, tests, raised] = given;
-        const auto& limits = judge_.limits();
-        require(by_class.size() == 2 && differences.size() == 2 &&
-                    exits.size() == static_cast<size_t>(n_bins_) && tests.size() == limits.size() &&
-                    raised.size() == limits.size(),
-                "the state is of another judge");
-        JudgeState state{
-            {std::move(by_class), std::move(differences), std::move(exits), steps, cost}, {}, {}};
-        for (size_t i = 0; i < limits.size(); ++i) {
-            require(tests[i].has_value() == limits[i].test.has_value(),
-                    "a limit has another kind of test");
-            state.tests.push_back(tests[i] ? state_of(*limits[i].test, std::move(*tests[i]))
-                                           : RateTestState{});
-            state.raised.push_back(raised[i].value_or(-1));
-        }
-        state_ = std::move(state);
-    }
-
-    void add(const Vector<uint8_t>& decided, const Vector<uint8_t>& full,
-             const Vector<int32_t>& steps) {
-        require(decided.shape(0) == full.shape(0) && steps.shape(0) == full.shape(0),
-                "every row must be decided twice, and have steps");
-        require(are_below<uint8_t>(span(decided), 2) && are_below<uint8_t>(span(full), 2),
-                "there are two classes");
-        require(are_below(span(steps), static_cast<int32_t>(judge_.tables().bin.size())),
-                "there are not so many steps");
-        require(state_.tests.size() == judge_.limits().size(), "the state is not set");
-        judge_.add({span(decided), span(full), span(steps)}, state_);
-    }
+    size_t rows() const { return rows_; }
 
   private:
-    static std::vector<LimitTest> tests_of(const std::vector<Limit>& limits) {
-        std::vector<LimitTest> tests;
-        for (const auto& [among, kinds, test] : limits)
-            tests.push_back({among, kinds, test ? std::optional(*test) : std::nullopt});
-        return tests;
-    }
-
-    int32_t n_bins_;
-    Judge judge_;
-    JudgeState state_;
+    AnyQuitter quitter_;
+    PickedRows* picked_;  // kept alive by the owners
+    RunningJudge* judge_;
+    nb::object picked_owner_, judge_owner_;
+    TwoClasses target_;
+    size_t rows_ = 0;            // of the last check
+    std::vector<double> score_;  // (n,) of the last check; kept for their memory
+    std::vector<uint8_t> full_;
 };
 
 std::tuple<TestTuple, int64_t> advance(const RateTest& test, TestTuple known,
@@ -200,8 +134,20 @@ void bind_monitoring(nb::module_& m) {
              "limits"_a, "bin"_a, "cost"_a, "needed"_a)
         .def("get", &RunningJudge::get, "The state.")
         .def("set", &RunningJudge::set, "state"_a, "Go on from a state.")
-        .def("add", &RunningJudge::add, "decided"_a, "full"_a, "steps"_a,
-             "Count rows, (N,) each, one by one in their order.");
+        .def(
+            "add",
+            [](RunningJudge& judge, const Vector<uint8_t>& decided, const Vector<uint8_t>& full,
+               const Vector<int32_t>& steps) {
+                judge.add({span(decided), span(full), span(steps)});
+            },
+            "decided"_a, "full"_a, "steps"_a, "Count rows, (N,) each, one by one in their order.");
+    nb::class_<Checker>(m, "Checker", "Checks the rows that wait.")
+        .def(nb::init<const AnyQuitter&, nb::object, nb::object, double>(), "quitter"_a, "picked"_a,
+             "judge"_a, "threshold"_a)
+        .def("check", &Checker::check, "threads"_a,
+             "Evaluate the waiting rows in full and judge them. They wait no longer, also where "
+             "that fails.")
+        .def_prop_ro("rows", &Checker::rows, "Rows of the last check.");
 }
 
 }  // namespace qwyc

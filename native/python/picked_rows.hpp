@@ -76,13 +76,17 @@ class PickedRowsOf {
         return static_cast<int64_t>(before + n);
     }
 
+    // Takes the waiting rows out. `give_back` lets their memory be used again.
+    WaitingRows<Real> take_out() { return std::exchange(waiting_, spare_->take()); }
+    void give_back(WaitingRows<Real> rows) { spare_->give_back(std::move(rows)); }
+
     // The waiting rows as arrays that own them. The memory is used again once the arrays are gone.
     Drained drain() {
         struct Lease {
             std::shared_ptr<SpareRows<Real>> spare;
             WaitingRows<Real> held;
         };
-        auto* lease = new Lease{spare_, std::exchange(waiting_, spare_->take())};
+        auto* lease = new Lease{spare_, take_out()};
         const nb::capsule owner(lease, [](void* p) noexcept {
             const std::unique_ptr<Lease> done(static_cast<Lease*>(p));
             done->spare->give_back(std::move(done->held));
@@ -161,6 +165,21 @@ class PickedRows {
         const std::lock_guard<std::mutex> guard(lock_);
         using Result = std::variant<PickedRowsOf<float>::Drained, PickedRowsOf<double>::Drained>;
         return std::visit([](auto& kept) -> Result { return kept.drain(); }, kept_);
+    }
+
+    // Calls use(rows) with all waiting rows, which wait no longer, also where it throws.
+    template <class Use>
+    void use_waiting(const Use& use) {
+        std::visit(
+            [&](auto& kept) {
+                auto waiting = [&] {
+                    const std::lock_guard<std::mutex> guard(lock_);
+                    return kept.take_out();
+                }();
+                use(waiting);
+                kept.give_back(std::move(waiting));
+            },
+            kept_);
     }
 
     template <class Array>

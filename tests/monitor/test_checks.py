@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import qwyc
-from layouts import LAYOUTS
+from layouts import KINDS, LAYOUTS
 from monitored import bold, rows_for, truth
 from qwyc import _native
 from qwyc.model.native import NativeRunner
@@ -167,18 +167,31 @@ def test_an_error_of_the_check_reaches_the_caller(fast, rows, n):
     assert monitor.rows_checked == monitor.rows_seen == CHECKED_AT_ONCE - 1 + 2 * n
 
 
-def test_a_failure_of_the_full_evaluation_is_counted(fast, rows, monkeypatch):
+class NoRoom:
+    """In place of the native full evaluation."""
+
+    def __init__(self, monitor):
+        self.monitor, self.rows = monitor, 0
+
+    def check(self, threads):
+        waiting = self.monitor._checks.waiting()
+        self.rows = 0 if waiting is None else len(waiting.steps)
+        if self.rows:
+            raise MemoryError("no room")
+
+
+def test_a_failure_of_the_full_evaluation_is_counted(fast, rows):
     monitor = qwyc.Monitor(fast, rate=1)
-
-    def fails(self, rows, *, threads=None):
-        raise MemoryError("no room")
-
-    monkeypatch.setattr(type(fast.ensemble.base_models), "score_full", fails)
+    monitor.predict(rows[:1000])
+    assert monitor.rows_checked == 1000
+    own, monitor._checker = monitor._checker, NoRoom(monitor)
     with pytest.warns(qwyc.QwycWarning, match=r"could not evaluate 2,500 rows .*no room"):
         labels = monitor.predict(rows[:2500])
-    monkeypatch.undo()
     np.testing.assert_array_equal(labels, fast.predict(rows[:2500]))
-    assert (monitor.rows_failed, monitor.rows_checked) == (2500, 0)
+    monitor._checker = own
+    assert (monitor.rows_failed, monitor.rows_checked) == (2500, 1000)
+    monitor.predict(rows[:10])
+    assert (monitor.rows_failed, monitor.rows_checked) == (2500, 1010)
 
 
 def test_it_is_collected_after_batches(fast, rows):
@@ -245,6 +258,37 @@ def test_rows_that_python_decides_wait_too(fast, rows):
     assert monitor.counts == native.counts
     assert monitor.predict_one(rows[0]) == native.predict_one(rows[0])
     assert monitor.metrics() == native.metrics()
+
+
+def test_a_failure_in_python_is_counted(fast, rows, monkeypatch):
+    made = replace(fast)
+    made.__dict__["runner"] = InPython(fast.runner)
+    monitor = qwyc.Monitor(made, rate=1)
+
+    def fails(self, rows, *, threads=None):
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(type(fast.ensemble.base_models), "score_full", fails)
+    with pytest.warns(qwyc.QwycWarning, match=r"could not evaluate 2,500 rows .*no room"):
+        monitor.predict(rows[:2500])
+    monkeypatch.undo()
+    assert (monitor.rows_failed, monitor.rows_checked) == (2500, 0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+def test_every_native_model_is_checked_as_in_python(kind, seed):
+    fast, rows = KINDS[kind](seed)
+    in_python = replace(fast)
+    in_python.__dict__["runner"] = InPython(fast.runner)
+    native, python = (qwyc.Monitor(each, rate=0.8) for each in (fast, in_python))
+    assert native._checker is not None
+    assert python._checker is None
+    for part in np.array_split(rows, 3):
+        np.testing.assert_array_equal(native.predict(part), python.predict(part))
+    assert native.counts == python.counts
+    assert native.counts.rows > 0
+    assert native.metrics() == python.metrics()
 
 
 # ---- counts -----------------------------------------------------------------------------------

@@ -188,3 +188,13 @@ def watched_runner(
         return None
     quitter = _native.watched(runner.quitter, picked, on_full)
     return NativeRunner(quitter, runner.rows_at_once)
+
+
+def native_checker(
+    runner: Runner, picked: _native.PickedRows, judge: _native.RunningJudge, threshold: float
+) -> _native.Checker | None:
+    """What evaluates the rows that wait in full and judges them in one call, where the native core decides
+    them; None otherwise."""
+    if not isinstance(runner, NativeRunner) or isinstance(runner.quitter, _native.FanQuitter):
+        return None
+    return _native.Checker(runner.quitter, picked, judge, threshold)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from qwyc import _native
 from qwyc.classifier import Classifier, as_table, from_certified
-from qwyc.model.native import plain_arrays, sampled_one_row, watched_runner
+from qwyc.model.native import native_checker, plain_arrays, sampled_one_row, watched_runner
 from qwyc.policy.decisions import Decisions
 from qwyc.rows.selection import take
 from qwyc.target.target import Decided
@@ -94,6 +94,11 @@ class Checks:
         decider = from_certified(self.classifier)
         decider.__dict__["runner"] = runner  # which is made once
         return decider
+
+    def checker(self, judge: _native.RunningJudge) -> _native.Checker | None:
+        """What checks the rows that wait, where the native core evaluates base models."""
+        classifier = self.classifier
+        return native_checker(classifier.runner, self._picked, judge, classifier.policy.threshold)
 
     def pick(
         self, rows: Any, decided: Decided, steps: npt.NDArray[np.int32], threads: int | None

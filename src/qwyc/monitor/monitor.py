@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from qwyc import _native
 from qwyc.classifier import Classifier, check_classifier
 from qwyc.errors import OptionError, QwycWarning
 from qwyc.monitor import document, metrics, text
@@ -23,6 +24,7 @@ from qwyc.policy.counts import Counts, exit_bins
 from qwyc.policy.decisions import Decisions
 from qwyc.promise.certificate import check_confidence
 from qwyc.runtime.arguments import check_count, check_number
+from qwyc.runtime.threads import thread_count
 
 LEAST_RATE = 1e-9
 
@@ -69,6 +71,7 @@ class Monitor:
         self._rows_before = rows_before  # seen by monitors that this one continues or has merged
         self._lock = threading.RLock()  # of the state; base models in Python may look at it
         self._checks: Checks | None = None
+        self._checker: _native.Checker | None = None
         self._plain_predict: PlainPredict = lambda X, threads: None
         if classifier is not None:
             # A monitor that goes on after a load draws other gaps. Gaps have no memory, so every row is
@@ -76,6 +79,8 @@ class Monitor:
             seeds = [self._seed, rows_before]
             self._checks = Checks(classifier, rate, seeds, self._check, self._check_waiting)
             self._plain_predict = self._checks.plain_predict
+            assert self._running.native is not None
+            self._checker = self._checks.checker(self._running.native)
 
     # ---- decisions ----------------------------------------------------------------------------
 
@@ -117,29 +122,39 @@ class Monitor:
         if self._checks is None:
             return
         with self._lock:  # for all of it, so that whoever looks sees every row so far
+            if self._checker is not None:
+                try:
+                    self._checker.check(threads or thread_count(None))
+                except Exception as error:
+                    self._failed(self._checker.rows, error)
+                if self._checker.rows:
+                    self._running.changed()
+                return
             waiting = self._checks.waiting()
             if waiting is not None:
                 self._check(waiting, threads)
 
     def _check(self, early: Early, threads: int | None) -> None:
-        """Evaluate rows in full and count what differs. A failure must not take away decisions that were
-        made, so it is counted and reported as a warning."""
+        """Evaluate rows in full and count what differs."""
         policy, models = self.classifier.policy, self.classifier.ensemble.base_models
         with self._lock:
             try:
                 full = policy.target.decide(models.score_full(early.rows, threads=threads))
             except Exception as error:
-                n = len(early.steps)
-                state = self._running.get()
-                self._running.set(replace(state, failed=state.failed + n))
-                warnings.warn(
-                    f"the monitor could not evaluate {n:,} rows in full, so they are not checked: "
-                    f"{error}",
-                    QwycWarning,
-                    stacklevel=4,
-                )
+                self._failed(len(early.steps), error)
                 return
             self._running.add(early.decided, full, early.steps)
+
+    def _failed(self, rows: int, error: Exception) -> None:
+        """A failure must not take away decisions that were made, so it is counted and reported as a
+        warning."""
+        state = self._running.get()
+        self._running.set(replace(state, failed=state.failed + rows))
+        warnings.warn(
+            f"the monitor could not evaluate {rows:,} rows in full, so they are not checked: {error}",
+            QwycWarning,
+            stacklevel=5,
+        )
 
     def _now(self) -> State:
         """The state after all rows so far."""

@@ -20,15 +20,15 @@ class Running:
     read when somebody looks. The caller has a lock."""
 
     def __init__(self, judge: Judge, state: State, rule: StoppingRule | None) -> None:
-        self._native = None if rule is None else _native_judge(judge, rule)
+        self.native = None if rule is None else _native_judge(judge, rule)
         self.set(state)
 
     def set(self, state: State) -> None:
         """Go on from a state."""
-        if self._native is not None:
+        if self.native is not None:
             record = state.record
             tests = [None if test is None else to_plain(test) for test in state.tests]
-            self._native.set(
+            self.native.set(
                 (
                     list(record.by_class),
                     list(record.differences),
@@ -52,15 +52,19 @@ class Running:
     def add(self, decided: Decided, full: Decided, steps: npt.NDArray[np.int32]) -> None:
         """Count rows, (N,) each, one by one in their order: early decisions, full decisions and the base
         models that early decisions took."""
-        assert self._native is not None
-        self._native.add(
+        assert self.native is not None
+        self.native.add(
             np.asarray(decided, dtype=np.uint8), np.asarray(full, dtype=np.uint8), steps
         )
+        self.changed()
+
+    def changed(self) -> None:
+        """Somebody has added rows to the native state."""
         self._is_known = False
 
     def _read(self) -> State:
-        assert self._native is not None
-        by_class, differences, exits, steps, cost, tests, raised = self._native.get()
+        assert self.native is not None
+        by_class, differences, exits, steps, cost, tests, raised = self.native.get()
         record = Record(tuple(by_class), tuple(differences), tuple(exits), steps, cost)
         before = self._state
         states = [
