@@ -80,7 +80,7 @@ def test_trees_that_are_walked_are_counted():
     facts = inspect(proven)
     assert facts["trees"]["walked"] == 3
     assert facts["at_other_alphas"] == []
-    assert "3 trees are walked node by node, having more than 256 leaves or" in describe(proven)
+    assert "3 trees are walked node by node, having more than 64 leaves or" in describe(proven)
     assert "nothing was measured" in describe(proven)
 
 
