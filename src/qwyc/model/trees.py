@@ -172,6 +172,10 @@ class TreeModels:
         """The trees laid out for one policy, of the kind that the engine runs."""
         return native_runner(self.native, "trees", policy, survival=survival)
 
+    def expected_cost(self) -> float:
+        """Nanoseconds that a full score takes by the cost model of native/core/cost_model.hpp."""
+        return self.native.expected_cost
+
     def costs(self, rows: Any, how: str, *, threads: int | None = None) -> Floats:
         """What each tree costs on rows like these, (T,): "size" counts the nodes that a row visits, leaf
         included; "measured" is microseconds per row on this machine, so it differs from run to run."""
