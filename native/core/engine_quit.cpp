@@ -103,8 +103,7 @@ void QuitEngine<Real, Policy>::decide(const RowsView<In>& rows, const DecisionsO
     const int64_t fits = kBlockBytes / (width * static_cast<int64_t>(sizeof(In))) / kSlab * kSlab;
     const int64_t block = std::clamp<int64_t>(fits, 4 * kSlab, kMaxBlockRows);
     const int64_t share = (rows.n / std::max(threads, 1) / kSlab + 1) * kSlab;  // rows per thread
-    const int64_t at_once =
-        std::min({share, kRowsAtOnce, max_rows_in_int32(rows.row_stride)});
+    const int64_t at_once = std::min({share, kRowsAtOnce, max_rows_in_int32(rows.row_stride)});
     parallel_for(rows.n, at_once, threads, [&](int64_t begin, int64_t end) {
         Worker<In> worker(*this, chosen, masks);
         worker.run(rows.part(begin, end), static_cast<int32_t>(block),

@@ -14,6 +14,7 @@
 
 namespace qwyc {
 
+inline constexpr int32_t kFew = 16;               // up to so many rows are compared in one register
 inline constexpr int32_t kMaxSegmentTrees = 128;  // steps that rows evaluate before they are tested
 
 // A slab of a segment: up to kSlab rows.
@@ -36,7 +37,8 @@ struct MaskKernels {
     std::string_view isa;
 
     // Answers all questions for n rows, those at row[0..n) or the first ones: bit p of
-    // masks[8 * q + w]. `more` rows follow, which are fetched to the cache. tile: n_slots * 64
+    // masks[8 * q + w]. Bits past the last row are those of any row; of more than kFew rows, they
+    // are the last row's. `more` rows follow, which are fetched to the cache. tile: n_slots * 64
     // values of type V, to work in.
     template <class In, class V>
     using Answer = void (*)(const MaskedTrees& trees, const RowsView<In>& rows, const int32_t* row,

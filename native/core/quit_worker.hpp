@@ -119,8 +119,8 @@ class QuitEngine<Real, Policy>::Worker {
 
     // One load per cache line, in order: processors then fetch ahead what tiles read in jumps.
     static constexpr int32_t kReadAhead = 2048;
-    [[gnu::noinline]] static void read_ahead(const RowsView<In>& rows) {
-        if (rows.column_stride != 1 || rows.n == 0) return;
+    static void read_ahead(const RowsView<In>& rows) {
+        if (rows.column_stride != 1 || rows.n == 0 || rows.row_stride > 2 * rows.width) return;
         const auto* const begin = reinterpret_cast<const volatile char*>(rows.data);
         const auto* const end =
             reinterpret_cast<const volatile char*>(rows.row(rows.n - 1) + rows.width);

@@ -88,8 +88,9 @@ void check_rows(const Problem<In, Real>& problem, const MaskKernels& kernels,
     const int32_t words = words_of(count);
     for (int32_t q = 0; q < layout.n_questions; ++q)
         for (int32_t w = 0; w < words; ++w) {
-            int32_t yes = 0;  // rows past the last repeat it
-            for (int32_t i = 64 * w; i < 64 * w + 64; ++i)
+            if (count <= kFew && q >= layout.first_set) continue;  // any bits past the last row
+            int32_t yes = 0;  // rows past the last repeat it, in the bits of kFew rows or a word
+            for (int32_t i = 64 * w; i < 64 * w + (count <= kFew ? kFew : 64); ++i)
                 yes += problem.answer[q * problem.n + row_at(std::min(i, count - 1))];
             if (std::popcount(work.masks[q * kSlabWords + w]) != yes)
                 return check::fail(__FILE__, __LINE__, context + " question " + std::to_string(q));

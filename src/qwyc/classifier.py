@@ -151,7 +151,7 @@ class Classifier(Certified):
         """The same classifier for another alpha or other limits by class, without fitting anything again.
 
         The policy is taken from the path by the rows that were held out. Each such choice is valid by
-        itself, so do not try many and keep the one you like best. Whether quitting pays is not measured
+        itself, so do not try many and keep the one you like best. Whether quitting pays is not decided
         again: the result quits early wherever a policy that does is certified, unless rows never quit
         because that was asked for (`evaluation="full"`, `full()`). The parameters are those of
         `qwyc.optimize`."""

@@ -103,7 +103,7 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         headroom: int = 0,
         holdout: float | int = 0.25,
         max_rows: int | None = None,
-        evaluation: Any = "measured",
+        evaluation: Any = "model",
         random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:

@@ -77,6 +77,6 @@ def test_what_is_requested_is_not_measured(evaluation, tmp_path):
 
 def test_an_unknown_evaluation_is_refused():
     with pytest.raises(
-        qwyc.OptionError, match="evaluation must be one of 'measured', 'quit', 'full'"
+        qwyc.OptionError, match="evaluation must be one of 'model', 'measured', 'quit', 'full'"
     ):
         qwyc.optimize([len], np.zeros((5, 2)), alpha=0.1, evaluation="guess")

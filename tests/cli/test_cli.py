@@ -297,6 +297,36 @@ def test_whether_rows_quit_can_be_requested(evaluation, tmp_path):
     assert ("as requested" in facts["why"]) == (evaluation == "full")
 
 
+@pytest.mark.parametrize(("trees", "quits"), [(40, "both"), (2, "never")])
+def test_whether_rows_quit_follows_from_the_cost_model(trees, quits, tmp_path):
+    X = np.random.default_rng(0).normal(size=(4000, 3))
+    model = lightgbm.LGBMClassifier(n_estimators=trees, num_leaves=3, verbose=-1, n_jobs=1)
+    model.fit(X[:1000], X[:1000, 0] + X[:1000, 1] > 0)
+    model.booster_.save_model(str(tmp_path / "m.txt"))
+    pd.DataFrame(X[1000:], columns=["a", "b", "c"]).to_csv(tmp_path / "s.csv", index=False)
+    arguments = ("optimize", "m.txt", "s.csv", "--alpha", "0.02")
+    for options in (("-o", "0.qwyc"), ("-o", "1.qwyc", "--evaluation", "model")):
+        done = run(*arguments, *options, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "0.qwyc").read_bytes() == (tmp_path / "1.qwyc").read_bytes()
+    facts = json.loads(run("inspect", "0.qwyc", "--json", cwd=tmp_path).stdout)
+    assert facts["evaluation_decided_by"] == "model"
+    assert facts["quits"] == quits
+    assert ("by the cost model" in facts["why"]) == (quits == "never")
+
+
+def test_times_decide_only_where_that_is_requested(tmp_path):
+    X = np.random.default_rng(0).normal(size=(4000, 3))
+    model = lightgbm.LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1)
+    model.fit(X[:1000], X[:1000, 0] > 0).booster_.save_model(str(tmp_path / "m.txt"))
+    pd.DataFrame(X[1000:], columns=["a", "b", "c"]).to_csv(tmp_path / "s.csv", index=False)
+    arguments = ("m.txt", "s.csv", "--alpha", "0.02", "--evaluation", "measured")
+    done = run("optimize", *arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(run("inspect", "m.qwyc", "--json", cwd=tmp_path).stdout)
+    assert facts["evaluation_decided_by"] == "measurement"
+
+
 def test_limits_by_class_add_up(saved):
     done = run("verify", "m.qwyc", "new.csv", "--by-class", "True=0.9", "--by-class", "False=0.0001",
                "--json", cwd=saved)  # fmt: skip

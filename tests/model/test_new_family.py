@@ -1,6 +1,6 @@
 """A family of base models that the package has never heard of goes all the way: it is one class here."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from qwyc.model.base_models import BaseModels, Bounds, Runner
 from qwyc.model.ensemble import Ensemble, Source
 from qwyc.policy.rule import GO_ON
 from qwyc.promise.budget import TotalBudget
+from qwyc.promise.evaluation import Evaluation
 from qwyc.rows.schema import Schema
 
 
@@ -18,6 +19,7 @@ class LinearTerms:
     """f_t(x) = weight[t] * x[t], with x cut to -3 .. 3, so that bounds exist."""
 
     weight: np.ndarray  # (T,)
+    quit_cost: float = 60.0  # of a decision, by its cost model
     kind = "linear terms"
     average = False
     base = 0.25
@@ -42,8 +44,11 @@ class LinearTerms:
     def score_full(self, rows, *, threads=None):
         return self.scores(rows)[1]
 
-    def runner(self, policy):
+    def runner(self, policy, survival=None):
         return TermByTerm(self, policy)
+
+    def expected_cost(self):
+        return 10.0 * self.n_models
 
     def bounds(self):
         size = 3 * np.abs(self.weight)
@@ -96,6 +101,9 @@ class TermByTerm:
     def one_row(self, labels, fallback, schema):
         return None
 
+    def expected_cost(self):
+        return self.terms.quit_cost
+
 
 @pytest.fixture(scope="module")
 def made():
@@ -132,6 +140,16 @@ def test_it_is_optimised_verified_and_described(made):
     assert qwyc.recertify(fast, X[4000:], alpha=0.05).certificate.rows == 2000
     with pytest.raises(qwyc.ArtifactError, match="cannot be saved"):
         fast.save("nowhere.qwyc")
+
+
+@pytest.mark.parametrize(("quit_cost", "quits"), [(120.0, True), (120.5, False)])
+def test_its_cost_model_decides_whether_rows_quit(made, quit_cost, quits):
+    ensemble, X = made
+    dear = replace(ensemble, base_models=replace(ensemble.base_models, quit_cost=quit_cost))
+    fast = qwyc.optimize(dear, X, alpha=0.02, progress=False)
+    assert fast.evaluation == Evaluation(quits, "model")
+    assert (fast.policy.quit == "both") == quits
+    assert fast.decide(X).complete.all() != quits
 
 
 def test_zero_is_proven_from_its_bounds(made):

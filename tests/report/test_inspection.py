@@ -53,6 +53,15 @@ def test_it_says_how_rows_are_evaluated_and_why(fast):
     assert "evaluated in full, since quitting early was measured to be slower" in describe(never)
     measured = replace(never, evaluation=Evaluation(False, "measurement"))
     assert "was measured to be slower when the classifier was optimised" in describe(measured)
+    modelled = replace(never, evaluation=Evaluation(False, "model"))
+    assert "since quitting early costs more than it saves by the cost model" in describe(modelled)
+    assert "measured" not in describe(modelled)
+    shown = describe(replace(modelled, speed=Speed(quit=1.0, full=0.5, rows=2048)))
+    assert "cost model: quitting early would be slower here (1.00 µs a row against 0.50)" in shown
+    shown = describe(replace(modelled, speed=Speed(quit=0.5, full=1.0, rows=2048)))
+    assert "cost model: quitting early would be faster here (0.50 µs a row against 1.00)" in shown
+    slower = replace(fast, speed=Speed(quit=1.0, full=0.5, rows=2048))
+    assert "rows quit early: 0.5 times as fast as qwyc in full (one thread" in describe(slower)
     requested = replace(never, evaluation=Evaluation(False, "request"))
     assert "evaluated in full, as requested" in describe(requested)
     cautious = fast.at(alpha=0.002)
@@ -80,7 +89,7 @@ def test_trees_that_are_walked_are_counted():
     facts = inspect(proven)
     assert facts["trees"]["walked"] == 3
     assert facts["at_other_alphas"] == []
-    assert "3 trees are walked node by node, having more than 256 leaves or" in describe(proven)
+    assert "3 trees are walked node by node, having more than 64 leaves or" in describe(proven)
     assert "nothing was measured" in describe(proven)
 
 

@@ -14,7 +14,7 @@ from qwyc import distributed, importers
 from qwyc.build.feature_costs import costs_of_features, with_features
 from qwyc.build.held_out import HeldOut, order_column
 from qwyc.build.sample_checks import look_at_sample
-from qwyc.build.speed import Measure, measure
+from qwyc.build.speed import Measure, expected, measure
 from qwyc.check.parity import prove_parity, prove_parity_without_rows
 from qwyc.classifier import Classifier
 from qwyc.errors import InputError, OptionError, QwycWarning, RowsError
@@ -32,7 +32,7 @@ from qwyc.promise.certificate import (
     warn_of_moves,
     warn_of_rare_classes,
 )
-from qwyc.promise.evaluation import Evaluation
+from qwyc.promise.evaluation import Evaluation, Speed
 from qwyc.promise.evidence import Choices
 from qwyc.promise.ordered import Order, order_of
 from qwyc.promise.origin import Origin, Origins
@@ -50,7 +50,7 @@ from qwyc.runtime.progress import ProgressOption, progress_reporter
 from qwyc.target.probability import Probability
 
 METHODS = ("auto", "joint", "natural")
-EVALUATIONS = ("measured", "quit", "full")
+EVALUATIONS = ("model", "measured", "quit", "full")
 
 
 def optimize(
@@ -71,7 +71,7 @@ def optimize(
     headroom: int = 0,
     seed: int = 0,
     max_rows: int | None = None,
-    evaluation: str | Measure = "measured",
+    evaluation: str | Measure = "model",
     threads: int | None = None,
     progress: ProgressOption = None,
 ) -> Classifier:
@@ -129,13 +129,14 @@ def optimize(
     headroom : leave room for a later `verify` on this many other rows: the policy is the boldest that
         such a verification, at the same limits and confidence, passes with a probability of about 90%.
         With 0, a policy may be taken that a second test does not confirm.
-    seed : of everything random; the same inputs and seed give the same classifier, unless `evaluation`
-        is measured and the two ways are about equally fast.
-    evaluation : "measured" times both ways on the sample and evaluates rows in full where that takes less
-        than 0.8 of the time that quitting takes; it does so only where costs, of base models or of
-        features, are not given. "quit" always
-        quits, "full" never. A callable (classifier, rows) that returns a `Speed` replaces the clock. The
-        file records what was chosen and who chose it.
+    seed : of everything random; the same inputs and seed give the same classifier, unless `costs` or
+        `evaluation` are measured.
+    evaluation : "model" evaluates rows in full where quitting costs more by a cost model, which is the same
+        on every machine. "measured" times both ways on the sample instead, and evaluates rows in full where
+        that takes less than 0.8 of the time that quitting takes; a callable (classifier, rows) that returns
+        a `Speed` replaces the clock. Where costs, of base models or of features, are given as numbers, rows
+        quit, and the two ways are not compared. "quit" always quits, "full" never. The file records what
+        was chosen and who chose it.
     max_rows : draw this many rows of X at random where it has more. Optimising holds 6 bytes of memory
         for each row and base model; it says so, and stops, before it starts what does not fit.
     threads : None is every core.
@@ -205,8 +206,8 @@ def optimize(
         feature_costs=of_features,
     )
     # Given costs count instead of time.
-    timed = (costs is None or isinstance(costs, str)) and feature_costs is None
-    classifier = run.choose_evaluation(classifier, scores, evaluation, timed)
+    by_time = (costs is None or isinstance(costs, str)) and feature_costs is None
+    classifier = run.choose_evaluation(classifier, scores, evaluation, by_time)
     if classifier.certificate.how == "held-out":
         warn_of_rare_classes(classifier.certificate)
         warn_of_moves(classifier.certificate)
@@ -306,20 +307,32 @@ class _Run:
         classifier: Classifier,
         scores: ScoreMatrix | None,
         evaluation: str | Measure,
-        timed: bool,
+        by_time: bool,
     ) -> Classifier:
-        """The classifier as it is, or one that never quits early, and who decided that."""
+        """The classifier as it is, or one that never quits early, and who decided that. `by_time` is
+        whether the time that decisions take counts, expected or measured."""
         speed, chosen = None, Evaluation(True, "default")
         if evaluation in ("quit", "full"):
             chosen = Evaluation(evaluation == "quit", "request")
-        elif timed and self.sample is not None and self.ensemble.takes_matrix:
-            clock = evaluation if callable(evaluation) else measure
-            with progress_reporter(self.progress, "Timing", 0):
-                speed = clock(classifier, self.sample.rows)
-            if speed is not None:  # otherwise there are too few rows to tell
+        elif by_time and self.sample is not None:  # its rows tell how many reach each step
+            speed = self._speed(classifier, evaluation)
+            if evaluation == "model":
+                chosen = Evaluation(expected(classifier).quitting_pays, "model")
+            elif speed is not None:  # otherwise there are too few rows to tell
                 chosen = Evaluation(speed.quitting_pays, "measurement")
         classifier = replace(classifier, evaluation=chosen, speed=speed)
         return classifier if chosen.quits else self._in_full(classifier, scores)
+
+    def _speed(self, classifier: Classifier, evaluation: str | Measure) -> Speed | None:
+        """Times of both ways; None where there are too few rows, or they are not a matrix. With a cost
+        model they are only shown, and a policy that never quits has none."""
+        assert self.sample is not None
+        shown_only = evaluation == "model"
+        if not self.ensemble.takes_matrix or (shown_only and classifier.policy.quit == "never"):
+            return None
+        clock = evaluation if callable(evaluation) else measure
+        with progress_reporter(self.progress, "Timing", 0):
+            return clock(classifier, self.sample.rows)
 
     def _in_full(self, classifier: Classifier, scores: ScoreMatrix | None) -> Classifier:
         """The same classifier, never quitting."""

@@ -48,7 +48,7 @@ def recertify(
     by itself only. Rows are counted as independent draws, unless `groups` has a label per row: then the
     promise is about the rows of new groups, as in `optimize`. Copies of a row are one group where many
     rows repeat, unless `repeats`, by default that of `optimize`, is "independent". Whether quitting pays
-    is not measured again.
+    is not decided again.
     """
     check_classifier(classifier)
     if classifier.certificate.how == "proven":

@@ -60,6 +60,7 @@ class Method(str, Enum):
 class Evaluation(str, Enum):
     """How it is decided whether rows quit early at all."""
 
+    model = "model"
     measured = "measured"
     quit = "quit"
     full = "full"
@@ -150,15 +151,16 @@ def optimize(
     evaluation: Annotated[
         Evaluation,
         typer.Option(
-            help="measured times both ways on DATA, and evaluates rows in full where that is faster; "
-            "quit always quits, full never does."
+            help="model evaluates rows in full where quitting costs more by a cost model, which is the "
+            "same on every machine; measured times both ways on DATA instead; quit always quits, full "
+            "never does."
         ),
-    ] = Evaluation.measured,
+    ] = Evaluation.model,
     seed: Annotated[
         int,
         typer.Option(
-            help="Seed of random draws. The same inputs and seed give the same file, unless evaluation is "
-            "measured and the two ways are about equally fast."
+            help="Seed of random draws. The same inputs and seed give the same file, unless costs or "
+            "evaluation are measured."
         ),
     ] = 0,
     format: DataFormat = None,

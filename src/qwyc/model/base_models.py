@@ -48,6 +48,11 @@ class Runner(Protocol):
         """A function that decides one row of plain numbers and passes everything else to `fallback`;
         None where there is nothing faster than `fallback`."""
 
+    def expected_cost(self) -> float | None:
+        """What a decision costs, one row of many, in the unit of `BaseModels.expected_cost`, given the
+        survival that the runner was made with; None where nothing is known. It is the same on every
+        machine."""
+
 
 class BaseModels(Protocol):
     """T base models of one family, which add up to a score. `rows` are as `Ensemble.rows` gives them, for
@@ -89,6 +94,10 @@ class BaseModels(Protocol):
     def runner(self, policy: StoppingRule, survival: Floats | None = None) -> Runner:
         """The base models laid out for one policy. `survival`, (T,) the expected share of rows that reach
         each step, changes the time that decisions take, and nothing else."""
+
+    def expected_cost(self) -> float | None:
+        """What a full score costs, one row of many, such as in nanoseconds of a fixed machine; None where
+        nothing is known. It is the same on every machine."""
 
     def bounds(self) -> Bounds | None:
         """What every base model can add; None where nothing is known."""

@@ -136,6 +136,10 @@ class CallableModels:
         """The callables in a policy's order."""
         return CallableRunner(self, policy)
 
+    def expected_cost(self) -> None:
+        """Nothing is known about what a call costs."""
+        return
+
     def costs(self, rows: Any, how: str, *, threads: int | None = None) -> Floats:
         """Microseconds per row that each base model takes here, (T,); `how` must be "measured"."""
         check_choice("costs", how, ("measured",))
@@ -231,6 +235,10 @@ class CallableRunner:
         self, labels: Sequence[Any], fallback: Callable[[Any], Any], schema: Schema | None
     ) -> None:
         """One row is decided like many."""
+        return
+
+    def expected_cost(self) -> None:
+        """Nothing is known about what a call costs."""
         return
 
 

@@ -133,6 +133,10 @@ class NativeRunner:
             schema.exact_integers,
         ).predict
 
+    def expected_cost(self) -> float | None:
+        """Nanoseconds by the cost model of native/core/cost_model.hpp, which knows trees under a Policy."""
+        return None if isinstance(self.quitter, _native.FanQuitter) else self.quitter.expected_cost
+
 
 PlainArrays = _native.PlainArrays | _native.FanPlainArrays
 

@@ -30,8 +30,8 @@ ON_ONE_THREAD = 256  # rows that the native core never divides among threads, so
 HALF_ULP_32, HALF_ULP_64 = 2.0**-24, 2.0**-53  # relative error of one rounding
 SMALLEST_32 = 2.0**-149  # absolute error of one rounding near zero
 LARGEST_32, LARGEST_64 = (float(np.finfo(kind).max) for kind in (np.float32, np.float64))
-# Other trees are compared for many rows at once (native/core/plan.hpp).
-WHY_WALKED = "node by node, having more than 256 leaves or a category of more than 254 kinds"
+# Other trees are compared for many rows at once (native/core/masked_trees.hpp).
+WHY_WALKED = "node by node, having more than 64 leaves or a category of more than 254 kinds"
 
 
 def _unknown() -> Floats:
@@ -171,6 +171,10 @@ class TreeModels:
     def runner(self, policy: StoppingRule, survival: Floats | None = None) -> NativeRunner:
         """The trees laid out for one policy, of the kind that the engine runs."""
         return native_runner(self.native, "trees", policy, survival=survival)
+
+    def expected_cost(self) -> float:
+        """Nanoseconds that a full score takes by the cost model of native/core/cost_model.hpp."""
+        return self.native.expected_cost
 
     def costs(self, rows: Any, how: str, *, threads: int | None = None) -> Floats:
         """What each tree costs on rows like these, (T,): "size" counts the nodes that a row visits, leaf

@@ -97,6 +97,11 @@ class Certified:
         return paid
 
     @property
+    def timing(self) -> str:
+        """What `speed` says of the way that rows are evaluated; "" where nothing was measured."""
+        return "" if self.speed is None else self.speed.describe(self.evaluation.quits)
+
+    @property
     def counts_models(self) -> bool:
         """Whether a cost is a number of base models and nothing else."""
         return self.cost_kind == "one" and self.feature_costs is None

@@ -34,7 +34,7 @@ def card(certified: Certified) -> str:
         f'<div style="background:{BLUE};width:{100 * min(share, 1):.1f}%;height:6px;'
         f'border-radius:3px"></div></div>'
     )
-    speed = escape(str(certified.speed)) if certified.speed is not None else ""
+    speed = escape(certified.timing)
     quits = {
         "both": f"early for {negative} and {positive}",
         "negative": f"early for {negative} only; {positive} always has its full score",

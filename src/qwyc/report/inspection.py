@@ -43,15 +43,20 @@ def inspect(certified: Certified) -> dict[str, Any]:
 
 def why(certified: Certified) -> str:
     """Whether rows quit early or are evaluated in full, and why."""
-    speed, choice = certified.speed, certified.evaluation
+    choice = certified.evaluation
+    timed = f": {certified.timing}" if certified.timing else ""
     if certified.policy.quit != "never":
         if not certified.certificate.rows:
             return "rows quit early; nothing was measured"
-        return "rows quit early" if speed is None else f"rows quit early: {speed}"
+        return f"rows quit early{timed}"
     if choice.decided_by == "request" and not choice.quits:
         return "rows are evaluated in full, as requested"
+    if choice.decided_by == "model" and not choice.quits:
+        return (
+            "rows are evaluated in full, since quitting early costs more than it saves by the cost model"
+            f"{timed}"
+        )
     if _could_quit(certified):
-        timed = f": {speed}" if speed is not None else ""
         return (
             "rows are evaluated in full, since quitting early was measured to be slower when the "
             f"classifier was optimised{timed}"

@@ -37,7 +37,7 @@ def _work(certified: Certified) -> str:
         work += f", cost {seen.mean_cost / seen.full_cost:.1%} ({certified.cost_unit})"
     if certified.feature_costs is not None and seen.mean_features is not None:
         work += f"; {features_per_row(certified)}"
-    return work if certified.speed is None else f"{work}; {certified.speed}"
+    return f"{work}; {certified.timing}" if certified.timing else work
 
 
 def features_per_row(certified: Certified) -> str:

@@ -180,6 +180,10 @@ class LatticeModels:
         """The lattices laid out for one policy, of the kind that the engine runs."""
         return native_runner(self.native, "lattices", policy, self.rows_at_once)
 
+    def expected_cost(self) -> None:
+        """There is no cost model of lattices."""
+        return
+
     def costs(self, rows: Any, how: str, *, threads: int | None = None) -> Costs:
         """What base models cost on rows like these, with calibrators as shared parts: "size" counts
         multiply-adds and comparisons; "measured" is microseconds per row on this machine, so it differs
