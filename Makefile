@@ -44,7 +44,7 @@ sanitize: $(VENV)/.dev
 	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$(call LIBRARY,asan) $(call LIBRARY,stdc++)" \
 	  $(BIN)/python native/tests/run_pytest.py build/sanitize-address/_native.*.so $(SANITIZED)
 	$(call native_tests,sanitize-thread,-DQWYC_SANITIZE=thread $(WITH_PYTHON))
-	TSAN_OPTIONS=halt_on_error=1 LD_PRELOAD="$(call LIBRARY,tsan)" \
+	TSAN_OPTIONS="halt_on_error=1 suppressions=native/tests/tsan.suppressions" LD_PRELOAD="$(call LIBRARY,tsan)" \
 	  $(BIN)/python native/tests/run_pytest.py build/sanitize-thread/_native.*.so $(THREADED)
 
 java:
