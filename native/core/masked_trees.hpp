@@ -19,8 +19,7 @@ namespace qwyc {
 
 inline constexpr int32_t kSlabWords = 8;
 inline constexpr int32_t kSlab = 64 * kSlabWords;
-inline constexpr int32_t kMaxPlanes = 6;               // bits of a leaf number
-inline constexpr int32_t kMaxQuestionsAtOnce = 65535;  // of one layout: named by 16 bits
+inline constexpr int32_t kMaxPlanes = 6;  // bits of a leaf number
 
 // How a tree's planes are made.
 enum class Form : uint8_t {

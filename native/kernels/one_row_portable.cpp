@@ -1,5 +1,4 @@
-// One row through many trees at once, for any machine. AVX2 uses it too: gathers of eight values
-// are no faster there.
+// One row through many trees at once, for any machine. AVX2 uses it too.
 #include <algorithm>
 
 #include "core/row_trees.hpp"
