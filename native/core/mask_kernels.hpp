@@ -17,6 +17,11 @@ namespace qwyc {
 inline constexpr int32_t kFew = 16;               // up to so many rows are compared in one register
 inline constexpr int32_t kMaxSegmentTrees = 128;  // steps that rows evaluate before they are tested
 
+// Words from one mask to the next: the masks of up to 64 rows follow each other.
+constexpr int32_t mask_stride(int32_t n_rows) {
+    return n_rows <= 64 ? 1 : kSlabWords;
+}
+
 // A slab of a segment: up to kSlab rows.
 struct QuitSlab {
     int32_t n;
@@ -37,9 +42,9 @@ struct MaskKernels {
     std::string_view isa;
 
     // Answers all questions for n rows, those at row[0..n) or the first ones: bit p of
-    // masks[8 * q + w]. Bits past the last row are those of any row; of more than kFew rows, they
-    // are the last row's. `more` rows follow, which are fetched to the cache. tile: n_slots * 64
-    // values of type V, to work in.
+    // masks[mask_stride(n) * q + w]. Bits past the last row are those of any row; of more than kFew
+    // rows, they are the last row's. `more` rows follow, which are fetched to the cache. tile:
+    // n_slots * 64 values of type V, to work in.
     template <class In, class V>
     using Answer = void (*)(const MaskedTrees& trees, const RowsView<In>& rows, const int32_t* row,
                             int32_t n, int32_t more, V* tile, uint64_t* masks);

@@ -188,12 +188,12 @@ inline uint64_t in_set(const uint8_t* codes, const uint8_t* set) {
 // ---- trees -----------------------------------------------------------------------------------
 
 using Wide = __m256i;
-using Narrow = __m128i;
+using OneWord = __m128i;
 
 template <class Lanes>
 inline Lanes load(const uint64_t* from) {
-    if constexpr (sizeof(Lanes) == sizeof(Narrow))
-        return _mm_load_si128(reinterpret_cast<const __m128i*>(from));
+    if constexpr (sizeof(Lanes) == sizeof(OneWord))
+        return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from));
     else
         return _mm256_load_si256(reinterpret_cast<const __m256i*>(from));
 }
@@ -217,17 +217,17 @@ inline Wide either(Wide a, Wide b) {
 inline void store(uint64_t* to, Wide x) {
     _mm256_store_si256(reinterpret_cast<__m256i*>(to), x);
 }
-inline Narrow both(Narrow a, Narrow b) {
+inline OneWord both(OneWord a, OneWord b) {
     return _mm_and_si128(a, b);
 }
-inline Narrow first_only(Narrow a, Narrow b) {
+inline OneWord first_only(OneWord a, OneWord b) {
     return _mm_andnot_si128(b, a);
 }
-inline Narrow either(Narrow a, Narrow b) {
+inline OneWord either(OneWord a, OneWord b) {
     return _mm_or_si128(a, b);
 }
-inline void store(uint64_t* to, Narrow x) {
-    _mm_store_si128(reinterpret_cast<__m128i*>(to), x);
+inline void store(uint64_t* to, OneWord x) {
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(to), x);
 }
 template <class Lanes>
 inline Lanes choose(Lanes mask, Lanes no, Lanes yes) {
@@ -244,14 +244,14 @@ inline __m256i bytes_of(uint32_t bits) {
     return _mm256_cmpeq_epi8(_mm256_and_si256(spread, bit), bit);
 }
 
-template <int Bits>
+template <int Bits, int32_t Stride>
 inline void number_of(const uint64_t* masks, const int32_t* planes, uint8_t* number) {
     for (int half = 0; half < 2; ++half) {
         __m256i n = _mm256_setzero_si256();
         for (int b = 0; b < Bits; ++b)
             n = _mm256_sub_epi8(
                 _mm256_add_epi8(n, n),
-                bytes_of(static_cast<uint32_t>(masks[planes[b] * kSlabWords] >> 32 * half)));
+                bytes_of(static_cast<uint32_t>(masks[planes[b] * Stride] >> 32 * half)));
         _mm256_store_si256(reinterpret_cast<__m256i*>(number + 32 * half), n);
     }
 }

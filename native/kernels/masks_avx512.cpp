@@ -31,12 +31,12 @@ constexpr int32_t bit_of(int32_t t) {
 // ---- trees -----------------------------------------------------------------------------------
 
 using Wide = __m512i;
-using Narrow = __m128i;
+using OneWord = __m128i;
 
 template <class Lanes>
 inline Lanes load(const uint64_t* from) {
-    if constexpr (sizeof(Lanes) == sizeof(Narrow))
-        return _mm_load_si128(reinterpret_cast<const __m128i*>(from));
+    if constexpr (sizeof(Lanes) == sizeof(OneWord))
+        return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from));
     else
         return _mm512_load_si512(from);
 }
@@ -51,7 +51,7 @@ inline Lanes ones() {
 inline Wide choose(Wide mask, Wide no, Wide yes) {
     return _mm512_ternarylogic_epi64(mask, yes, no, 0xca);  // mask ? yes : no
 }
-inline Narrow choose(Narrow mask, Narrow no, Narrow yes) {
+inline OneWord choose(OneWord mask, OneWord no, OneWord yes) {
     return _mm_ternarylogic_epi64(mask, yes, no, 0xca);
 }
 inline Wide both(Wide a, Wide b) {
@@ -66,26 +66,26 @@ inline Wide either(Wide a, Wide b) {
 inline void store(uint64_t* to, Wide x) {
     _mm512_store_si512(to, x);
 }
-inline Narrow both(Narrow a, Narrow b) {
+inline OneWord both(OneWord a, OneWord b) {
     return _mm_and_si128(a, b);
 }
-inline Narrow first_only(Narrow a, Narrow b) {
+inline OneWord first_only(OneWord a, OneWord b) {
     return _mm_andnot_si128(b, a);
 }
-inline Narrow either(Narrow a, Narrow b) {
+inline OneWord either(OneWord a, OneWord b) {
     return _mm_or_si128(a, b);
 }
-inline void store(uint64_t* to, Narrow x) {
-    _mm_store_si128(reinterpret_cast<__m128i*>(to), x);
+inline void store(uint64_t* to, OneWord x) {
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(to), x);
 }
 
-template <int Bits>
+template <int Bits, int32_t Stride>
 inline void number_of(const uint64_t* masks, const int32_t* planes, uint8_t* number) {
     __m512i n = _mm512_setzero_si512();
     for (int b = 0; b < Bits; ++b)
         n = _mm512_mask_or_epi64(
             n, 0xff, n,
-            _mm512_maskz_set1_epi8(masks[planes[b] * kSlabWords], char(1 << (Bits - 1 - b))));
+            _mm512_maskz_set1_epi8(masks[planes[b] * Stride], char(1 << (Bits - 1 - b))));
     _mm512_store_si512(number, n);
 }
 
@@ -115,46 +115,57 @@ inline __m512d upper_half(__m512 x) {
     return _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1));
 }
 
+// Adds the trees' values to the running sums of 8 * Registers rows from row g on, those of the word
+// that are alive; on: a bit per row, alive after each tree.
+template <bool Large, int Registers>
+inline void quit_rows(const MaskedTrees& trees, const double* lower, const double* upper,
+                      const uint8_t* number, double* sums, uint64_t alive, int g,
+                      uint8_t (*on)[8]) {
+    __m512d x[Registers];
+    __mmask8 a[Registers];
+    for (int j = 0; j < Registers; ++j) {
+        x[j] = _mm512_load_pd(sums + g + 8 * j);
+        a[j] = static_cast<__mmask8>(alive >> (g + 8 * j));
+    }
+    for (int32_t t = 0; t < trees.n_trees(); ++t) {
+        const Table<Large> table(trees.step_value.data() + trees.trees[t].table_begin);
+        const __m512i numbers = _mm512_load_si512(number + t * kWord);
+        for (int k = 0; k < Registers / 2; ++k) {
+            const __m512 value = table.at(numbers, g / 16 + k);
+            __m512d &first = x[2 * k], &second = x[2 * k + 1];
+            first = _mm512_mask_add_pd(first, a[2 * k], first, lower_half(value));
+            second = _mm512_mask_add_pd(second, a[2 * k + 1], second, upper_half(value));
+        }
+        if (lower[t] > -kInf) {
+            const __m512d bound = _mm512_set1_pd(lower[t]);
+            for (int j = 0; j < Registers; ++j)
+                a[j] = _mm512_mask_cmp_pd_mask(a[j], x[j], bound, _CMP_NLT_UQ);
+        }
+        if (upper[t] < kInf) {
+            const __m512d bound = _mm512_set1_pd(upper[t]);
+            for (int j = 0; j < Registers; ++j)
+                a[j] = _mm512_mask_cmp_pd_mask(a[j], x[j], bound, _CMP_NGT_UQ);
+        }
+        for (int j = 0; j < Registers; ++j) on[t][g / 8 + j] = a[j];
+    }
+    for (int j = 0; j < Registers; ++j) _mm512_store_pd(sums + g + 8 * j, x[j]);
+}
+
 // Adds the trees' values to 64 running sums, of rows that are alive; count: trees evaluated. A row
 // whose sum is < lower or > upper is no longer alive (`compare` in core/rule.hpp).
 template <bool Large>
 inline uint64_t quit_word(const MaskedTrees& trees, const double* lower, const double* upper,
                           const uint8_t* number, double* sums, uint64_t alive, uint8_t* count) {
-    alignas(64) uint8_t on[kMaxSegmentTrees][8];  // bit per row: alive after each tree
+    alignas(64) uint8_t on[kMaxSegmentTrees][8];
     const int32_t n = trees.n_trees();
     for (int g = 0; g < 64; g += 32) {
-        if ((alive >> g & 0xffffffff) == 0) {
+        const uint64_t here = alive >> g & 0xffffffff;
+        if (here >> 16 != 0) {
+            quit_rows<Large, 4>(trees, lower, upper, number, sums, alive, g, on);
+        } else {
             for (int32_t t = 0; t < n; ++t) std::memset(on[t] + g / 8, 0, 4);
-            continue;
+            if (here != 0) quit_rows<Large, 2>(trees, lower, upper, number, sums, alive, g, on);
         }
-        __m512d x[4];
-        __mmask8 a[4];
-        for (int j = 0; j < 4; ++j) {
-            x[j] = _mm512_load_pd(sums + g + 8 * j);
-            a[j] = static_cast<__mmask8>(alive >> (g + 8 * j));
-        }
-        for (int32_t t = 0; t < n; ++t) {
-            const Table<Large> table(trees.step_value.data() + trees.trees[t].table_begin);
-            const __m512i numbers = _mm512_load_si512(number + t * kWord);
-            for (int k = 0; k < 2; ++k) {
-                const __m512 value = table.at(numbers, g / 16 + k);
-                __m512d &first = x[2 * k], &second = x[2 * k + 1];
-                first = _mm512_mask_add_pd(first, a[2 * k], first, lower_half(value));
-                second = _mm512_mask_add_pd(second, a[2 * k + 1], second, upper_half(value));
-            }
-            if (lower[t] > -kInf) {
-                const __m512d bound = _mm512_set1_pd(lower[t]);
-                for (int j = 0; j < 4; ++j)
-                    a[j] = _mm512_mask_cmp_pd_mask(a[j], x[j], bound, _CMP_NLT_UQ);
-            }
-            if (upper[t] < kInf) {
-                const __m512d bound = _mm512_set1_pd(upper[t]);
-                for (int j = 0; j < 4; ++j)
-                    a[j] = _mm512_mask_cmp_pd_mask(a[j], x[j], bound, _CMP_NGT_UQ);
-            }
-            for (int j = 0; j < 4; ++j) on[t][g / 8 + j] = a[j];
-        }
-        for (int j = 0; j < 4; ++j) _mm512_store_pd(sums + g + 8 * j, x[j]);
     }
     __m512i counted = _mm512_set1_epi8(1);
     uint64_t left = 0;

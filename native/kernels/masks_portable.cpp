@@ -102,7 +102,7 @@ inline uint64_t in_set(const uint8_t* codes, const uint8_t* set) {
 // ---- trees -----------------------------------------------------------------------------------
 
 typedef uint64_t Wide __attribute__((vector_size(16)));
-using Narrow = Wide;
+using OneWord = uint64_t;
 
 template <class Lanes>
 inline Lanes load(const uint64_t* from) {
@@ -110,7 +110,8 @@ inline Lanes load(const uint64_t* from) {
     std::memcpy(&x, from, sizeof x);
     return x;
 }
-inline void store(uint64_t* to, Wide x) {
+template <class Lanes>
+inline void store(uint64_t* to, Lanes x) {
     std::memcpy(to, &x, sizeof x);
 }
 template <class Lanes>
@@ -121,23 +122,27 @@ template <class Lanes>
 inline Lanes ones() {
     return ~Lanes{};
 }
-inline Wide choose(Wide mask, Wide no, Wide yes) {
+template <class Lanes>
+inline Lanes choose(Lanes mask, Lanes no, Lanes yes) {
     return no ^ (mask & (no ^ yes));
 }
-inline Wide both(Wide a, Wide b) {
+template <class Lanes>
+inline Lanes both(Lanes a, Lanes b) {
     return a & b;
 }
-inline Wide first_only(Wide a, Wide b) {
+template <class Lanes>
+inline Lanes first_only(Lanes a, Lanes b) {
     return a & ~b;
 }
-inline Wide either(Wide a, Wide b) {
+template <class Lanes>
+inline Lanes either(Lanes a, Lanes b) {
     return a | b;
 }
 
-template <int Bits>
+template <int Bits, int32_t Stride>
 inline void number_of(const uint64_t* masks, const int32_t* planes, uint8_t* number) {
     uint64_t bits[Bits + 1];
-    for (int b = 0; b < Bits; ++b) bits[b] = masks[planes[b] * kSlabWords];
+    for (int b = 0; b < Bits; ++b) bits[b] = masks[planes[b] * Stride];
     for (int i = 0; i < 64; i += 8) {
         uint64_t eight = 0;  // a byte a row
         for (int b = 0; b < Bits; ++b) {

@@ -92,7 +92,7 @@ void check_rows(const Problem<In, Real>& problem, const MaskKernels& kernels,
             int32_t yes = 0;  // rows past the last repeat it, in the bits of kFew rows or a word
             for (int32_t i = 64 * w; i < 64 * w + (count <= kFew ? kFew : 64); ++i)
                 yes += problem.answer[q * problem.n + row_at(std::min(i, count - 1))];
-            if (std::popcount(work.masks[q * kSlabWords + w]) != yes)
+            if (std::popcount(work.masks[q * mask_stride(count) + w]) != yes)
                 return check::fail(__FILE__, __LINE__, context + " question " + std::to_string(q));
         }
 
@@ -240,7 +240,7 @@ TEST(planes_of_any_answers) {
                 std::fill_n(work.masks, kSlabWords, 0);  // what is never so
                 kernels.slice(layout, 0, layout.n_trees(), words, work.masks);
                 const auto bit = [&](int32_t mask, int32_t i) {
-                    return (work.masks[mask * kSlabWords + i / 64] >> i % 64 & 1) != 0;
+                    return (work.masks[mask * mask_stride(64 * words) + i / 64] >> i % 64 & 1) != 0;
                 };
                 for (int32_t t = 0; t < layout.n_trees(); ++t)
                     for (int32_t i = 0; i < 64 * words; ++i) {
