@@ -4,69 +4,110 @@
 #include <limits>
 
 #include "core/mask_kernels.hpp"
+#include "core/worker.hpp"
 
 namespace qwyc {
 
-namespace {
+double mask_cost(double n, const Needs& needs) {
+    const double features = needs.features, questions = needs.questions, trees = needs.trees;
+    const double few = FewCost::kRows + FewCost::kFeature * features +
+                       FewCost::kQuestion * questions + FewCost::kTree * trees;
+    // About so many rows are expected: there may be more than kFew.
+    const double more = std::clamp((n - 0.75 * kFew) / (0.5 * kFew), 0.0, 1.0);
+    if (more == 0) return few;
+    const double word = WordCost::kWord + WordCost::kFeature * features +
+                        WordCost::kQuestion * questions + WordCost::kTree * trees;
+    if (n <= 64) return few + more * (word - few);
+    const double rows = RowCost::kRow + RowCost::kFeature * features +
+                        RowCost::kQuestion * questions + RowCost::kTree * trees;
+    return std::max(word, n * rows);
+}
 
-// For each step, the last earlier step at which each of its questions was asked, or -1; each
-// question of a step once. The same for its features.
+int32_t rows_to_walk(double one_row, const Needs& needs) {
+    int32_t most = 0;
+    while (most < kMaxWalkedRows && (most + 1) * one_row < mask_cost(most + 1, needs)) ++most;
+    return most;
+}
+
 template <class Real>
-struct LastAsked {
-    std::vector<std::vector<int32_t>> question, feature;  // by step
-
-    LastAsked(const Forest<Real>& forest, const Questions<Real>& questions,
-              std::span<const int32_t> order, int32_t last)
-        : question(last), feature(last) {
-        std::vector<int32_t> asked(questions.all.size(), -1), read(forest.n_features(), -1);
-        for (int32_t r = 0; r < last; ++r) {
-            if (!questions.masked[order[r]]) continue;
-            for (int32_t q : questions.of_tree(forest, order[r])) {
-                const int32_t f = questions.all[q].feature;
-                if (asked[q] != r) question[r].push_back(asked[q]), asked[q] = r;
-                if (read[f] != r) feature[r].push_back(read[f]), read[f] = r;
-            }
+Divider<Real>::Divider(const Forest<Real>& forest, const Questions<Real>& questions,
+                       std::span<const int32_t> order, int32_t last,
+                       std::span<const double> survival, double walk)
+    : last_(last),
+      walk_(walk),
+      masked_(last),
+      survival_(last + 1),
+      fresh_(static_cast<size_t>(last) * kMaxSegmentTrees) {
+    double reached = 1;
+    // The last step that asked each question, and that read each feature.
+    std::vector<int32_t> asked(questions.all.size(), -1), read(forest.n_features(), -1);
+    for (int32_t r = 0; r < last; ++r) {
+        if (survival[r] < reached) reached = std::max(survival[r], 0.0);
+        survival_[r] = reached;
+        masked_[r] = questions.masked[order[r]];
+        if (!masked_[r]) continue;
+        New* const here = &fresh_[static_cast<size_t>(r) * kMaxSegmentTrees];
+        New total;
+        // First how many were last needed so many steps back, then the rest.
+        const auto note = [&](std::vector<int32_t>& needed, int32_t what, uint16_t New::* count) {
+            if (needed[what] == r) return;
+            if (needed[what] >= 0 && r - needed[what] < kMaxSegmentTrees)
+                ++(here[r - needed[what]].*count);
+            needed[what] = r;
+            ++(total.*count);
+        };
+        for (int32_t q : questions.of_tree(forest, order[r])) {
+            note(asked, q, &New::questions);
+            note(read, questions.all[q].feature, &New::features);
+        }
+        for (int32_t back = 0; back < kMaxSegmentTrees; ++back) {
+            total.features -= here[back].features, total.questions -= here[back].questions;
+            here[back] = total;
         }
     }
-};
-
-}  // namespace
+}
 
 template <class Real>
-Division cut_into_segments(const Forest<Real>& forest, const Questions<Real>& questions,
-                           std::span<const int32_t> order, int32_t last,
-                           std::span<const double> survival) {
-    const LastAsked<Real> before(forest, questions, order, last);
-    std::vector<double> best(last + 1, std::numeric_limits<double>::infinity());
-    std::vector<int32_t> next(last + 1);  // where the segment that begins here ends
-    best[last] = 0;
-    for (int32_t a = last - 1; a >= 0; --a) {
-        next[a] = a + 1;  // where no cost is finite
-        const bool masked = questions.masked[order[a]];
-        double cost = RowCost::kRow;
-        for (int32_t b = a + 1; b <= std::min(last, a + kMaxSegmentTrees); ++b) {
+auto Divider<Real>::fresh(int32_t r, int32_t back) const -> const New& {
+    return fresh_[static_cast<size_t>(r) * kMaxSegmentTrees + back];
+}
+
+template <class Real>
+double Divider<Real>::walk_cost(int32_t begin, int32_t end) const {
+    double cost = WalkCost::kRow;
+    for (int32_t r = begin; r < end; r += kWalksAtOnce) {
+        const double share = survival_[begin] > 0 ? survival_[r] / survival_[begin] : 0;
+        cost += share * walk_ * std::min(end - r, kWalksAtOnce) / kWalksAtOnce;
+    }
+    return cost;
+}
+
+template <class Real>
+Division Divider<Real>::divide(double n) const {
+    std::vector<double> best(last_ + 1, std::numeric_limits<double>::infinity());
+    std::vector<int32_t> next(last_ + 1);  // where the segment that begins here ends
+    best[last_] = 0;
+    for (int32_t a = last_ - 1; a >= 0; --a) {
+        const double rows = n * survival_[a];
+        Needs needs;
+        for (int32_t b = a + 1; b <= std::min(last_, a + kMaxSegmentTrees); ++b) {
             const int32_t r = b - 1;
-            if ((questions.masked[order[r]] != 0) != masked) break;
-            const auto is_new = [a](int32_t earlier) { return earlier < a; };
-            cost += masked ? RowCost::kTree : RowCost::kWalkedTree;
-            cost += RowCost::kQuestion *
-                    static_cast<double>(std::count_if(before.question[r].begin(),
-                                                      before.question[r].end(), is_new));
-            cost += RowCost::kFeature *
-                    static_cast<double>(
-                        std::count_if(before.feature[r].begin(), before.feature[r].end(), is_new));
-            const double spent = survival[a] * cost + best[b];
-            if (spent < best[a]) best[a] = spent, next[a] = b;
+            if (masked(r) != masked(a)) break;
+            ++needs.trees;
+            needs.features += fresh(r, r - a).features;
+            needs.questions += fresh(r, r - a).questions;
+            double cost = masked(a) ? mask_cost(rows, needs)
+                                    : rows * (RowCost::kRow + RowCost::kWalkedTree * needs.trees);
+            if (rows <= kMaxWalkedRows) cost = std::min(cost, rows * walk_cost(a, b));
+            if (cost + best[b] < best[a]) best[a] = cost + best[b], next[a] = b;
         }
     }
     Division found{{}, best[0]};
-    for (int32_t a = 0; a < last; a = next[a]) found.segments.push_back({a, next[a]});
+    for (int32_t a = 0; a < last_; a = next[a]) found.segments.push_back({a, next[a]});
     return found;
 }
 
-template Division cut_into_segments(const Forest<float>&, const Questions<float>&,
-                                    std::span<const int32_t>, int32_t, std::span<const double>);
-template Division cut_into_segments(const Forest<double>&, const Questions<double>&,
-                                    std::span<const int32_t>, int32_t, std::span<const double>);
+template class Divider<float>;
+template class Divider<double>;
 
 }  // namespace qwyc

@@ -6,7 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "core/masked_trees.hpp"
 #include "core/questions.hpp"
+#include "core/row_trees.hpp"
 
 namespace qwyc {
 
@@ -22,17 +24,39 @@ struct RowCost {
 
 // For up to 64 rows at once, however few they are.
 struct WordCost {
-    static constexpr double kWord = 40, kFeature = 8, kQuestion = 1.7, kTree = 40;
-    static constexpr double kWalkedTree = 15;  // a small tree, for each row
+    static constexpr double kWord = 60, kFeature = 8, kQuestion = 1.7, kTree = 32;
 };
 
-// The most rows for which walking trees one row at a time costs less than masks.
-inline int32_t rows_to_walk(int32_t n_trees, int32_t n_questions, int32_t n_features) {
-    const double masks = WordCost::kWord + WordCost::kFeature * n_features +
-                         WordCost::kQuestion * n_questions + WordCost::kTree * n_trees;
-    const double most = masks / (WordCost::kWalkedTree * n_trees + 10);
-    return most < 32 ? static_cast<int32_t>(most) : 32;
+// For up to kFew rows at once.
+struct FewCost {
+    static constexpr double kRows = 50, kFeature = 2, kQuestion = 0.85, kTree = 24;
+};
+
+// For a row of a few that are walked tree by tree.
+struct WalkCost {
+    static constexpr double kRow = 20;
+    // kWalksAtOnce trees: of plain comparisons, if few features fit registers and if not; any.
+    static constexpr double kNarrow = 55, kPlain = 75, kAny = 500;
+};
+inline double walk_cost(const RowTrees& trees) {
+    if (!trees.usable) return WalkCost::kAny;
+    return trees.n_features <= 64 ? WalkCost::kNarrow : WalkCost::kPlain;
 }
+
+// What some trees need of each row.
+struct Needs {
+    int32_t features = 0, questions = 0, trees = 0;
+};
+inline Needs needs_of(const MaskedTrees& trees) {
+    return {static_cast<int32_t>(trees.features.size()), trees.n_questions, trees.n_trees()};
+}
+
+// Nanoseconds for n rows at once through trees on masks.
+double mask_cost(double n, const Needs& needs);
+
+// The most rows for which walking trees one row at a time costs less than masks, given the
+// nanoseconds that one row takes then.
+int32_t rows_to_walk(double one_row, const Needs& needs);
 
 struct Steps {
     int32_t begin, end;
@@ -40,15 +64,43 @@ struct Steps {
 
 struct Division {
     std::vector<Steps> segments;
-    double cost;  // of one row of many, until it has quit or has taken all of these steps
+    double cost;  // of a batch, until rows have quit or have taken all of these steps
 };
 
-// The cheapest division of steps [0, last) into segments, given the share of rows that reach each
-// step. A long segment evaluates rows that have quit; a short one reads rows more often. The steps
-// of a segment are all on masks or all walked.
+// Divides steps [0, last) of an order into segments, after which rows that have quit are left out.
+// The steps of a segment are all on masks or all walked.
 template <class Real>
-Division cut_into_segments(const Forest<Real>& forest, const Questions<Real>& questions,
-                           std::span<const int32_t> order, int32_t last,
-                           std::span<const double> survival);
+class Divider {
+  public:
+    // survival: (last,) or longer, the share of rows that reach each step. walk: nanoseconds in
+    // which a row walks kWalksAtOnce trees.
+    Divider(const Forest<Real>& forest, const Questions<Real>& questions,
+            std::span<const int32_t> order, int32_t last, std::span<const double> survival,
+            double walk);
+
+    // The cheapest division for batches of n rows. A long segment evaluates rows that have quit; a
+    // short one reads rows more often, and asks again what was asked before.
+    Division divide(double n) const;
+
+    // The share of rows that are expected at a step of the order.
+    double survival(int32_t step) const { return survival_[step]; }
+
+    // Nanoseconds for one row that walks from step `begin` until it has quit or is at step `end`.
+    double walk_cost(int32_t begin, int32_t end) const;
+
+  private:
+    // What a segment that begins at step r - back needs for step r and has not needed before.
+    struct New {
+        uint16_t features = 0, questions = 0;
+    };
+    const New& fresh(int32_t r, int32_t back) const;
+    bool masked(int32_t r) const { return masked_[r] != 0; }
+
+    int32_t last_;
+    double walk_;                   // nanoseconds for kWalksAtOnce trees
+    std::vector<uint8_t> masked_;   // by step
+    std::vector<double> survival_;  // by step, and 0 at the end; never rising
+    std::vector<New> fresh_;        // (last, kMaxSegmentTrees)
+};
 
 }  // namespace qwyc

@@ -36,6 +36,10 @@ class FullEngine {
     template <class In>
     double score_one(const In* row) const;
 
+    // n <= kMaxWalkedRows rows, those at row[0..n) or the first ones, tree by tree. full: (n,)
+    template <class In>
+    void score_few(const RowsView<In>& rows, const int32_t* row, int32_t n, double* full) const;
+
     // Seconds that each tree takes for a row on this machine, one thread, out: (T,): the median of
     // `repeats` measurements. Questions that trees share are not counted.
     template <class In>
@@ -126,6 +130,19 @@ class QuitEngine {
         MaskedTrees trees;   // where masked
     };
 
+    // A division of the steps, for blocks of up to so many rows.
+    struct Plan {
+        int64_t most_rows;
+        std::vector<int32_t> segments;  // in segments_
+    };
+    const Plan& plan_for(int64_t n_rows) const {
+        return *std::find_if(plans_.begin(), plans_.end(),
+                             [=](const Plan& plan) { return n_rows <= plan.most_rows; });
+    }
+
+    // Adds the leaves at steps [state.step, end) to a row's sum, until it does not continue.
+    Outcome follow(OneRow& state, const int32_t* leaf, int32_t end) const;
+
     int32_t n_steps() const { return static_cast<int32_t>(policy_.order().size()); }
 
     const FullEngine<Real>& full_;
@@ -133,6 +150,7 @@ class QuitEngine {
     Policy policy_;
     int32_t quit_end_;  // no row quits at this step or later
     std::vector<Segment> segments_;
+    std::vector<Plan> plans_;  // the last is for any number of rows
     double expected_cost_;
 };
 

@@ -55,25 +55,42 @@ FullEngine<Real>::FullEngine(const Forest<Real>& forest)
         RowCost::kRow + RowCost::kFeature * n_features + RowCost::kQuestion * n_questions;
     const bool any =
         std::any_of(parts_.begin(), parts_.end(), [](const Part& p) { return p.masked; });
-    walk_below_ = any ? rows_to_walk(n, n_questions, n_features) : 6;
+    const double walk = WalkCost::kRow + walk_cost(row_trees_) * n / kWalksAtOnce;
+    walk_below_ = any ? rows_to_walk(walk, {n_features, n_questions, n}) : 6;
     rows_at_once_ = any ? kSlab : kMaxDeepRows;
 }
 
 template <class Real>
 template <class In>
-double FullEngine<Real>::score_one(const In* row) const {
+void FullEngine<Real>::score_few(const RowsView<In>& rows, const int32_t* row, int32_t n,
+                                 double* full) const {
     const RowWalker<Real> walk{forest_, row_trees_, row_kernels()};
-    const auto n = static_cast<int32_t>(order_.size());
-    return with_values<Real>(row_trees_, row, forest_.n_features(), [&](const auto* values) {
-        FullSum sum = forest_.start();
-        int32_t leaf[kWalksAtOnce];
-        for (int32_t t = 0; t < n; t += kWalksAtOnce) {
-            const int32_t end = std::min(t + kWalksAtOnce, n);
-            walk(order_.data(), t, end, values, leaf);
-            for (int32_t k = 0; k < end - t; ++k) forest_.add(sum, leaf[k]);
+    const auto n_trees = static_cast<int32_t>(order_.size());
+    with_values<Real>(row_trees_, rows, row, n, [&](const auto* values) {
+        FullSum sum[kMaxWalkedRows];
+        std::fill_n(sum, n, forest_.start());
+        int32_t leaf[kRowsWalked * kWalksAtOnce];
+        for (int32_t t = 0; t < n_trees; t += kWalksAtOnce) {
+            const int32_t end = std::min(t + kWalksAtOnce, n_trees);
+            for (int32_t i = 0; i < n; i += kRowsWalked) {
+                const int32_t here = std::min(kRowsWalked, n - i);
+                walk(order_.data(), t, end, values + i, here, leaf);
+                for (int32_t j = 0; j < here; ++j)
+                    for (int32_t k = 0; k < end - t; ++k)
+                        forest_.add(sum[i + j], leaf[j * kWalksAtOnce + k]);
+            }
         }
-        return forest_.finish(sum);
+        for (int32_t i = 0; i < n; ++i) full[i] = forest_.finish(sum[i]);
     });
+}
+
+template <class Real>
+template <class In>
+double FullEngine<Real>::score_one(const In* row) const {
+    const int64_t width = forest_.n_features();
+    double full;
+    score_few(RowsView<In>{row, 1, width, width, 1}, nullptr, 1, &full);
+    return full;
 }
 
 template <class Real>
@@ -99,10 +116,12 @@ void FullEngine<Real>::measure(const RowsView<In>& rows, int repeats, double* se
         .measure(rows, static_cast<int32_t>(std::min<int64_t>(rows.n, kSlab)), repeats, seconds);
 }
 
-#define QWYC_INSTANTIATE(Real, In)                                                   \
-    template void FullEngine<Real>::score(const RowsView<In>&, float*, double*, int, \
-                                          std::string_view) const;                   \
-    template double FullEngine<Real>::score_one(const In*) const;                    \
+#define QWYC_INSTANTIATE(Real, In)                                                          \
+    template void FullEngine<Real>::score(const RowsView<In>&, float*, double*, int,        \
+                                          std::string_view) const;                          \
+    template double FullEngine<Real>::score_one(const In*) const;                           \
+    template void FullEngine<Real>::score_few(const RowsView<In>&, const int32_t*, int32_t, \
+                                              double*) const;                               \
     template void FullEngine<Real>::measure(const RowsView<In>&, int, double*) const;
 template class FullEngine<float>;
 template class FullEngine<double>;

@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <limits>
+#include <map>
+#include <utility>
 
 #include "core/cost_model.hpp"
 #include "core/parallel.hpp"
@@ -12,6 +15,22 @@ constexpr int64_t kBlockBytes = 1 << 20;  // of rows: a block fits the second-le
 constexpr int64_t kMaxBlockRows = 16384;
 constexpr int64_t kRowsAtOnce = 65536;  // that one thread takes
 
+// Steps are divided for each of these. A batch of few rows costs about as much as one of 16 or 64,
+// so that long segments pay there.
+struct BatchSize {
+    double typical;
+    int64_t most;
+};
+constexpr BatchSize kBatchSizes[] = {
+    {16, 24},
+    {32, 48},
+    {64, 96},
+    {128, 192},
+    {256, 384},
+    {512, 768},
+    {1 << 20, std::numeric_limits<int64_t>::max()},
+};
+
 }  // namespace
 
 template <class Real, class Policy>
@@ -23,21 +42,44 @@ QuitEngine<Real, Policy>::QuitEngine(const FullEngine<Real>& full,
     for (size_t r = 0; r < reached.size(); ++r)  // a typical curve, where none is known
         reached[r] = survival.empty() ? 1.0 / (1.0 + static_cast<double>(r) / 6) : survival[r];
     const Questions<Real>& questions = full.questions();
-    const Division division =
-        cut_into_segments(forest_, questions, policy_.order(), quit_end_, reached);
+    const Divider<Real> divider(forest_, questions, policy_.order(), quit_end_, reached,
+                                walk_cost(full.row_trees()));
+    std::map<std::pair<int32_t, int32_t>, int32_t> laid_out;  // where a segment is in segments_
+    const auto segment_of = [&](const Steps& steps) {
+        const auto [at, is_new] =
+            laid_out.try_emplace({steps.begin, steps.end}, static_cast<int32_t>(segments_.size()));
+        if (is_new) {
+            const auto trees = policy_.order().subspan(steps.begin, steps.end - steps.begin);
+            Segment segment{steps.begin, steps.end, questions.masked[trees[0]] != 0, 6, {}};
+            if (segment.masked) {
+                segment.trees = lay_out(forest_, questions, trees, false);
+                segment.walk_below = rows_to_walk(divider.walk_cost(steps.begin, steps.end),
+                                                  needs_of(segment.trees));
+            }
+            segments_.push_back(std::move(segment));
+        }
+        return at->second;
+    };
+    for (const BatchSize& size : kBatchSizes) {
+        const Division division = divider.divide(size.typical);
+        Plan plan{size.most, {}};
+        for (const Steps& steps : division.segments) plan.segments.push_back(segment_of(steps));
+        plans_.push_back(std::move(plan));
+        expected_cost_ = division.cost / size.typical;  // in the end, of one row of many
+    }
     // Rows that never quit are then evaluated in full.
     const bool all_quit = reached.empty() || quit_end_ >= n_steps();
-    expected_cost_ = division.cost + (all_quit ? 0 : reached[quit_end_]) * full.expected_cost();
-    for (const Steps& steps : division.segments) {
-        const auto trees = policy_.order().subspan(steps.begin, steps.end - steps.begin);
-        Segment segment{steps.begin, steps.end, questions.masked[trees[0]] != 0, 6, {}};
-        if (segment.masked) {
-            segment.trees = lay_out(forest_, questions, trees, false);
-            segment.walk_below = rows_to_walk(steps.end - steps.begin, segment.trees.n_questions,
-                                              static_cast<int32_t>(segment.trees.features.size()));
-        }
-        segments_.push_back(std::move(segment));
+    if (!all_quit) expected_cost_ += reached[quit_end_] * full.expected_cost();
+}
+
+template <class Real, class Policy>
+Outcome QuitEngine<Real, Policy>::follow(OneRow& state, const int32_t* leaf, int32_t end) const {
+    while (state.step < end) {
+        state.sum += forest_.step_value(*leaf++);
+        const Outcome outcome = policy_.rule()(state.step++, state.sum);
+        if (outcome != Outcome::kContinue) return outcome;
     }
+    return Outcome::kContinue;
 }
 
 template <class Real, class Policy>
@@ -47,25 +89,23 @@ bool QuitEngine<Real, Policy>::walk_some(OneRow& state, const In* row, int32_t m
     const int32_t stop = std::min(quit_end_, most);
     const RowTrees& trees = full_.row_trees();
     const RowWalker<Real> walk{forest_, trees, row_kernels()};
-    return with_values<Real>(trees, row, forest_.n_features(), [&](const auto* values) {
+    const int64_t width = forest_.n_features();
+    const RowsView<In> rows{row, 1, width, width, 1};
+    return with_values<Real>(trees, rows, nullptr, 1, [&](const auto* values) {
         int32_t leaf[kWalksAtOnce];
         while (state.step < stop) {
-            const int32_t begin = state.step, end = std::min(begin + kWalksAtOnce, stop);
-            walk(policy_.order().data(), begin, end, values, leaf);
-            for (; state.step < end; ++state.step) {
-                const int32_t r = state.step;
-                state.sum += forest_.step_value(leaf[r - begin]);
-                const Outcome outcome = policy_.rule()(r, state.sum);
-                if (outcome == Outcome::kContinue) continue;
-                if (outcome == Outcome::kInFull) {
-                    state.step = quit_end_;
-                    return false;
-                }
-                *out.positive = TwoClasses::decision_of(outcome);
-                *out.steps = r + 1;
-                *out.score = state.sum;
-                return true;
+            const int32_t end = std::min(state.step + kWalksAtOnce, stop);
+            walk(policy_.order().data(), state.step, end, values, 1, leaf);
+            const Outcome outcome = follow(state, leaf, end);
+            if (outcome == Outcome::kContinue) continue;
+            if (outcome == Outcome::kInFull) {
+                state.step = quit_end_;
+                return false;
             }
+            *out.positive = TwoClasses::decision_of(outcome);
+            *out.steps = state.step;
+            *out.score = state.sum;
+            return true;
         }
         return false;
     });

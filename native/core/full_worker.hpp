@@ -30,8 +30,7 @@ class FullEngine<Real>::Worker {
     void run(const RowsView<In>& rows, const int32_t* row, int32_t n, float* values,
              int64_t values_stride, double* full) {
         if (n <= engine_.walk_below_ && !values) {
-            for (int32_t i = 0; i < n; ++i)
-                full[i] = engine_.score_one(one_row(rows, row ? row[i] : i));
+            engine_.score_few(rows, row, n, full);
             return;
         }
         start(n);

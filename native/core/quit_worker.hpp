@@ -46,13 +46,13 @@ class QuitEngine<Real, Policy>::Worker {
         encoded_ = false;
         first_ = begin;
         bool listed = false;  // rows are in row_ and sums_; otherwise they are begin, begin + 1...
-        for (const Segment& segment : engine_.segments_) {
+        for (int32_t number : engine_.plan_for(n).segments) {
+            const Segment& segment = engine_.segments_[number];
             if (left == 0) break;
             if (left <= segment.walk_below) {
                 list(listed, begin, left);
-                for (int32_t i = 0; i < left; ++i) walk_on(segment.begin, i, rows, out);
-                left = 0;
-                break;
+                walk_on(segment.begin, left, rows, out);
+                return;
             }
             left = run_segment(engine_.policy_, segment, rows, listed, begin, left, out);
             listed = true;
@@ -165,16 +165,8 @@ class QuitEngine<Real, Policy>::Worker {
             for (uint64_t bits = alive; bits != 0; bits &= bits - 1) {
                 const int32_t i = 64 * w + std::countr_zero(bits);
                 const Outcome outcome = rule(chunk.sums[i], bins[i]);
-                if (outcome == Outcome::kContinue) continue;
-                alive ^= bits & -bits;
-                const int32_t row = chunk.row[i];
-                if (outcome == Outcome::kInFull) {
-                    in_full_[n_in_full_++] = row;
-                    continue;
-                }
-                out.positive[row] = TwoClasses::decision_of(outcome);
-                out.steps[row] = step + 1;
-                out.score[row] = chunk.sums[i];
+                if (settled(outcome, chunk.row[i], {step + 1, chunk.sums[i]}, out))
+                    alive ^= bits & -bits;
             }
             chunk.alive[w] = alive;
             any |= alive;
@@ -210,13 +202,47 @@ class QuitEngine<Real, Policy>::Worker {
         for (int32_t i = 0; i < n; ++i) values_[at_[i]] = forest_.step_value(leaf_[i]);
     }
 
-    // Row i of row_, from a step on, by itself.
-    void walk_on(int32_t step, int32_t i, const RowsView<In>& rows, const DecisionsOut& out) {
-        const int32_t row = row_[i];
-        const DecisionsOut here{out.positive + row, out.steps + row, out.score + row};
-        OneRow state{step, sums_[i]};
-        if (!engine_.walk_some(state, one_row(rows, row), engine_.quit_end_, here))
+    // The n <= kMaxWalkedRows rows of row_ from a step on to their end, some trees at a time.
+    void walk_on(int32_t step, int32_t n, const RowsView<In>& rows, const DecisionsOut& out) {
+        const RowTrees& trees = engine_.full_.row_trees();
+        const RowWalker<Real> walk{forest_, trees, row_kernels()};
+        with_values<Real>(trees, rows, row_, n, [&](auto* values) {
+            int32_t leaf[kRowsWalked * kWalksAtOnce];
+            int32_t left = n;
+            for (int32_t end; step < engine_.quit_end_ && left > 0; step = end) {
+                end = std::min(step + kWalksAtOnce, engine_.quit_end_);
+                int32_t kept = 0;
+                for (int32_t i = 0; i < left; i += kRowsWalked) {
+                    const int32_t here = std::min(kRowsWalked, left - i);
+                    walk(engine_.policy_.order().data(), step, end, values + i, here, leaf);
+                    for (int32_t k = 0; k < here; ++k) {
+                        OneRow state{step, sums_[i + k]};
+                        const Outcome outcome = engine_.follow(state, leaf + k * kWalksAtOnce, end);
+                        if (!settled(outcome, row_[i + k], state, out)) {
+                            row_[kept] = row_[i + k];
+                            sums_[kept] = state.sum;
+                            values[kept++] = values[i + k];
+                        }
+                    }
+                }
+                left = kept;
+            }
+            for (int32_t i = 0; i < left; ++i) in_full_[n_in_full_++] = row_[i];
+        });
+    }
+
+    // Whether a row need not go on: it has quit, and its decision is written, or it is to be
+    // evaluated in full.
+    bool settled(Outcome outcome, int32_t row, const OneRow& state, const DecisionsOut& out) {
+        if (outcome == Outcome::kContinue) return false;
+        if (outcome == Outcome::kInFull) {
             in_full_[n_in_full_++] = row;
+        } else {
+            out.positive[row] = TwoClasses::decision_of(outcome);
+            out.steps[row] = state.step;
+            out.score[row] = state.sum;
+        }
+        return true;
     }
 
     // Rows that never quit: their full scores decide.

@@ -1,8 +1,8 @@
-// Trees laid out for walking one row through many of them at once.
+// Trees laid out for walking a row, or a few, through many of them at once.
 //
 // A tree is an array of entries, splits and leaves, in which the two children of a split follow
-// each other. An entry is a cut and a word, so that a step down takes three loads: the cut, the
-// word and the row's value. A leaf leads to itself, so trees of different depths are walked
+// each other. An entry is a cut and a word, so that a step down takes two loads: the entry and the
+// row's value. A leaf leads to itself, so trees of different depths are walked
 // together.
 #pragma once
 
@@ -15,7 +15,8 @@
 
 namespace qwyc {
 
-inline constexpr int32_t kWalksAtOnce = 16;  // trees that one row walks at once
+inline constexpr int32_t kWalksAtOnce = 16;  // trees that a row walks at once
+inline constexpr int32_t kRowsWalked = 4;    // rows that walk the same trees at once
 
 struct RowTrees {
     // A word: the feature, whether a missing value goes right, and the left child's place in the
@@ -24,33 +25,40 @@ struct RowTrees {
     static constexpr uint32_t kMissingRight = 1u << kRowFeatureBits;
     static constexpr int32_t kChildShift = 16;
 
+    template <class V>
+    struct Entry {
+        V cut;
+        uint32_t word;
+    };
+
     // False where a tree has a split that is not a comparison, or does not fit; the forest itself
     // is walked then.
     bool usable = false;
+    int64_t n_features = 0;       // of a row
     std::vector<int32_t> begin;   // (T,) first entry
     std::vector<int32_t> levels;  // (T,) steps from the root to the lowest leaf
-    std::vector<float> cut_single;
-    std::vector<double> cut_double;  // empty where values are always float
-    std::vector<uint32_t> word;
-    std::vector<int32_t> leaf;  // of an entry that is one: its number in the forest
+    std::vector<Entry<float>> single;
+    std::vector<Entry<double>> both;  // empty where values are always float
+    std::vector<int32_t> leaf;        // of an entry that is one: its number in the forest
 
     template <class Real>
     explicit RowTrees(const Forest<Real>& forest);
 
     template <class V>
-    const V* cuts() const {
+    const Entry<V>* entries() const {
         if constexpr (std::is_same_v<V, float>)
-            return cut_single.data();
+            return single.data();
         else
-            return cut_double.data();
+            return both.data();
     }
 };
 
 struct RowKernels {
-    // The leaves, by their numbers in the forest, that a row reaches in n <= kWalksAtOnce trees.
+    // The leaves, by their numbers in the forest, that n_rows <= kRowsWalked rows reach in
+    // n <= kWalksAtOnce trees. leaf: (n_rows, kWalksAtOnce)
     template <class V>
-    using Walk = void (*)(const RowTrees& trees, const int32_t* tree, int32_t n, const V* row,
-                          int32_t* leaf);
+    using Walk = void (*)(const RowTrees& trees, const int32_t* tree, int32_t n,
+                          const V* const* row, int32_t n_rows, int32_t* leaf);
     Walk<float> single;
     Walk<double> both;
 

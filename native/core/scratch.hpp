@@ -44,7 +44,7 @@ struct Scratch {
     Buffer<int32_t> offset, leaf;
     Buffer<float> single;
     Buffer<double> value, other;
-    Buffer<float> values;  // of one row
+    Buffer<float> values;  // of rows that are walked one by one
     Buffer<uint64_t> masks;
 };
 

@@ -45,16 +45,6 @@ inline int64_t max_rows_in_int32(int64_t row_stride) {
     return std::max<int64_t>(std::numeric_limits<int32_t>::max() / apart, 1);
 }
 
-// Row i, its values one after the other; copied to the thread's scratch where they are not.
-template <class In>
-const In* one_row(const RowsView<In>& rows, int64_t i) {
-    const In* const row = rows.row(i);
-    if (rows.column_stride == 1) return row;
-    auto* const copy = reinterpret_cast<In*>(scratch().rows.of(rows.width * sizeof(In)));
-    for (int64_t f = 0; f < rows.width; ++f) copy[f] = row[f * rows.column_stride];
-    return copy;
-}
-
 // Some rows as the kernels that walk take them: row i is rows + row[i] * width, or rows + i * width
 // without a list. Rows whose values are not one after the other are copied to the thread's scratch.
 template <class In>
@@ -75,45 +65,61 @@ struct Rowwise {
     }
 };
 
-// Walks one row through trees at steps of an order.
+// Walks rows through trees at steps of an order.
 template <class Real>
 struct RowWalker {
     const Forest<Real>& forest;
     const RowTrees& trees;
     const RowKernels& kernels;
 
-    // The leaves in the trees at steps [begin, end), at most kWalksAtOnce.
+    // The leaves of n <= kRowsWalked rows in the trees at steps [begin, end), at most kWalksAtOnce.
+    // leaf: (n, kWalksAtOnce)
     template <class In>
-    void operator()(const int32_t* order, int32_t begin, int32_t end, const In* row,
-                    int32_t* leaf) const {
+    void operator()(const int32_t* order, int32_t begin, int32_t end, const In* const* row,
+                    int32_t n, int32_t* leaf) const {
         if constexpr (std::is_same_v<In, TileValue<In, Real>>) {
             if (trees.usable) {
-                kernels.walk<In>()(trees, order + begin, end - begin, row, leaf);
+                kernels.walk<In>()(trees, order + begin, end - begin, row, n, leaf);
                 return;
             }
         }
         constexpr int32_t kAtOnce = 8;
-        for (int32_t at = begin; at < end; at += kAtOnce, leaf += kAtOnce) {
-            for (int32_t k = 0; k < kAtOnce; ++k)
-                leaf[k] = at + k < end ? forest.root(order[at + k]) : -1;
-            forest.template walk<kAtOnce>(leaf, row);
-            for (int32_t k = 0; k < kAtOnce; ++k) leaf[k] = ~leaf[k];
-        }
+        for (int32_t i = 0; i < n; ++i)
+            for (int32_t at = begin; at < end; at += kAtOnce) {
+                int32_t* const here = leaf + i * kWalksAtOnce + at - begin;
+                for (int32_t k = 0; k < kAtOnce; ++k)
+                    here[k] = at + k < end ? forest.root(order[at + k]) : -1;
+                forest.template walk<kAtOnce>(here, row[i]);
+                for (int32_t k = 0; k < kAtOnce; ++k) here[k] = ~here[k];
+            }
     }
 };
 
-// Calls `use` with a row as it is walked fastest: doubles that a forest compares as floats are
-// converted first.
+inline constexpr int32_t kMaxWalkedRows = 32;  // more are never walked one by one
+
+// Calls `use` with n <= kMaxWalkedRows rows, those at row[0..n) or the first ones, as they are
+// walked fastest: an array of pointers to rows, in the thread's scratch where they must be copied.
+// Doubles that a forest compares as floats are converted.
 template <class Real, class In, class Use>
-auto with_values(const RowTrees& trees, const In* row, int64_t width, const Use& use) {
-    if constexpr (!std::is_same_v<In, TileValue<In, Real>>) {
-        if (trees.usable) {
-            float* const copy = scratch().values.of(width);
-            for (int64_t f = 0; f < width; ++f) copy[f] = static_cast<float>(row[f]);
-            return use(static_cast<const float*>(copy));
+auto with_values(const RowTrees& trees, const RowsView<In>& rows, const int32_t* row, int32_t n,
+                 const Use& use) {
+    const auto copied = [&]<class V>(V* copy) {
+        const V* to[kMaxWalkedRows];
+        for (int32_t i = 0; i < n; ++i) {
+            const In* const from = rows.row(row ? row[i] : i);
+            to[i] = copy;
+            for (int64_t f = 0; f < rows.width; ++f)
+                *copy++ = static_cast<V>(from[f * rows.column_stride]);
         }
-    }
-    return use(row);
+        return use(to);
+    };
+    if constexpr (!std::is_same_v<In, TileValue<In, Real>>)
+        if (trees.usable) return copied(scratch().values.of(n * rows.width));
+    if (rows.column_stride != 1)
+        return copied(reinterpret_cast<In*>(scratch().rows.of(n * rows.width * sizeof(In))));
+    const In* to[kMaxWalkedRows];
+    for (int32_t i = 0; i < n; ++i) to[i] = rows.row(row ? row[i] : i);
+    return use(to);
 }
 
 }  // namespace qwyc

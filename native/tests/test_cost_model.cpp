@@ -18,16 +18,18 @@ template <class Real>
 void check_division(const Forest<Real>& forest, const Questions<Real>& questions,
                     const std::vector<int32_t>& order, int32_t last,
                     const std::vector<double>& survival) {
-    const Division found = cut_into_segments(forest, questions, order, last, survival);
-    int32_t at = 0;
-    for (const Steps& steps : found.segments) {
-        CHECK_EQUAL(steps.begin, at);
-        CHECK(steps.end > steps.begin && steps.end - steps.begin <= kMaxSegmentTrees);
-        for (int32_t r = steps.begin; r < steps.end; ++r)
-            CHECK_EQUAL(questions.masked[order[r]], questions.masked[order[steps.begin]]);
-        at = steps.end;
+    const Divider<Real> divider(forest, questions, order, last, survival, WalkCost::kPlain);
+    for (double n : {1.0, 16.0, 64.0, 100.0, 1e6}) {
+        int32_t at = 0;
+        for (const Steps& steps : divider.divide(n).segments) {
+            CHECK_EQUAL(steps.begin, at);
+            CHECK(steps.end > steps.begin && steps.end - steps.begin <= kMaxSegmentTrees);
+            for (int32_t r = steps.begin; r < steps.end; ++r)
+                CHECK_EQUAL(questions.masked[order[r]], questions.masked[order[steps.begin]]);
+            at = steps.end;
+        }
+        CHECK_EQUAL(at, last);
     }
-    CHECK_EQUAL(at, last);
 }
 
 TEST(segments_cover_the_steps_whatever_the_survival) {
@@ -72,7 +74,9 @@ TEST(rows_that_stay_are_read_seldom_and_rows_that_quit_are_left_out) {
     const auto divide = [&](double kept) {
         std::vector<double> survival;
         for (int32_t r = 0; r < 100; ++r) survival.push_back(std::pow(kept, r));
-        return cut_into_segments(forest, questions, natural_order(100), 100, survival);
+        return Divider<float>(forest, questions, natural_order(100), 100, survival,
+                              WalkCost::kPlain)
+            .divide(1e6);
     };
     const Division all = divide(1.0), most = divide(0.98), few = divide(0.7);
     CHECK_EQUAL(all.segments.size(), 1u);  // nobody quits
@@ -82,10 +86,56 @@ TEST(rows_that_stay_are_read_seldom_and_rows_that_quit_are_left_out) {
     CHECK(few.cost > 0);
 }
 
+// What a segment needs, counted from its layout.
+TEST(segments_need_what_their_layout_has) {
+    for (uint64_t seed = 0; seed < 4; ++seed) {
+        Trees<float> trees;
+        Random random(seed);
+        constexpr int32_t kTrees = 150;
+        for (int32_t t = 0; t < kTrees; ++t) {
+            grow_leaves(trees, random, {.special = seed % 2 == 1}, 1 + random.below(20));
+            trees.end_tree();
+        }
+        const Forest<float> forest = trees.forest();
+        const Questions<float> questions(forest);
+        const std::vector<int32_t> order = Policy(seed, kTrees, 0, 1).order;
+        // All rows stay, so there is one segment of as many trees as a segment may have.
+        for (int32_t last : {1, 7, kMaxSegmentTrees}) {
+            const std::vector<double> survival(last, 1.0);
+            const Division found =
+                Divider<float>(forest, questions, order, last, survival, WalkCost::kAny).divide(64);
+            CHECK_EQUAL(found.segments.size(), 1u);
+            const MaskedTrees laid_out =
+                lay_out(forest, questions, std::span<const int32_t>(order).first(last), false);
+            Needs needs = needs_of(laid_out);
+            --needs.questions;  // the one that is never so
+            CHECK_EQUAL(found.cost, mask_cost(64, needs));
+        }
+    }
+}
+
+TEST(small_batches_have_long_segments) {
+    Trees<float> trees;
+    Random random(2);
+    for (int32_t t = 0; t < 100; ++t) {
+        grow_leaves(trees, random, {.special = false}, 16);
+        trees.end_tree();
+    }
+    const Forest<float> forest = trees.forest();
+    const Questions<float> questions(forest);
+    std::vector<double> survival;
+    for (int32_t r = 0; r < 100; ++r) survival.push_back(std::pow(0.95, r));
+    const Divider<float> divider(forest, questions, natural_order(100), 100, survival,
+                                 WalkCost::kPlain);
+    CHECK(divider.divide(64).segments.size() < divider.divide(1e6).segments.size());
+    CHECK(divider.divide(64).cost < divider.divide(128).cost);
+}
+
 TEST(few_rows_are_walked_where_masks_have_many_questions) {
-    CHECK(rows_to_walk(10, 500, 50) > rows_to_walk(10, 20, 5));
-    CHECK(rows_to_walk(1, 100000, 1000) <= 32);
-    CHECK(rows_to_walk(1000, 1, 1) >= 0);
+    CHECK(rows_to_walk(100, {50, 500, 10}) > rows_to_walk(100, {5, 20, 10}));
+    CHECK(rows_to_walk(100, {50, 500, 10}) > rows_to_walk(200, {50, 500, 10}));
+    CHECK(rows_to_walk(1, {1000, 100000, 1}) <= 32);
+    CHECK_EQUAL(rows_to_walk(1e9, {1, 1, 1}), 0);
 }
 
 }  // namespace

@@ -22,17 +22,28 @@ void check_walks(const Trees<Real>& trees, uint64_t seed) {
     CHECK(layout.usable);
     const std::vector<In> rows = hostile_rows<In>(trees, seed, 60);
     Random random(seed);
+    const auto n_rows = static_cast<int32_t>(rows.size() / trees.n_features);
     for (std::string_view isa : available_isas())
-        for (size_t at = 0; at < rows.size(); at += trees.n_features) {
-            const auto n = static_cast<int32_t>(1 + at / trees.n_features % kWalksAtOnce);
-            std::vector<int32_t> tree(n), leaf(n, -1), expected(n);
-            // A row by itself, in memory that ends with it.
-            const std::vector<In> row(rows.begin() + at, rows.begin() + at + trees.n_features);
-            for (int32_t k = 0; k < n; ++k) {
-                tree[k] = random.below(trees.n_trees());
-                expected[k] = static_cast<int32_t>(leaf_of(trees, tree[k], row.data()));
+        for (int32_t at = 0; at < n_rows; ++at) {
+            const int32_t n = 1 + at % kWalksAtOnce, together = 1 + at % kRowsWalked;
+            std::vector<int32_t> tree(n);
+            for (int32_t& t : tree) t = random.below(trees.n_trees());
+            // Rows by themselves, in memory that ends with them; the last row may come twice.
+            std::vector<std::vector<In>> some;
+            std::vector<const In*> pointers;
+            for (int32_t i = 0; i < together; ++i) {
+                const In* const row = rows.data() + std::min(at + i, n_rows - 1) * trees.n_features;
+                some.emplace_back(row, row + trees.n_features);
             }
-            row_kernels(isa).walk<In>()(layout, tree.data(), n, row.data(), leaf.data());
+            std::vector<int32_t> leaf(together * kWalksAtOnce, -1), expected = leaf;
+            for (int32_t i = 0; i < together; ++i) {
+                pointers.push_back(some[i].data());
+                for (int32_t k = 0; k < n; ++k)
+                    expected[i * kWalksAtOnce + k] =
+                        static_cast<int32_t>(leaf_of(trees, tree[k], pointers[i]));
+            }
+            row_kernels(isa).walk<In>()(layout, tree.data(), n, pointers.data(), together,
+                                        leaf.data());
             CHECK_ALL_EQUAL(leaf, expected, std::string(isa));
         }
 }
@@ -111,7 +122,8 @@ TEST(a_forest_of_leaves_needs_no_values) {
     for (std::string_view isa : available_isas()) {
         const std::vector<int32_t> tree = {1, 0, 1};
         std::vector<int32_t> leaf(3);
-        row_kernels(isa).walk<float>()(layout, tree.data(), 3, nullptr, leaf.data());
+        const float* const row = nullptr;
+        row_kernels(isa).walk<float>()(layout, tree.data(), 3, &row, 1, leaf.data());
         CHECK_ALL_EQUAL(leaf, tree, std::string(isa));
     }
 }
