@@ -8,19 +8,31 @@
 
 namespace qwyc {
 
+namespace {
+
+double cost_of(const MaskCost::Of& part, const Needs& needs) {
+    return part.rows + part.feature * needs.features + part.question * needs.questions +
+           part.tree * needs.trees;
+}
+
+}  // namespace
+
 double mask_cost(double n, const Needs& needs) {
-    const double features = needs.features, questions = needs.questions, trees = needs.trees;
-    const double few = FewCost::kRows + FewCost::kFeature * features +
-                       FewCost::kQuestion * questions + FewCost::kTree * trees;
-    // About so many rows are expected: there may be more than kFew.
+    const double slab = cost_of(MaskCost::kSlab, needs);
+    const double few = slab + cost_of(MaskCost::kFew, needs);
+    // About n rows are expected: there may be more than kFew, and the last word is not full.
     const double more = std::clamp((n - 0.75 * kFew) / (0.5 * kFew), 0.0, 1.0);
     if (more == 0) return few;
-    const double word = WordCost::kWord + WordCost::kFeature * features +
-                        WordCost::kQuestion * questions + WordCost::kTree * trees;
-    if (n <= 64) return few + more * (word - few);
-    const double rows = RowCost::kRow + RowCost::kFeature * features +
-                        RowCost::kQuestion * questions + RowCost::kTree * trees;
-    return std::max(word, n * rows);
+    const double one_word = slab + cost_of(MaskCost::kWord, needs);
+    if (n <= 64) return few + more * (one_word - few);
+    const double words = n / 64 + 0.25, slabs = std::max(1.0, n / kSlab);
+    return slabs * slab + words * cost_of(MaskCost::kWord, needs);
+}
+
+double full_cost(const Needs& needs) {
+    MaskCost::Of word = MaskCost::kWord;
+    word.tree = MaskCost::kFullTree;
+    return cost_of(word, needs) / 64 + cost_of(MaskCost::kSlab, needs) / kSlab;
 }
 
 int32_t rows_to_walk(double one_row, const Needs& needs) {
@@ -96,8 +108,7 @@ Division Divider<Real>::divide(double n) const {
             ++needs.trees;
             needs.features += fresh(r, r - a).features;
             needs.questions += fresh(r, r - a).questions;
-            double cost = masked(a) ? mask_cost(rows, needs)
-                                    : rows * (RowCost::kRow + RowCost::kWalkedTree * needs.trees);
+            double cost = masked(a) ? mask_cost(rows, needs) : rows * kDeepTree * needs.trees;
             if (rows <= kMaxWalkedRows) cost = std::min(cost, rows * walk_cost(a, b));
             if (cost + best[b] < best[a]) best[a] = cost + best[b], next[a] = b;
         }

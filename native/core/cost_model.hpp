@@ -12,31 +12,25 @@
 
 namespace qwyc {
 
-// For one row of many.
-struct RowCost {
-    static constexpr double kRow = 2.0, kFeature = 0.12;  // to read a row again, and its features
-    static constexpr double kQuestion = 0.027, kTree = 0.29;
-    static constexpr double kWalkedTree = 12.0;  // too large for masks
-
-    // In full: sums are not tested, and rows are read once.
-    static constexpr double kFullTree = 0.17;
+// For a slab of up to kSlab rows, for each of its words of up to 64 rows, and for up to kFew rows
+// at once; however few they are.
+struct MaskCost {
+    struct Of {
+        double rows, feature, question, tree;  // to begin, and for each that the rows need
+    };
+    static constexpr Of kSlab{30, 0, 0, 14};
+    static constexpr Of kWord{60, 8, 1.7, 17};
+    static constexpr Of kFew{50, 2, 0.85, 11};
+    static constexpr double kFullTree = 8;  // of a word in full: sums are not tested
 };
 
-// For up to 64 rows at once, however few they are.
-struct WordCost {
-    static constexpr double kWord = 60, kFeature = 8, kQuestion = 1.7, kTree = 32;
-};
-
-// For up to kFew rows at once.
-struct FewCost {
-    static constexpr double kRows = 50, kFeature = 2, kQuestion = 0.85, kTree = 24;
-};
+constexpr double kDeepTree = 12;  // one row of many, through a tree that is too large for masks
 
 // For a row of a few that are walked tree by tree.
 struct WalkCost {
     static constexpr double kRow = 20;
     // kWalksAtOnce trees: of plain comparisons, if few features fit registers and if not; any.
-    static constexpr double kNarrow = 55, kPlain = 75, kAny = 500;
+    static constexpr double kNarrow = 85, kPlain = 105, kAny = 500;
 };
 inline double walk_cost(const RowTrees& trees) {
     if (!trees.usable) return WalkCost::kAny;
@@ -51,8 +45,11 @@ inline Needs needs_of(const MaskedTrees& trees) {
     return {static_cast<int32_t>(trees.features.size()), trees.n_questions, trees.n_trees()};
 }
 
-// Nanoseconds for n rows at once through trees on masks.
+// Nanoseconds for about n rows at once through trees on masks.
 double mask_cost(double n, const Needs& needs);
+
+// Nanoseconds for one row of many, in full.
+double full_cost(const Needs& needs);
 
 // The most rows for which walking trees one row at a time costs less than masks, given the
 // nanoseconds that one row takes then.

@@ -45,14 +45,14 @@ FullEngine<Real>::FullEngine(const Forest<Real>& forest)
             part.trees =
                 lay_out(forest, questions_,
                         std::span<const int32_t>(order_.data() + begin, order_.data() + end), true);
-            n_questions += part.trees.n_questions;
-            n_features += static_cast<int32_t>(part.trees.features.size());
+            const Needs needs = needs_of(part.trees);
+            n_questions += needs.questions, n_features += needs.features;
+            expected_cost_ += full_cost(needs);
+        } else {
+            expected_cost_ += kDeepTree * (end - begin);
         }
-        expected_cost_ += (part.masked ? RowCost::kFullTree : RowCost::kWalkedTree) * (end - begin);
         parts_.push_back(std::move(part));
     }
-    expected_cost_ +=
-        RowCost::kRow + RowCost::kFeature * n_features + RowCost::kQuestion * n_questions;
     const bool any =
         std::any_of(parts_.begin(), parts_.end(), [](const Part& p) { return p.masked; });
     const double walk = WalkCost::kRow + walk_cost(row_trees_) * n / kWalksAtOnce;
@@ -76,8 +76,7 @@ void FullEngine<Real>::score_few(const RowsView<In>& rows, const int32_t* row, i
                 const int32_t here = std::min(kRowsWalked, n - i);
                 walk(order_.data(), t, end, values + i, here, leaf);
                 for (int32_t j = 0; j < here; ++j)
-                    for (int32_t k = 0; k < end - t; ++k)
-                        forest_.add(sum[i + j], leaf[j * kWalksAtOnce + k]);
+                    forest_.add(sum[i + j], leaf + j * kWalksAtOnce, end - t);
             }
         }
         for (int32_t i = 0; i < n; ++i) full[i] = forest_.finish(sum[i]);

@@ -22,13 +22,8 @@ struct BatchSize {
     int64_t most;
 };
 constexpr BatchSize kBatchSizes[] = {
-    {16, 24},
-    {32, 48},
-    {64, 96},
-    {128, 192},
-    {256, 384},
-    {512, 768},
-    {1 << 20, std::numeric_limits<int64_t>::max()},
+    {16, 20},   {32, 40},   {64, 64},   {96, 112},
+    {160, 192}, {256, 384}, {512, 768}, {1 << 20, std::numeric_limits<int64_t>::max()},
 };
 
 }  // namespace

@@ -160,19 +160,25 @@ class Forest {
         return {static_cast<float>(rules_.base), rules_.base, 0.0};
     }
 
-    void add(FullSum& sum, int32_t leaf) const {
+    void add(FullSum& sum, const int32_t* leaf, int32_t n) const {
+        FullSum all = sum;  // in registers
         switch (rules_.summation) {
             case Summation::kFloat32:
             case Summation::kFloat32Late:
-                sum.single += static_cast<float>(leaf_value_[leaf]);
+                for (int32_t k = 0; k < n; ++k)
+                    all.single += static_cast<float>(leaf_value_[leaf[k]]);
                 break;
             case Summation::kShares:
-                sum.other += leaf_other_[leaf];
-                [[fallthrough]];
+                for (int32_t k = 0; k < n; ++k) {
+                    all.other += leaf_other_[leaf[k]];
+                    all.value += leaf_value_[leaf[k]];
+                }
+                break;
             case Summation::kFloat64:
             case Summation::kFloat64Late:
-                sum.value += leaf_value_[leaf];
+                for (int32_t k = 0; k < n; ++k) all.value += leaf_value_[leaf[k]];
         }
+        sum = all;
     }
 
     double finish(const FullSum& sum) const;

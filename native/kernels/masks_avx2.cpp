@@ -245,7 +245,7 @@ inline __m256i bytes_of(uint32_t bits) {
 }
 
 template <int Bits, int32_t Stride>
-inline void number_of(const uint64_t* masks, const int32_t* planes, uint8_t* number) {
+inline void number_of(const uint64_t* masks, const int32_t* planes, bool, uint8_t* number) {
     for (int half = 0; half < 2; ++half) {
         __m256i n = _mm256_setzero_si256();
         for (int b = 0; b < Bits; ++b)

@@ -1,4 +1,4 @@
-// Trees on masks for AVX-512 with VBMI2 (Intel since 2019, AMD since 2022).
+// Trees on masks for AVX-512 with VBMI2 and GFNI (Intel since 2019, AMD since 2022).
 #include <cstddef>
 #include <cstring>
 #include <limits>
@@ -9,7 +9,8 @@
 #if QWYC_X86
 #include <immintrin.h>
 
-QWYC_TARGET_BEGIN("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx2,bmi,bmi2,popcnt")
+QWYC_TARGET_BEGIN(
+    "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,gfni,avx2,bmi,bmi2,popcnt")
 
 namespace qwyc::avx512 {
 
@@ -79,14 +80,36 @@ inline void store(uint64_t* to, OneWord x) {
     _mm_storel_epi64(reinterpret_cast<__m128i*>(to), x);
 }
 
+// For each of 8 bytes of 8 rows, where the planes of its rows are among Bits words of planes: that
+// of bit i in byte 7 - i.
+template <int Bits>
+struct PlaneBytes {
+    alignas(64) uint8_t at[64];
+    constexpr PlaneBytes() : at() {
+        for (int g = 0; g < 8; ++g)
+            for (int i = 0; i < 8; ++i)
+                at[8 * g + 7 - i] = static_cast<uint8_t>(8 * (i < Bits ? Bits - 1 - i : 7) + g);
+    }
+};
+
 template <int Bits, int32_t Stride>
-inline void number_of(const uint64_t* masks, const int32_t* planes, uint8_t* number) {
-    __m512i n = _mm512_setzero_si512();
-    for (int b = 0; b < Bits; ++b)
-        n = _mm512_mask_or_epi64(
-            n, 0xff, n,
-            _mm512_maskz_set1_epi8(masks[planes[b] * Stride], char(1 << (Bits - 1 - b))));
-    _mm512_store_si512(number, n);
+inline void number_of(const uint64_t* masks, const int32_t* planes, bool adjacent,
+                      uint8_t* number) {
+    static constexpr PlaneBytes<Bits> bytes;
+    const __mmask8 some = (1 << Bits) - 1;
+    __m512i words;
+    if (Stride == 1 && Bits > 0 && adjacent) {
+        words = _mm512_maskz_loadu_epi64(some, masks + planes[0]);
+    } else {
+        const __m256i index = _mm256_maskz_loadu_epi32(some, planes);
+        words = _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), some,
+                                            Stride == 1 ? index : _mm256_slli_epi32(index, 3),
+                                            masks, 8);
+    }
+    const __m512i matrix = _mm512_permutexvar_epi8(_mm512_load_si512(bytes.at), words);
+    // Transposes each matrix of 8 x 8 bits.
+    const __m512i unit = _mm512_set1_epi64(static_cast<int64_t>(0x8040201008040201));
+    _mm512_store_si512(number, _mm512_gf2p8affine_epi64_epi8(unit, matrix, 0));
 }
 
 // The values of the 16 rows from row 16k on, k = 0 to 3, from a table of 32 or 64.
@@ -116,15 +139,17 @@ inline __m512d upper_half(__m512 x) {
 }
 
 // Adds the trees' values to the running sums of 8 * Registers rows from row g on, those of the word
-// that are alive; on: a bit per row, alive after each tree.
+// that are alive; on: a bit per row, alive after each tree. With few registers, sums of rows that
+// are no longer alive are kept apart, so that no addition waits for a comparison.
 template <bool Large, int Registers>
 inline void quit_rows(const MaskedTrees& trees, const double* lower, const double* upper,
                       const uint8_t* number, double* sums, uint64_t alive, int g,
                       uint8_t (*on)[8]) {
-    __m512d x[Registers];
+    constexpr bool kApart = Registers <= 2;
+    __m512d x[Registers], at_end[Registers];
     __mmask8 a[Registers];
     for (int j = 0; j < Registers; ++j) {
-        x[j] = _mm512_load_pd(sums + g + 8 * j);
+        x[j] = at_end[j] = _mm512_load_pd(sums + g + 8 * j);
         a[j] = static_cast<__mmask8>(alive >> (g + 8 * j));
     }
     for (int32_t t = 0; t < trees.n_trees(); ++t) {
@@ -132,23 +157,22 @@ inline void quit_rows(const MaskedTrees& trees, const double* lower, const doubl
         const __m512i numbers = _mm512_load_si512(number + t * kWord);
         for (int k = 0; k < Registers / 2; ++k) {
             const __m512 value = table.at(numbers, g / 16 + k);
-            __m512d &first = x[2 * k], &second = x[2 * k + 1];
-            first = _mm512_mask_add_pd(first, a[2 * k], first, lower_half(value));
-            second = _mm512_mask_add_pd(second, a[2 * k + 1], second, upper_half(value));
+            const __mmask8 first = kApart ? 0xff : a[2 * k], second = kApart ? 0xff : a[2 * k + 1];
+            x[2 * k] = _mm512_mask_add_pd(x[2 * k], first, x[2 * k], lower_half(value));
+            x[2 * k + 1] =
+                _mm512_mask_add_pd(x[2 * k + 1], second, x[2 * k + 1], upper_half(value));
         }
-        if (lower[t] > -kInf) {
-            const __m512d bound = _mm512_set1_pd(lower[t]);
-            for (int j = 0; j < Registers; ++j)
-                a[j] = _mm512_mask_cmp_pd_mask(a[j], x[j], bound, _CMP_NLT_UQ);
+        // One comparison tells whether a sum is outside; two would wait for the same port.
+        const __m512d least = _mm512_set1_pd(lower[t]), most = _mm512_set1_pd(upper[t]);
+        for (int j = 0; j < Registers; ++j) {
+            if constexpr (kApart) at_end[j] = _mm512_mask_mov_pd(at_end[j], a[j], x[j]);
+            const __m512d inside = _mm512_max_pd(least, _mm512_min_pd(most, x[j]));
+            a[j] = _mm512_mask_cmp_pd_mask(a[j], x[j], inside, _CMP_EQ_UQ);
+            on[t][g / 8 + j] = a[j];
         }
-        if (upper[t] < kInf) {
-            const __m512d bound = _mm512_set1_pd(upper[t]);
-            for (int j = 0; j < Registers; ++j)
-                a[j] = _mm512_mask_cmp_pd_mask(a[j], x[j], bound, _CMP_NGT_UQ);
-        }
-        for (int j = 0; j < Registers; ++j) on[t][g / 8 + j] = a[j];
     }
-    for (int j = 0; j < Registers; ++j) _mm512_store_pd(sums + g + 8 * j, x[j]);
+    for (int j = 0; j < Registers; ++j)
+        _mm512_store_pd(sums + g + 8 * j, kApart ? at_end[j] : x[j]);
 }
 
 // Adds the trees' values to 64 running sums, of rows that are alive; count: trees evaluated. A row

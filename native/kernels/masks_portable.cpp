@@ -140,7 +140,7 @@ inline Lanes either(Lanes a, Lanes b) {
 }
 
 template <int Bits, int32_t Stride>
-inline void number_of(const uint64_t* masks, const int32_t* planes, uint8_t* number) {
+inline void number_of(const uint64_t* masks, const int32_t* planes, bool, uint8_t* number) {
     uint64_t bits[Bits + 1];
     for (int b = 0; b < Bits; ++b) bits[b] = masks[planes[b] * Stride];
     for (int i = 0; i < 64; i += 8) {

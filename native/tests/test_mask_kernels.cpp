@@ -193,6 +193,26 @@ TEST(any_number_of_leaves) {
     for (uint64_t seed = 10; seed < 14; ++seed) check_all_types(seed, 5, {}, 1, {64, 130});
 }
 
+// The planes of an oblivious tree are masks in any order, also where the first and the last have
+// the numbers that planes one after the other would have.
+TEST(oblivious_trees_with_their_questions_in_any_order) {
+    Trees<float> trees;
+    trees.n_features = 1;
+    Random random(31);
+    for (int32_t depth = 2; depth <= kMaxPlanes; ++depth)
+        for (int32_t k = 0; k < 20; ++k) {
+            std::vector<int32_t> cut = natural_order(8);
+            for (size_t i = cut.size(); i > 1; --i)
+                std::swap(cut[i - 1], cut[random.below(static_cast<int32_t>(i))]);
+            add_complete(trees, random, depth, [&](int32_t level, int32_t) {
+                return trees.add_node(0, static_cast<float>(cut[level]), 0);
+            });
+            trees.end_tree();
+        }
+    const Problem<float, float> problem(trees, 31, 209);
+    for (int32_t n : {9, 64, 200}) check_count(problem, n, 31);
+}
+
 TEST(rows_with_zeros_that_are_missing_and_codes_that_are_truncated) {
     // Seeds give every combination of the rules; most splits are special here.
     for (uint64_t seed = 20; seed < 26; ++seed)
