@@ -10,6 +10,7 @@
 #include "core/engine.hpp"
 #include "core/lattice_engine.hpp"
 #include "python/arrays.hpp"
+#include "python/tables.hpp"
 #include "python/watcher.hpp"
 
 namespace qwyc {
@@ -135,6 +136,22 @@ class QuitterOf {
                 std::string_view isa = "") const {
         std::visit([&](const auto& held) { decide(held->engine, rows, out, threads, isa); }, held);
         if (watcher) watcher->see(rows, out, threads);
+    }
+
+    // Rows of a table, a block at a time. Returns false where a value is refused; `out` then holds
+    // nothing of use.
+    template <class In>
+    bool decide_table(const HeldTable& table, const DecisionsOut& out, int threads) const {
+        if (watcher) {  // sees all rows of a call at once
+            std::vector<In> rows(table.n_features() * table.n_rows());
+            if (!table.read_all(rows.data(), threads)) return false;
+            decide(RowsView<In>{rows.data(), table.n_rows(), n_features, 1, table.n_rows()}, out,
+                   threads);
+            return true;
+        }
+        return table.in_blocks<In>(threads, [&](const RowsView<In>& rows, int64_t begin) {
+            decide(rows, {out.positive + begin, out.steps + begin, out.score + begin}, 1);
+        });
     }
 
     // By the cost model, in nanoseconds; nothing for lattices.

@@ -13,6 +13,7 @@ NB_MODULE(_native, m) {
     m.doc() = "The native core of qwyc. Use the functions of the package instead.";
     qwyc::bind_forest(m);
     qwyc::bind_lattices(m);
+    qwyc::bind_tables(m);
     qwyc::bind_quitter(m);
     qwyc::bind_monitoring(m);
     qwyc::bind_one_row(m);

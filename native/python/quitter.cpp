@@ -25,6 +25,27 @@ void bind_decide(nb::class_<Quitter>& cls) {
         "(N,) positive, steps and score of rows (N, n_features), quitting early.");
 }
 
+// Rows of a table, converted some thousand at a time. None where a value is refused.
+template <class Quitter>
+void bind_decide_table(nb::class_<Quitter>& cls) {
+    cls.def(
+        "decide_table",
+        [](const Quitter& self, const HeldTable& table, bool single,
+           int threads) -> std::optional<DecisionArrays> {
+            require(table.n_features() == self.n_features,
+                    "a table must have one column per feature");
+            bool read = false;
+            DecisionArrays found = collect_decisions(table.n_rows(), [&](const DecisionsOut& out) {
+                read = single ? self.template decide_table<float>(table, out, threads)
+                              : self.template decide_table<double>(table, out, threads);
+            });
+            if (!read) return std::nullopt;
+            return found;
+        },
+        "table"_a, "single"_a, "threads"_a,
+        "(N,) positive, steps and score of the rows of a table; single: values become float32.");
+}
+
 template <class Models>
 void bind_constructor(nb::class_<AnyQuitter>& cls) {
     cls.def(
@@ -67,6 +88,7 @@ void bind_quitter(nb::module_& m) {
         "for lattices.");
     bind_decide<AnyQuitter, float>(quitter);
     bind_decide<AnyQuitter, double>(quitter);
+    bind_decide_table(quitter);
 
     nb::class_<AnyFanQuitter> fan(m, "FanQuitter",
                                   "Base models laid out for thresholds by step and bin.");
@@ -74,6 +96,7 @@ void bind_quitter(nb::module_& m) {
     bind_fan_constructor<AnyLattices>(fan);
     bind_decide<AnyFanQuitter, float>(fan);
     bind_decide<AnyFanQuitter, double>(fan);
+    bind_decide_table(fan);
 }
 
 }  // namespace qwyc

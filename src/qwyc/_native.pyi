@@ -106,6 +106,44 @@ class Lattices:
         Median seconds for a row here: (T,) of each base model, (C,) of each calibrator.
         """
 
+class TextCodes:
+    """The codes of categories that are text."""
+
+    def __init__(self, texts: Sequence[str], codes: Sequence[float], unseen: float, null: float) -> None:
+        """Other texts have the code `unseen`; infinity: they are refused."""
+
+class Table:
+    """Columns of a table, read where they lie."""
+
+    def __init__(self, n_rows: int, n_features: int) -> None: ...
+
+    def __len__(self) -> int: ...
+
+    def check(self, feature: int, missing: float, refuses_nan: bool, refuses_infinity: bool, refuses_large_integers: bool) -> None:
+        """Which values of a column are refused, and which number means missing."""
+
+    def leave_out(self, features: Sequence[int]) -> None:
+        """Columns that need not be read: their values are 0."""
+
+    def add_numbers(self, feature: int, values: NDArray[numpy.generic], null: NDArray[numpy.bool_] | None = None) -> None:
+        """The numbers of a feature, (N,), and which of them are null."""
+
+    def add_codes(self, feature: int, positions: NDArray[numpy.generic], codes: Sequence[float]) -> None:
+        """
+        The categories of a feature, as positions (N,) in `codes`, which end with that of a null; infinity: refused.
+        """
+
+    def add_arrow(self, stream: object, features: Sequence[int], texts: Sequence[TextCodes | None], one: bool) -> list[int]:
+        """
+        The columns of an Arrow stream, one for each feature, or one only. Returns the features whose columns have a type that is not read here.
+        """
+
+    def matrix32(self, threads: int) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))] | None:
+        """(n_features, N) float32, or None where a value is refused."""
+
+    def matrix64(self, threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))] | None:
+        """(n_features, N) float64, or None where a value is refused."""
+
 class Quitter:
     """Base models laid out for one policy."""
 
@@ -130,6 +168,11 @@ class Quitter:
         (N,) positive, steps and score of rows (N, n_features), quitting early.
         """
 
+    def decide_table(self, table: Table, single: bool, threads: int) -> tuple[Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]] | None:
+        """
+        (N,) positive, steps and score of the rows of a table; single: values become float32.
+        """
+
 class FanQuitter:
     """Base models laid out for thresholds by step and bin."""
 
@@ -146,6 +189,11 @@ class FanQuitter:
     def decide(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)], threads: int, isa: str = '') -> tuple[Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
         """
         (N,) positive, steps and score of rows (N, n_features), quitting early.
+        """
+
+    def decide_table(self, table: Table, single: bool, threads: int) -> tuple[Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]] | None:
+        """
+        (N,) positive, steps and score of the rows of a table; single: values become float32.
         """
 
 class PickedRows:

@@ -26,6 +26,7 @@ from qwyc.rows.column_names import match_columns
 from qwyc.rows.identity import Hashes, row_hashes
 from qwyc.rows.matrix import to_matrix
 from qwyc.rows.schema import Schema
+from qwyc.rows.tables import reader_of
 from qwyc.runtime.progress import Report
 from qwyc.target.target import Decided
 from qwyc.target.two_classes import TwoClasses
@@ -152,7 +153,26 @@ class Ensemble:
 
     def decide(self, X: Any, runner: Runner, *, threads: int | None = None) -> Decisions:
         """Decide rows with base models that are laid out for a policy."""
-        return self.decisions(*runner.decide(self.rows_to_decide(X), threads=threads))
+        if isinstance(X, Sample) or self.schema is None:
+            return self.decisions(*runner.decide(self.rows_to_decide(X), threads=threads))
+        rows = X if self.transform is None else self.transform(X)
+        decide_table = getattr(runner, "decide_table", None)
+        if decide_table is not None:
+            reader = reader_of(self.schema)
+            table = reader.decidable(rows, self._unused_features)
+            found = None if table is None else decide_table(table, reader.single, threads=threads)
+            if found is not None:
+                return self.decisions(*found)
+        matrix = to_matrix(rows, self.schema, c_order=False)
+        return self.decisions(*runner.decide(matrix, threads=threads))
+
+    @cached_property
+    def _unused_features(self) -> list[int]:
+        """Features that no base model is known to look at."""
+        needs = self.base_models.feature_needs()
+        if needs is None or self.schema is None:
+            return []
+        return sorted(set(range(self.schema.n_features)) - set(np.unique(needs[1]).tolist()))
 
     def decisions(self, decided: Decided, steps: npt.NDArray[np.int32], score: Floats) -> Decisions:
         """What a runner decided, with the classes."""

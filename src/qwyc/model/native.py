@@ -113,6 +113,15 @@ class NativeRunner:
         positive, steps, score = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         return positive, steps, score
 
+    def decide_table(
+        self, table: _native.Table, single: bool, *, threads: int | None = None
+    ) -> tuple[Decided, npt.NDArray[np.int32], Floats] | None:
+        """The same for a table, whose values become float32 or float64; None if one is refused, or if
+        there are too many rows for one call."""
+        if self.rows_at_once is not None and len(table) > self.rows_at_once:
+            return None
+        return self.quitter.decide_table(table, single, thread_count(threads))
+
     def one_row(
         self, labels: Sequence[Any], fallback: Callable[[Any], Any], schema: Schema | None
     ) -> Callable[[Any], Any] | None:

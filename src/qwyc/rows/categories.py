@@ -135,6 +135,26 @@ def _codes_of_distinct(
     return codes[positions]
 
 
+def codes_of_values(distinct: Sequence[Any], known: Sequence[Any], unseen: str) -> list[float]:
+    """The code of each value of a list, in which None is missing; infinity if it is to be refused."""
+    lookup = {value: code for code, value in enumerate(known)}
+    codes = []
+    for value in distinct:
+        code = None if value is None else lookup.get(value)
+        if code is not None:
+            codes.append(float(code))
+        elif is_null(value) or (value == "" and unseen == "first"):  # YDF: "" is missing
+            codes.append(_MISSING)
+        else:
+            codes.append(code_of_unseen(unseen))
+    return codes
+
+
+def code_of_unseen(unseen: str) -> float:
+    """The code of an unknown category; infinity if it is to be refused."""
+    return float("inf") if unseen == "error" else _unseen_code(unseen)
+
+
 def _unseen_code(unseen: str) -> float:
     return {"invalid": -1.0, "first": 0.0}.get(unseen, np.nan)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from qwyc.errors import RowsError
 from qwyc.rows import categories
 from qwyc.rows.arrays import (
     NATIVE_DTYPES,
-    as_readable,
     objects_to_numbers,
     refuse_ambiguous_integers,
 )
@@ -60,11 +58,10 @@ def as_frame(X: Any) -> DataFrame[Any] | None:
 
 
 def frame_to_matrix(frame: DataFrame[Any], schema: Schema, *, c_order: bool = True) -> Array:
-    """A data frame as a matrix: see `qwyc.rows.matrix.to_matrix`."""
+    """A data frame as a matrix: see `qwyc.rows.matrix.to_matrix`. Columns are converted one after the
+    other, and the first value that is refused is named."""
     labels = frame.columns  # text, but pandas allows any object
     positions = match_columns([str(label) for label in labels], schema)
-    if (matrix := _uniform_pandas_to_matrix(frame, positions, schema, c_order)) is not None:
-        return matrix
     rows = np.empty((len(frame), schema.n_features), schema.dtype, order="C" if c_order else "F")
     for j, position in enumerate(positions):
         column, name = frame.get_column(labels[position]), str(labels[position])
@@ -78,22 +75,24 @@ def frame_to_matrix(frame: DataFrame[Any], schema: Schema, *, c_order: bool = Tr
     return rows
 
 
-def _uniform_pandas_to_matrix(
-    frame: DataFrame[Any], positions: Sequence[int], schema: Schema, c_order: bool
-) -> Array | None:
-    """The matrix of a pandas frame whose features are all float32 or all float64, otherwise None.
-
-    pandas converts such a frame at once, which is much faster than one column after the other."""
+def uniform_values(frame: DataFrame[Any], schema: Schema) -> Array | None:
+    """The values of a pandas frame, (N, n_features), that lie in memory as one array of float32 or
+    float64; otherwise None."""
     if schema.categories or not frame.implementation.is_pandas():
         return None
     native = frame.to_native()
-    if list(positions) != list(range(native.shape[1])):
-        native = native.iloc[:, list(positions)]
     dtypes = set(native.dtypes)
     if len(dtypes) != 1 or not dtypes <= set(NATIVE_DTYPES):
         return None
-    dtype = None if schema.takes_any_numbers else schema.dtype
-    return as_readable(native.to_numpy(), dtype, c_order=c_order)
+    columns = native.columns
+    positions = match_columns([str(label) for label in columns], schema)
+    first, last = (native[columns[position]].to_numpy() for position in (0, -1))
+    if first.base is None or first.base is not last.base:
+        return None  # pandas would copy the columns
+    if list(positions) != list(range(len(columns))):
+        return None
+    values: Array = native.to_numpy()
+    return values
 
 
 def _fill_numbers(out: Array, column: Series[Any], schema: Schema, name: str) -> None:

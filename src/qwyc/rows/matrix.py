@@ -1,7 +1,8 @@
 """Rows in any form -> the matrix that the base models take.
 
 NumPy arrays and nested sequences are read by position (`arrays`), data frames of pandas, Polars and Arrow
-by name if the model knows its names (`frames`). X is never modified, and not copied if it already fits.
+by name if the model knows its names (`tables`, `frames`). X is never modified, and not copied if it
+already fits.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from qwyc.rows.arrays import NATIVE_DTYPES, array_to_matrix, as_array, is_readab
 from qwyc.rows.column_names import feature_name, quoted_names
 from qwyc.rows.frames import as_frame, frame_to_matrix
 from qwyc.rows.schema import Schema
+from qwyc.rows.tables import reader_of
 
 Array = npt.NDArray[Any]
 
@@ -59,7 +61,8 @@ def _convert(X: Any, schema: Schema, c_order: bool) -> Array:
     if frame is None:
         _refuse_without_names(X, schema)
         return array_to_matrix(as_array(X), schema)
-    return frame_to_matrix(frame, schema, c_order=c_order)
+    matrix: Array | None = reader_of(schema).matrix(frame, c_order=c_order)
+    return frame_to_matrix(frame, schema, c_order=c_order) if matrix is None else matrix
 
 
 def _refuse_without_names(X: Any, schema: Schema) -> None:

@@ -43,6 +43,15 @@ class Schema:
     # NaN says so; nothing else depends on it.
     own_missing: tuple[tuple[int, float], ...] = ()
 
+    def __getstate__(self) -> dict[str, Any]:
+        # What is cached can be made again.
+        return {k: v for k, v in self.__dict__.items() if k in self.__dataclass_fields__}
+
+    @cached_property
+    def kept(self) -> dict[str, Any]:
+        """What readers of rows keep from one call to the next, by name."""
+        return {}
+
     @cached_property
     def takes_plain_rows(self) -> bool:
         """Whether arrays are taken, and no number of an array stands for something else, such as a

@@ -1,0 +1,77 @@
+// A table as it lies in memory, column by column, and its values as a model takes them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/text_codes.hpp"
+
+namespace qwyc {
+
+// What a cell of a column is. Text is offsets of 32 or 64 bits into bytes, or Arrow's views.
+enum class Cell : uint8_t {
+    kFloat32,
+    kFloat64,
+    kInt8,
+    kInt16,
+    kInt32,
+    kInt64,
+    kUInt8,
+    kUInt16,
+    kUInt32,
+    kUInt64,
+    kBit,
+    kText32,
+    kText64,
+    kTextView,
+};
+
+// Some consecutive cells of a column.
+struct Chunk {
+    Cell cell;
+    int64_t at;  // the row of its first cell
+    int64_t n;
+    int64_t first = 0;                       // cells before these, in `data` and `valid`
+    int64_t stride = 0;                      // of numbers: bytes from one to the next
+    const uint8_t* data = nullptr;           // numbers, or offsets or views of text
+    const uint8_t* bytes = nullptr;          // of text with offsets
+    const uint8_t* const* blocks = nullptr;  // of text with views
+    const uint8_t* valid = nullptr;          // bit a cell; null: there are no nulls
+    const uint8_t* null = nullptr;           // byte a cell, from the first of these on; or null
+    std::shared_ptr<std::vector<double>> codes = nullptr;  // numbers are positions in it
+};
+
+// Which values of a column are refused, and which mean missing.
+struct Checks {
+    double missing;            // means missing, besides NaN
+    bool refuses_nan = false;  // missing values, too
+    bool refuses_infinity = false;
+    bool refuses_large_integers = false;  // past 2^53
+};
+
+struct Column {
+    std::vector<Chunk> chunks;
+    std::shared_ptr<const TextCodes> texts;  // of categories
+    Checks checks;
+};
+
+class Table {
+  public:
+    Table(int64_t n_rows, int64_t n_features) : n_rows_(n_rows), columns_(n_features) {}
+
+    int64_t n_rows() const { return n_rows_; }
+    int64_t n_features() const { return static_cast<int64_t>(columns_.size()); }
+    Column& column(int64_t feature) { return columns_[feature]; }
+
+    // Rows [begin, end), column by column, `stride` from one column to the next. Columns that the
+    // table does not have are 0. Returns false where a value is refused.
+    template <class Out>
+    bool read(int64_t begin, int64_t end, Out* out, int64_t stride) const;
+
+  private:
+    int64_t n_rows_;
+    std::vector<Column> columns_;  // by feature; empty where it is not needed
+};
+
+}  // namespace qwyc

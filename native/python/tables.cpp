@@ -1,0 +1,214 @@
+// Tables for Python: columns of NumPy and Arrow, read where they lie.
+#include "python/tables.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <limits>
+
+#include "python/arrow.hpp"
+
+using namespace nanobind::literals;
+
+namespace qwyc {
+namespace {
+
+std::optional<Cell> numpy_cell(const nb::dlpack::dtype& dtype) {
+    if (dtype.lanes != 1) return std::nullopt;
+    const int bytes = dtype.bits / 8;
+    switch (static_cast<nb::dlpack::dtype_code>(dtype.code)) {
+        case nb::dlpack::dtype_code::Float:
+            if (bytes == 4) return Cell::kFloat32;
+            if (bytes == 8) return Cell::kFloat64;
+            break;
+        case nb::dlpack::dtype_code::Int:
+            if (bytes == 1) return Cell::kInt8;
+            if (bytes == 2) return Cell::kInt16;
+            if (bytes == 4) return Cell::kInt32;
+            if (bytes == 8) return Cell::kInt64;
+            break;
+        case nb::dlpack::dtype_code::UInt:
+            if (bytes == 2) return Cell::kUInt16;
+            if (bytes == 4) return Cell::kUInt32;
+            if (bytes == 8) return Cell::kUInt64;
+            [[fallthrough]];
+        case nb::dlpack::dtype_code::Bool:
+            if (bytes == 1) return Cell::kUInt8;
+            break;
+        default:
+            break;
+    }
+    return std::nullopt;
+}
+
+using AnyVector = nb::ndarray<nb::ro, nb::ndim<1>, nb::device::cpu>;
+
+Chunk chunk_of(const HeldTable& table, const AnyVector& values) {
+    const auto cell = numpy_cell(values.dtype());
+    require(cell.has_value(), "a column must hold numbers that the native core reads");
+    require(static_cast<int64_t>(values.shape(0)) == table.n_rows(),
+            "a column must have one value per row");
+    const auto size = static_cast<int64_t>(values.dtype().bits / 8);
+    return {.cell = *cell,
+            .at = 0,
+            .n = table.n_rows(),
+            .stride = values.stride(0) * size,
+            .data = static_cast<const uint8_t*>(values.data())};
+}
+
+void check_feature(const HeldTable& table, int64_t feature) {
+    require(feature >= 0 && feature < table.n_features(), "there is no such feature");
+}
+
+// Appends the columns of an Arrow stream, one for each feature. Returns the features whose columns
+// have a type that is not read here; those have no column then.
+std::vector<int64_t> add_arrow(HeldTable& table, const nb::capsule& capsule,
+                               const std::vector<int64_t>& features,
+                               const std::vector<std::shared_ptr<TextCodes>>& texts, bool one) {
+    require(std::string_view(capsule.name()) == "arrow_array_stream", "this is no Arrow stream");
+    require(features.size() == texts.size(), "features and texts must have equal lengths");
+    for (int64_t feature : features) check_feature(table, feature);
+    auto& stream = *static_cast<ArrowArrayStream*>(capsule.data());
+    require(stream.release != nullptr, "an Arrow stream can be read once");
+    Released<ArrowSchema> schema;
+    if (stream.get_schema(&stream, &schema) != 0)
+        throw std::runtime_error("the schema of an Arrow stream cannot be read");
+    const auto n_columns = static_cast<int64_t>(features.size());
+    require(one ? n_columns == 1 : schema.n_children == n_columns,
+            "an Arrow stream must have one column per feature");
+    std::vector<int64_t> others;
+    std::vector<std::optional<Cell>> cells, dictionary_cells;
+    for (int64_t k = 0; k < n_columns; ++k) {
+        const ArrowSchema& type = one ? schema : *schema.children[k];
+        auto cell = cell_of(type.format);
+        std::optional<Cell> values;
+        if (type.dictionary) values = cell_of(type.dictionary->format);
+        const bool text = cell && is_text(*cell);
+        const bool dictionary = cell && !text && *cell >= Cell::kInt8 && *cell <= Cell::kUInt64 &&
+                                values && is_text(*values);
+        // Text and dictionaries of text are categories; all else is numbers.
+        const bool fits = type.dictionary ? dictionary && texts[k] : cell && text == !!texts[k];
+        if (!fits) others.push_back(features[k]), cell = std::nullopt;
+        cells.push_back(cell), dictionary_cells.push_back(values);
+        if (cell) table.column(features[k]).texts = texts[k];
+    }
+    int64_t at = 0;
+    while (const Batch batch = next_batch(stream)) {
+        require(at + batch->length <= table.n_rows(), "an Arrow stream has too many rows");
+        for (int64_t k = 0; k < n_columns; ++k) {
+            if (!cells[k] || batch->length == 0) continue;
+            const ArrowArray& array = one ? *batch : *batch->children[k];
+            Chunk chunk = chunk_of(array, *cells[k]);
+            chunk.at = at, chunk.n = batch->length;
+            if (!one) {  // a batch is a structure, which may begin within its columns
+                chunk.first += batch->offset;
+                require(batch->length + batch->offset <= array.length, "a column is too short");
+            }
+            if (array.dictionary)
+                chunk.codes = codes_of(*array.dictionary, *dictionary_cells[k], texts[k]);
+            table.column(features[k]).chunks.push_back(std::move(chunk));
+        }
+        at += batch->length;
+        table.batches.push_back(batch);
+    }
+    require(at == table.n_rows(), "an Arrow stream has too few rows");
+    return others;
+}
+
+template <class Out>
+std::optional<OutMatrix<Out>> matrix(const HeldTable& table, int threads) {
+    Out* data;
+    const int64_t n = table.n_rows(), width = table.n_features();
+    auto out = new_matrix<Out>(width, n, data);
+    bool read;
+    {
+        nb::gil_scoped_release release;
+        read = table.read_all(data, threads);
+    }
+    if (!read) return std::nullopt;
+    return out;
+}
+
+}  // namespace
+
+void bind_tables(nb::module_& m) {
+    nb::class_<TextCodes>(m, "TextCodes", "The codes of categories that are text.")
+        .def(
+            nb::init<const std::vector<std::string>&, const std::vector<double>&, double, double>(),
+            "texts"_a, "codes"_a, "unseen"_a, "null"_a,
+            "Other texts have the code `unseen`; infinity: they are refused.");
+
+    nb::class_<HeldTable>(m, "Table", "Columns of a table, read where they lie.")
+        .def(nb::init<int64_t, int64_t>(), "n_rows"_a, "n_features"_a)
+        .def("__len__", &HeldTable::n_rows)
+        .def(
+            "check",
+            [](HeldTable& self, int64_t feature, double missing, bool refuses_nan,
+               bool refuses_infinity, bool refuses_large_integers) {
+                check_feature(self, feature);
+                self.column(feature).checks = {missing, refuses_nan, refuses_infinity,
+                                               refuses_large_integers};
+            },
+            "feature"_a, "missing"_a, "refuses_nan"_a, "refuses_infinity"_a,
+            "refuses_large_integers"_a,
+            "Which values of a column are refused, and which number means missing.")
+        .def(
+            "leave_out",
+            [](HeldTable& self, const std::vector<int64_t>& features) {
+                for (int64_t feature : features) {
+                    check_feature(self, feature);
+                    self.column(feature).chunks.clear();
+                }
+            },
+            "features"_a, "Columns that need not be read: their values are 0.")
+        .def(
+            "add_numbers",
+            [](HeldTable& self, int64_t feature, AnyVector values,
+               std::optional<Vector<bool>> null) {
+                check_feature(self, feature);
+                Chunk chunk = chunk_of(self, values);
+                if (null) {
+                    require(static_cast<int64_t>(null->shape(0)) == self.n_rows(),
+                            "null must have one value per row");
+                    chunk.null = reinterpret_cast<const uint8_t*>(null->data());
+                    self.owners.push_back(nb::cast(*null));
+                }
+                self.owners.push_back(nb::cast(values));
+                self.column(feature).chunks.assign(1, std::move(chunk));
+            },
+            "feature"_a, "values"_a, "null"_a = nb::none(),
+            nb::sig("def add_numbers(self, feature: int, values: NDArray[numpy.generic], "
+                    "null: NDArray[numpy.bool_] | None = None) -> None"),
+            "The numbers of a feature, (N,), and which of them are null.")
+        .def(
+            "add_codes",
+            [](HeldTable& self, int64_t feature, AnyVector values,
+               const std::vector<double>& codes) {
+                check_feature(self, feature);
+                require(!codes.empty(), "codes must end with that of a null");
+                Chunk chunk = chunk_of(self, values);
+                require(chunk.cell >= Cell::kInt8 && chunk.cell <= Cell::kUInt64,
+                        "positions must be integers");
+                chunk.codes = std::make_shared<std::vector<double>>(codes);
+                self.owners.push_back(nb::cast(values));
+                self.column(feature).chunks.assign(1, std::move(chunk));
+            },
+            "feature"_a, "positions"_a, "codes"_a,
+            nb::sig("def add_codes(self, feature: int, positions: NDArray[numpy.generic], "
+                    "codes: Sequence[float]) -> None"),
+            "The categories of a feature, as positions (N,) in `codes`, which end with that of a "
+            "null; infinity: refused.")
+        .def("add_arrow", &add_arrow, "stream"_a, "features"_a, "texts"_a, "one"_a,
+             nb::sig("def add_arrow(self, stream: object, features: Sequence[int], "
+                     "texts: Sequence[TextCodes | None], one: bool) -> list[int]"),
+             "The columns of an Arrow stream, one for each feature, or one only. Returns the "
+             "features whose columns have a type that is not read here.")
+        .def("matrix32", &matrix<float>, "threads"_a,
+             "(n_features, N) float32, or None where a value is refused.")
+        .def("matrix64", &matrix<double>, "threads"_a,
+             "(n_features, N) float64, or None where a value is refused.");
+}
+
+}  // namespace qwyc
