@@ -140,20 +140,23 @@ void bind_tables(nb::module_& m) {
             "texts"_a, "codes"_a, "unseen"_a, "null"_a,
             "Other texts have the code `unseen`; infinity: they are refused.");
 
-    nb::class_<HeldTable>(m, "Table", "Columns of a table, read where they lie.")
-        .def(nb::init<int64_t, int64_t>(), "n_rows"_a, "n_features"_a)
-        .def("__len__", &HeldTable::n_rows)
+    nb::class_<TableShape>(m, "TableShape", "Which values of each column are refused.")
         .def(
-            "check",
-            [](HeldTable& self, int64_t feature, double missing, bool refuses_nan,
+            "__init__",
+            [](TableShape* self, const std::vector<bool>& refuses_nan, double missing,
                bool refuses_infinity, bool refuses_large_integers) {
-                check_feature(self, feature);
-                self.column(feature).checks = {missing, refuses_nan, refuses_infinity,
-                                               refuses_large_integers};
+                new (self) TableShape;
+                for (bool refused : refuses_nan)
+                    self->checks.push_back(
+                        {missing, refused, refuses_infinity, refuses_large_integers});
             },
-            "feature"_a, "missing"_a, "refuses_nan"_a, "refuses_infinity"_a,
-            "refuses_large_integers"_a,
-            "Which values of a column are refused, and which number means missing.")
+            "refuses_nan"_a, "missing"_a, "refuses_infinity"_a, "refuses_large_integers"_a,
+            "refuses_nan: one entry per feature. missing: a number that means missing. Large "
+            "integers are those past 2**53.");
+
+    nb::class_<HeldTable>(m, "Table", "Columns of a table, read where they lie.")
+        .def(nb::init<int64_t, const TableShape&>(), "n_rows"_a, "shape"_a)
+        .def("__len__", &HeldTable::n_rows)
         .def(
             "leave_out",
             [](HeldTable& self, const std::vector<int64_t>& features) {

@@ -12,9 +12,18 @@
 
 namespace qwyc {
 
+// What all tables for one model have in common.
+struct TableShape {
+    std::vector<Checks> checks;  // by feature
+};
+
 class HeldTable : public Table {
   public:
-    using Table::Table;
+    HeldTable(int64_t n_rows, const TableShape& shape)
+        : Table(n_rows, static_cast<int64_t>(shape.checks.size())) {
+        for (size_t j = 0; j < shape.checks.size(); ++j)
+            column(static_cast<int64_t>(j)).checks = shape.checks[j];
+    }
 
     std::vector<nb::object> owners;  // of memory that columns refer to
     std::vector<Batch> batches;

@@ -112,15 +112,20 @@ class TextCodes:
     def __init__(self, texts: Sequence[str], codes: Sequence[float], unseen: float, null: float) -> None:
         """Other texts have the code `unseen`; infinity: they are refused."""
 
+class TableShape:
+    """Which values of each column are refused."""
+
+    def __init__(self, refuses_nan: Sequence[bool], missing: float, refuses_infinity: bool, refuses_large_integers: bool) -> None:
+        """
+        refuses_nan: one entry per feature. missing: a number that means missing. Large integers are those past 2**53.
+        """
+
 class Table:
     """Columns of a table, read where they lie."""
 
-    def __init__(self, n_rows: int, n_features: int) -> None: ...
+    def __init__(self, n_rows: int, shape: TableShape) -> None: ...
 
     def __len__(self) -> int: ...
-
-    def check(self, feature: int, missing: float, refuses_nan: bool, refuses_infinity: bool, refuses_large_integers: bool) -> None:
-        """Which values of a column are refused, and which number means missing."""
 
     def leave_out(self, features: Sequence[int]) -> None:
         """Columns that need not be read: their values are 0."""

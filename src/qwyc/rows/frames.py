@@ -11,7 +11,6 @@ import numpy.typing as npt
 from qwyc.errors import RowsError
 from qwyc.rows import categories
 from qwyc.rows.arrays import (
-    NATIVE_DTYPES,
     objects_to_numbers,
     refuse_ambiguous_integers,
 )
@@ -73,26 +72,6 @@ def frame_to_matrix(frame: DataFrame[Any], schema: Schema, *, c_order: bool = Tr
         else:
             _fill_numbers(rows[:, j], column, schema, name)
     return rows
-
-
-def uniform_values(frame: DataFrame[Any], schema: Schema) -> Array | None:
-    """The values of a pandas frame, (N, n_features), that lie in memory as one array of float32 or
-    float64; otherwise None."""
-    if schema.categories or not frame.implementation.is_pandas():
-        return None
-    native = frame.to_native()
-    dtypes = set(native.dtypes)
-    if len(dtypes) != 1 or not dtypes <= set(NATIVE_DTYPES):
-        return None
-    columns = native.columns
-    positions = match_columns([str(label) for label in columns], schema)
-    first, last = (native[columns[position]].to_numpy() for position in (0, -1))
-    if first.base is None or first.base is not last.base:
-        return None  # pandas would copy the columns
-    if list(positions) != list(range(len(columns))):
-        return None
-    values: Array = native.to_numpy()
-    return values
 
 
 def _fill_numbers(out: Array, column: Series[Any], schema: Schema, name: str) -> None:

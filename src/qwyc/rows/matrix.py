@@ -57,12 +57,14 @@ def _convert(X: Any, schema: Schema, c_order: bool) -> Array:
         _refuse_without_names(X, schema)
         values = as_array(X, object if schema.arrays_hold_values else None)
         return array_to_matrix(values, schema, from_list=True)
+    matrix: Array | None = reader_of(schema).matrix(X, c_order=c_order)
+    if matrix is not None:
+        return matrix
     frame = as_frame(X)
     if frame is None:
         _refuse_without_names(X, schema)
         return array_to_matrix(as_array(X), schema)
-    matrix: Array | None = reader_of(schema).matrix(frame, c_order=c_order)
-    return frame_to_matrix(frame, schema, c_order=c_order) if matrix is None else matrix
+    return frame_to_matrix(frame, schema, c_order=c_order)
 
 
 def _refuse_without_names(X: Any, schema: Schema) -> None:

@@ -1,30 +1,43 @@
 """Data frames of pandas, Polars and Arrow as tables that the native code reads where they lie.
 
 Columns of numbers, of text and of categories in dictionaries are not copied. Any other column is converted
-first (`frames.convert_column`). A table refuses what the model refuses, but does not say what: whoever
-reads it then converts the frame, which raises the error.
+first. A table refuses what the model refuses, but does not say what: whoever reads it then converts the
+frame (`frames.frame_to_matrix`), which raises the error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from qwyc import _native
 from qwyc.rows import categories
-from qwyc.rows.arrays import as_readable, objects_to_numbers
+from qwyc.rows.arrays import NATIVE_DTYPES, as_readable, objects_to_numbers
 from qwyc.rows.column_names import match_columns
 from qwyc.rows.frame_columns import column_to_numbers
-from qwyc.rows.frames import as_frame, uniform_values
+from qwyc.rows.pandas_blocks import column_arrays
 from qwyc.rows.schema import Schema
 
-if TYPE_CHECKING:
-    from narwhals.stable.v1 import DataFrame, Series
+Array = npt.NDArray[Any]
 
-_READ_KINDS = "iufb"
-_MOST_KEPT = 64  # tables of codes of pandas' categories
+_MOST_KEPT = 64  # lists of codes of pandas' categories
+
+
+def frame_library(X: Any) -> str:
+    """The library of a frame that is read without a conversion: "pandas", "polars" or "pyarrow"; or ""."""
+    name = type(X).__module__.partition(".")[0]
+    library = sys.modules.get(name)
+    if library is None:
+        return ""
+    if name in ("pandas", "polars"):
+        return name if type(X) is library.DataFrame else ""
+    if name == "pyarrow" and isinstance(X, (library.Table, library.RecordBatch)):
+        return name
+    return ""
 
 
 class FrameReader:
@@ -33,94 +46,169 @@ class FrameReader:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self.single = schema.dtype == "float32"
+        # Whether a value may be refused. All columns are read then, also those that nobody needs.
         self._refuses = (
             schema.finite_only
             or schema.integers == "checked"
             or (schema.unseen == "error" and bool(schema.categories))
         )
-        self._texts: dict[tuple[int, bool], _native.TextCodes | None] = {}
-        self._code_lists: dict[int, tuple[Any, list[float]]] = {}  # by id of a pandas Index
-        self._checks = [
-            (
-                schema.missing,
-                not schema.accepts_missing or j in schema.must_have,
-                not schema.accepts_infinity,
-                schema.integers == "checked",
-            )
-            for j in range(schema.n_features)
-        ]
+        self._shape = _native.TableShape(
+            [not schema.accepts_missing or j in schema.must_have for j in range(schema.n_features)],
+            schema.missing,
+            not schema.accepts_infinity,
+            schema.integers == "checked",
+        )
+        self._texts: dict[bool, list[_native.TextCodes | None]] = {}
+        self._code_lists: dict[tuple[int, int], tuple[Any, list[float]]] = {}
+        self._matched: tuple[Any, Sequence[int], bool] | None = None
 
-    def table(self, frame: DataFrame[Any]) -> _native.Table:
-        """A frame as a table. Raises the same errors as `frames.frame_to_matrix`, if a column has another
-        name or type."""
-        labels = frame.columns
-        positions = match_columns([str(label) for label in labels], self._schema)
-        table = _native.Table(len(frame), self._schema.n_features)
-        for j, checks in enumerate(self._checks):
-            table.check(j, *checks)
-        chosen = [labels[position] for position in positions]
-        add = self._add_pandas if frame.implementation.is_pandas() else self._add_arrow
-        for j in add(table, frame.to_native(), chosen):
-            self._add_converted(table, j, frame.get_column(chosen[j]), str(chosen[j]))
+    def decidable(self, X: Any, unused: Sequence[int]) -> _native.Table | None:
+        """A frame as a table, unless it has a form for which there is a faster way. Columns that no base
+        model looks at are not read, unless the model refuses values."""
+        library = frame_library(X)
+        if not library or (library == "pandas" and self._uniform(X) is not None):
+            return None
+        table = self.table(X, library)
+        if unused and not self._refuses:
+            table.leave_out(unused)
         return table
 
-    def _add_pandas(self, table: _native.Table, native: Any, chosen: Sequence[Any]) -> list[int]:
+    def matrix(self, X: Any, *, c_order: bool) -> Any:
+        """The rows of a frame as `qwyc.rows.matrix.to_matrix` gives them, or None if the model refuses a
+        value or the frame is of another library."""
+        library = frame_library(X)
+        if not library:
+            return None
+        if library == "pandas" and (values := self._uniform(X)) is not None:
+            dtype = None if self._schema.takes_any_numbers else self._schema.dtype
+            return as_readable(values, dtype, c_order=c_order)
+        table = self.table(X, library)
+        columns = table.matrix32(1) if self.single else table.matrix64(1)
+        if columns is None:
+            return None
+        return np.ascontiguousarray(columns.T) if c_order else columns.T
+
+    def table(self, X: Any, library: str) -> _native.Table:
+        """A frame as a table. Raises an error if a column is missing or has a type that the model does
+        not take."""
+        table = _native.Table(len(X) if library != "pyarrow" else X.num_rows, self._shape)
+        labels = X.column_names if library == "pyarrow" else X.columns
+        positions, in_order = self._match(labels)
+        if library == "pandas":
+            others = self._add_pandas(table, X, positions)
+        else:
+            others = self._add_arrow(table, X, labels, positions, in_order)
+        for j in others:
+            self._add_converted(table, j, X, labels[positions[j]])
+        return table
+
+    def _match(self, labels: Any) -> tuple[Sequence[int], bool]:
+        """The position of every feature among the labels of a frame, and whether they are all of them in
+        order. Frames that follow each other mostly have the same labels."""
+        if self._matched is not None:
+            kept, positions, in_order = self._matched
+            if kept is labels or (type(kept) is type(labels) and _are_same(kept, labels)):
+                return positions, in_order
+        positions = match_columns([str(label) for label in labels], self._schema)
+        in_order = list(positions) == list(range(len(labels)))
+        self._matched = (labels, positions, in_order)
+        return positions, in_order
+
+    def _uniform(self, frame: Any) -> Array | None:
+        """The values of a pandas frame that lie in memory as one array of floats, one column for each
+        feature in its order; otherwise None."""
+        if self._schema.categories:
+            return None
+        _, in_order = self._match(frame.columns)
+        arrays = column_arrays(frame)
+        if not in_order or not arrays or not isinstance(arrays[0], np.ndarray):
+            return None
+        first, last = arrays[0], arrays[-1]
+        if first.dtype not in NATIVE_DTYPES or first.base is None:
+            return None
+        if any(
+            array.base is not first.base for array in arrays[1:] if isinstance(array, np.ndarray)
+        ):
+            return None
+        if not isinstance(last, np.ndarray) or last.dtype != first.dtype:
+            return None
+        values: Array = frame.to_numpy()
+        return values if values.dtype in NATIVE_DTYPES else None
+
+    def _add_pandas(
+        self, table: _native.Table, frame: Any, positions: Sequence[int]
+    ) -> Iterable[int]:
         """Adds the columns of a pandas frame that can be read; returns the features of the others."""
         others = []
-        dtypes = dict(zip(native.columns, native.dtypes, strict=True))
-        for j, label in enumerate(chosen):
-            dtype, known = dtypes[label], self._schema.categories.get(j)
-            if isinstance(dtype, np.dtype):
-                if known is None and dtype.kind in _READ_KINDS and dtype.itemsize in (1, 2, 4, 8):
-                    values = native[label].to_numpy()
-                    if values.dtype != np.float16 and values.dtype.isnative:
-                        table.add_numbers(j, values)
-                        continue
-            elif known is not None and not self._schema.hashed and hasattr(dtype, "categories"):
-                table.add_codes(j, native[label].array.codes, self._codes(j, dtype.categories))
-                continue
-            elif _is_arrow(dtype) and hasattr(native[label], "__arrow_c_stream__"):
-                stream, texts = native[label].__arrow_c_stream__(), self._text_codes(j, False)
-                if not table.add_arrow(stream, [j], [texts], one=True):
+        arrays, known = column_arrays(frame), self._schema.categories
+        for j, position in enumerate(positions):
+            array = arrays[position]
+            if type(array) is np.ndarray:
+                if j not in known and _is_read(array.dtype):
+                    table.add_numbers(j, array)
                     continue
+            elif hasattr(array, "codes") and j in known and not self._schema.hashed:
+                table.add_codes(j, array.codes, self._codes(j, array.categories))
+                continue
+            elif _is_arrow(array.dtype):
+                stream = array.__arrow_array__()
+                if hasattr(stream, "__arrow_c_stream__"):
+                    texts = self._text_codes(False)[j]
+                    if not table.add_arrow(stream.__arrow_c_stream__(), [j], [texts], one=True):
+                        continue
             others.append(j)
         return others
 
     def _codes(self, j: int, index: Any) -> list[float]:
         """The codes of a pandas Index of categories, and that of a missing value."""
-        kept = self._code_lists.get(id(index))
+        kept = self._code_lists.get((j, id(index)))
         if kept is None or kept[0] is not index:
             known = self._schema.categories[j]
             codes = categories.codes_of_values([*index, None], known, self._schema.unseen)
             if len(self._code_lists) >= _MOST_KEPT:
                 self._code_lists.clear()
-            kept = self._code_lists[id(index)] = (index, codes)
+            kept = self._code_lists[j, id(index)] = (index, codes)
         return kept[1]
 
-    def _add_arrow(self, table: _native.Table, native: Any, chosen: Sequence[Any]) -> list[int]:
-        """The same for the frames of libraries that export Arrow."""
-        if not hasattr(native, "__arrow_c_stream__"):
-            return list(range(len(chosen)))
-        polars = type(native).__module__.startswith("polars")
-        texts = [self._text_codes(j, polars) for j in range(len(chosen))]
-        stream = native.select(list(chosen)).__arrow_c_stream__()
-        return table.add_arrow(stream, list(range(len(chosen))), texts, one=False)
+    def _add_arrow(
+        self,
+        table: _native.Table,
+        frame: Any,
+        labels: Sequence[str],
+        positions: Sequence[int],
+        in_order: bool,
+    ) -> Iterable[int]:
+        """The same for a frame of a library that exports Arrow."""
+        if not in_order:
+            frame = frame.select([labels[position] for position in positions])
+        if not hasattr(frame, "__arrow_c_stream__"):  # a record batch
+            frame = sys.modules["pyarrow"].Table.from_batches([frame])
+        texts = self._text_codes(type(frame).__module__.startswith("polars"))
+        return table.add_arrow(
+            frame.__arrow_c_stream__(), list(range(len(positions))), texts, one=False
+        )
 
-    def _text_codes(self, j: int, none_is_value: bool) -> _native.TextCodes | None:
-        """The codes of a feature whose categories may be text, or None for numbers."""
-        schema, key = self._schema, (j, none_is_value)
-        if key not in self._texts:
-            known = schema.categories.get(j)
-            self._texts[key] = (
+    def _text_codes(self, none_is_value: bool) -> list[_native.TextCodes | None]:
+        """The codes of each feature whose categories may be text; None for numbers."""
+        texts = self._texts.get(none_is_value)
+        if texts is None:
+            schema = self._schema
+            texts = self._texts[none_is_value] = [
                 None
-                if known is None or schema.hashed
-                else _text_codes(known, schema.unseen, none_is_value)
-            )
-        return self._texts[key]
+                if j not in schema.categories or schema.hashed
+                else _text_codes(schema.categories[j], schema.unseen, none_is_value)
+                for j in range(schema.n_features)
+            ]
+        return texts
 
-    def _add_converted(self, table: _native.Table, j: int, column: Series[Any], name: str) -> None:
+    def _add_converted(self, table: _native.Table, j: int, frame: Any, label: Any) -> None:
         """A column of any other type."""
-        schema = self._schema
+        import narwhals.stable.v1 as nw
+
+        if isinstance(frame, getattr(sys.modules.get("pyarrow"), "RecordBatch", ())):
+            frame = sys.modules["pyarrow"].Table.from_batches([frame])
+        column: Any = nw.from_native(frame[label], series_only=True)
+        schema, name = self._schema, str(label)
         known = schema.categories.get(j)
         if known is not None and schema.hashed:
             table.add_numbers(j, categories.codes_of_hashed_column(column, known, name))
@@ -131,40 +219,9 @@ class FrameReader:
         values, null = column_to_numbers(column, name)
         if values.dtype.kind == "O":
             values = objects_to_numbers(values, schema.dtype, name)
-        elif values.dtype.kind not in "iub":
+        elif not _is_read(values.dtype):
             values = values.astype(schema.dtype)
         table.add_numbers(j, values, null)
-
-    def decidable(self, X: Any, unused: Sequence[int]) -> _native.Table | None:
-        """Rows as a table if they are a frame, and are read fastest as one. Columns that no base model
-        looks at are not read, unless the model refuses values."""
-        if isinstance(X, (np.ndarray, list, tuple)):
-            return None
-        frame = as_frame(X)
-        if frame is None or uniform_values(frame, self._schema) is not None:
-            return None  # its values need no table
-        table = self.table(frame)
-        if not self._refuses:
-            table.leave_out(unused)
-        return table
-
-    def matrix(self, frame: DataFrame[Any], *, c_order: bool) -> Any:
-        """The rows of a frame as `qwyc.rows.matrix.to_matrix` gives them, or None if the model refuses a
-        value."""
-        schema = self._schema
-        if (values := uniform_values(frame, schema)) is not None:
-            dtype = None if schema.takes_any_numbers else schema.dtype
-            return as_readable(values, dtype, c_order=c_order)
-        table = self.table(frame)
-        columns = table.matrix32(1) if self.single else table.matrix64(1)
-        if columns is None:
-            return None
-        return np.ascontiguousarray(columns.T) if c_order else columns.T
-
-
-def _is_arrow(dtype: Any) -> bool:
-    """Whether a pandas column of this type is an Arrow array."""
-    return hasattr(dtype, "pyarrow_dtype") or getattr(dtype, "storage", None) == "pyarrow"
 
 
 def reader_of(schema: Schema) -> FrameReader:
@@ -173,6 +230,21 @@ def reader_of(schema: Schema) -> FrameReader:
     if reader is None:
         reader = schema.kept["frames"] = FrameReader(schema)
     return reader
+
+
+def _are_same(kept: Any, labels: Any) -> bool:
+    """Whether two lists of labels, or two pandas Indexes, are known to be equal without a long look."""
+    return bool(kept == labels) if isinstance(kept, list) else bool(kept.is_(labels))
+
+
+def _is_read(dtype: np.dtype[Any]) -> bool:
+    """Whether native code reads numbers of a type."""
+    return dtype.isnative and dtype.kind in "iufb" and dtype.itemsize <= 8 and dtype != np.float16
+
+
+def _is_arrow(dtype: Any) -> bool:
+    """Whether a pandas array of this type is an Arrow array."""
+    return hasattr(dtype, "pyarrow_dtype") or getattr(dtype, "storage", None) == "pyarrow"
 
 
 def _text_codes(known: Sequence[Any], unseen: str, none_is_value: bool) -> _native.TextCodes | None:
