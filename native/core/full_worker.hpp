@@ -132,12 +132,12 @@ class FullEngine<Real>::Worker {
                 mask_kernels_.add_single(trees, begin, end, masks, words, single_);
                 break;
             case Summation::kShares:
-                mask_kernels_.add_double(trees, trees.leaf_other.data(), begin, end, masks, words,
+                mask_kernels_.add_double(trees, trees.leaf_other, begin, end, masks, words,
                                          other_);
                 [[fallthrough]];
             case Summation::kFloat64:
             case Summation::kFloat64Late:
-                mask_kernels_.add_double(trees, trees.leaf_value.data(), begin, end, masks, words,
+                mask_kernels_.add_double(trees, trees.leaf_value, begin, end, masks, words,
                                          value_);
         }
     }

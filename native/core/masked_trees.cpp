@@ -1,6 +1,7 @@
 #include "core/masked_trees.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -210,9 +211,19 @@ struct LayOut {
         if (!full) return;
         const Summation summation = forest.rules().summation;
         if (summation == Summation::kFloat32 || summation == Summation::kFloat32Late) return;
-        fill(out.leaf_value, [&](int32_t leaf) { return forest.leaf_value(leaf); });
+        fill(out.leaf_value.whole, [&](int32_t leaf) { return forest.leaf_value(leaf); });
         if (summation == Summation::kShares)
-            fill(out.leaf_other, [&](int32_t leaf) { return forest.leaf_other(leaf); });
+            fill(out.leaf_other.whole, [&](int32_t leaf) { return forest.leaf_other(leaf); });
+    }
+
+    static void halve(DoubleTables& tables) {
+        tables.halves.resize(2 * tables.whole.size());
+        for (size_t i = 0; i < tables.whole.size(); ++i) {
+            const auto bits = std::bit_cast<uint64_t>(tables.whole[i]);
+            uint32_t* const low = tables.halves.data() + i / 16 * 32 + i % 16;
+            low[0] = static_cast<uint32_t>(bits);
+            low[16] = static_cast<uint32_t>(bits >> 32);
+        }
     }
 
     static constexpr uint16_t kNone = 0xffff;
@@ -228,7 +239,14 @@ MaskedTrees lay_out(const Forest<Real>& forest, const Questions<Real>& questions
     LayOut<Real> layout{forest, questions, out, {}, {}, full};
     layout.number_questions(trees);
     for (int32_t tree : trees) layout.add_tree(tree);
-    out.step_value.resize(out.step_value.size() + 32);  // kernels may load 64 values of any table
+    // Kernels may load 64 values of any table.
+    const size_t more = 32;
+    out.step_value.resize(out.step_value.size() + more);
+    for (DoubleTables* tables : {&out.leaf_value, &out.leaf_other}) {
+        if (tables->whole.empty()) continue;
+        tables->whole.resize(tables->whole.size() + more);
+        layout.halve(*tables);
+    }
     return out;
 }
 

@@ -63,6 +63,13 @@ struct ZeroIsMissing {
     int32_t from, to;
 };
 
+// Tables of doubles, by leaf number. `halves` has the same doubles as 32-bit words, for look-ups in
+// registers: for every 16 doubles, their low words and then their high words.
+struct DoubleTables {
+    std::vector<double> whole;
+    std::vector<uint32_t> halves;
+};
+
 struct MaskedTrees {
     // A tile holds 64 values of each slot.
     std::vector<int32_t> features;  // by slot, ascending
@@ -91,7 +98,7 @@ struct MaskedTrees {
     std::vector<int32_t> planes;     // where a plane is: question q's mask, or n_questions + k
     int32_t n_planes = 0;            // that are made
     std::vector<float> step_value;   // 32 or 64 entries a tree
-    std::vector<double> leaf_value, leaf_other;  // the same, of full scores; empty if not needed
+    DoubleTables leaf_value, leaf_other;  // the same, of full scores; empty if not needed
 
     int32_t n_trees() const { return static_cast<int32_t>(trees.size()); }
     int32_t n_masks() const { return n_questions + n_planes; }

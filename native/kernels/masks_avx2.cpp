@@ -355,10 +355,10 @@ inline void add_single_word(const MaskedTrees& trees, int32_t begin, int32_t end
 }
 
 template <bool Large>
-inline void add_double_word(const MaskedTrees& trees, const double* tables, int32_t begin,
+inline void add_double_word(const MaskedTrees& trees, const DoubleTables& tables, int32_t begin,
                             int32_t end, const uint8_t* number, double* sums) {
     for (int32_t t = begin; t < end; ++t, number += kWord) {
-        const double* const table = tables + trees.trees[t].table_begin;
+        const double* const table = tables.whole.data() + trees.trees[t].table_begin;
         for (int j = 0; j < 8; ++j) {
             const __m256i four =
                 _mm256_load_si256(reinterpret_cast<const __m256i*>(number + j / 4 * 32));

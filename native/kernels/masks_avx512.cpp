@@ -83,9 +83,8 @@ template <int Bits>
 inline void number_of(const uint64_t* masks, const int32_t* planes, uint8_t* number) {
     __m512i n = _mm512_setzero_si512();
     for (int b = 0; b < Bits; ++b)
-        n = _mm512_mask_or_epi64(
-            n, 0xff, n,
-            _mm512_maskz_set1_epi8(masks[planes[b] * kSlabWords], char(1 << (Bits - 1 - b))));
+        n = _mm512_mask_add_epi8(n, masks[planes[b] * kSlabWords], n,
+                                 _mm512_set1_epi8(char(1 << (Bits - 1 - b))));
     _mm512_store_si512(number, n);
 }
 
@@ -186,24 +185,59 @@ inline void add_single_word(const MaskedTrees& trees, int32_t begin, int32_t end
     for (int k = 0; k < 4; ++k) _mm512_store_ps(sums + 16 * k, sum[k]);
 }
 
+// Doubles of 16 rows, from a table of 32 or 64: the low words and the high words are looked up, then
+// put together.
 template <bool Large>
-inline void add_double_word(const MaskedTrees& trees, const double* tables, int32_t begin,
-                            int32_t end, const uint8_t* number, double* sums) {
-    __m512d sum[8];
-    for (int k = 0; k < 8; ++k) sum[k] = _mm512_load_pd(sums + 8 * k);
-    for (int32_t t = begin; t < end; ++t, number += kWord) {
-        const double* const table = tables + trees.trees[t].table_begin;
-        const __m512i numbers = _mm512_load_si512(number);
-        for (int k = 0; k < 4; ++k) {
-            const __m512i index =
-                _mm512_and_si512(_mm512_srli_epi32(numbers, 8 * k), _mm512_set1_epi32(255));
-            sum[2 * k] = _mm512_add_pd(
-                sum[2 * k], _mm512_i32gather_pd(_mm512_castsi512_si256(index), table, 8));
-            sum[2 * k + 1] = _mm512_add_pd(
-                sum[2 * k + 1], _mm512_i32gather_pd(_mm512_extracti64x4_epi64(index, 1), table, 8));
+struct DoubleTable {
+    __m512i low[Large ? 4 : 2], high[Large ? 4 : 2];
+    explicit DoubleTable(const uint32_t* halves) {
+        for (int i = 0; i < (Large ? 4 : 2); ++i) {
+            low[i] = _mm512_loadu_si512(halves + 32 * i);
+            high[i] = _mm512_loadu_si512(halves + 32 * i + 16);
         }
     }
-    for (int k = 0; k < 8; ++k) _mm512_store_pd(sums + 8 * k, sum[k]);
+    static __m512i look_up(const __m512i* part, __m512i index, __mmask16 upper) {
+        const __m512i value = _mm512_permutex2var_epi32(part[0], index, part[1]);
+        if constexpr (Large)
+            return _mm512_mask_blend_epi32(upper, value,
+                                           _mm512_permutex2var_epi32(part[2], index, part[3]));
+        return value;
+    }
+    // Of the rows from row 16k on, the 1st, 2nd, 5th, 6th, 9th... in `first`, the 3rd, 4th, 7th...
+    // in `second`.
+    void add(__m512i numbers, int k, __m512d& first, __m512d& second) const {
+        const __m512i index = _mm512_srli_epi32(numbers, 8 * k);  // the low bits of each count
+        const __mmask16 upper =
+            Large ? _mm512_movepi32_mask(_mm512_slli_epi32(numbers, 26 - 8 * k)) : 0;  // bit 5
+        const __m512i l = look_up(low, index, upper), h = look_up(high, index, upper);
+        first = _mm512_add_pd(first, _mm512_castsi512_pd(_mm512_unpacklo_epi32(l, h)));
+        second = _mm512_add_pd(second, _mm512_castsi512_pd(_mm512_unpackhi_epi32(l, h)));
+    }
+};
+
+template <bool Large>
+inline void add_double_word(const MaskedTrees& trees, const DoubleTables& tables, int32_t begin,
+                            int32_t end, const uint8_t* number, double* sums) {
+    const __m512i first = _mm512_set_epi64(13, 12, 9, 8, 5, 4, 1, 0);
+    const __m512i second = _mm512_set_epi64(15, 14, 11, 10, 7, 6, 3, 2);
+    const __m512i front = _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0);
+    const __m512i back = _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4);
+    __m512d sum[8];
+    for (int k = 0; k < 4; ++k) {
+        const __m512d a = _mm512_load_pd(sums + 16 * k), b = _mm512_load_pd(sums + 16 * k + 8);
+        sum[2 * k] = _mm512_permutex2var_pd(a, first, b);
+        sum[2 * k + 1] = _mm512_permutex2var_pd(a, second, b);
+    }
+    for (int32_t t = begin; t < end; ++t, number += kWord) {
+        const DoubleTable<Large> table(tables.halves.data() + 2 * trees.trees[t].table_begin);
+        const __m512i numbers = _mm512_load_si512(number);
+        for (int k = 0; k < 4; ++k) table.add(numbers, k, sum[2 * k], sum[2 * k + 1]);
+    }
+    for (int k = 0; k < 4; ++k) {
+        const __m512d a = sum[2 * k], b = sum[2 * k + 1];
+        _mm512_store_pd(sums + 16 * k, _mm512_permutex2var_pd(a, front, b));
+        _mm512_store_pd(sums + 16 * k + 8, _mm512_permutex2var_pd(a, back, b));
+    }
 }
 
 // ---- decisions -------------------------------------------------------------------------------

@@ -104,7 +104,7 @@ void check_rows(const Problem<In, Real>& problem, const MaskKernels& kernels,
     std::fill_n(sums, words * 64, 0.25);
     std::vector<float> values(words * 64), expected(count), single_expected(count, 0.25f);
     std::vector<double> sums_expected(count, 0.25);
-    const bool doubles = !layout.leaf_value.empty();
+    const bool doubles = !layout.leaf_value.whole.empty();
     for (int32_t begin = 0; begin < layout.n_trees(); begin += kTreesAtOnce) {
         const int32_t end = std::min(begin + kTreesAtOnce, layout.n_trees());
         kernels.slice(layout, begin, end, words, work.masks);
@@ -122,7 +122,7 @@ void check_rows(const Problem<In, Real>& problem, const MaskKernels& kernels,
         }
         kernels.add_single(layout, begin, end, work.masks, words, single);
         if (doubles)
-            kernels.add_double(layout, layout.leaf_value.data(), begin, end, work.masks, words,
+            kernels.add_double(layout, layout.leaf_value, begin, end, work.masks, words,
                                sums);
     }
     CHECK_ALL_EQUAL(std::vector<float>(single, single + count), single_expected,

@@ -1,5 +1,6 @@
 // How small trees are laid out: which form they take, and that the layout leads every row to the
 // leaf that a walk reaches.
+#include <bit>
 #include <algorithm>
 #include <set>
 #include <string>
@@ -49,10 +50,10 @@ void check_leaves(const Trees<Real>& trees, const Forest<Real>& forest, const Ma
                 return check::fail(__FILE__, __LINE__,
                                    context + ": tree " + std::to_string(order[k]) + ", row " +
                                        std::to_string(at / trees.n_features));
-            if (!layout.leaf_value.empty())
-                CHECK_EQUAL(layout.leaf_value.at(place), forest.leaf_value(~leaf));
-            if (!layout.leaf_other.empty())
-                CHECK_EQUAL(layout.leaf_other.at(place), forest.leaf_other(~leaf));
+            if (!layout.leaf_value.whole.empty())
+                CHECK_EQUAL(layout.leaf_value.whole.at(place), forest.leaf_value(~leaf));
+            if (!layout.leaf_other.whole.empty())
+                CHECK_EQUAL(layout.leaf_other.whole.at(place), forest.leaf_other(~leaf));
         }
     }
 }
@@ -195,7 +196,7 @@ TEST(a_tree_of_one_leaf_has_no_planes) {
     CHECK_EQUAL(layout.n_masks(), 1);
     CHECK(layout.features.empty() && layout.quads.empty());
     CHECK_EQUAL(layout.step_value[0], 0.75f);
-    CHECK_EQUAL(layout.leaf_value[0], 0.75);
+    CHECK_EQUAL(layout.leaf_value.whole[0], 0.75);
 }
 
 // ---- arrays ----------------------------------------------------------------------------------
@@ -213,7 +214,7 @@ TEST(planes_are_used_again_by_full_scores_only) {
     const MaskedTrees steps = lay_out_all(forest, questions, false);
     CHECK(full.n_planes <= kTreesAtOnce * kMaxPlanes && full.n_planes >= kTreesAtOnce);
     CHECK(steps.n_planes > 3 * kTreesAtOnce);
-    CHECK(full.leaf_value.size() >= 32u * trees.n_trees() && steps.leaf_value.empty());
+    CHECK(full.leaf_value.whole.size() >= 32u * trees.n_trees() && steps.leaf_value.whole.empty());
     for (const MaskedTrees& layout : {full, steps}) {
         CHECK_EQUAL(layout.planes.size(), steps.planes.size());
         for (int32_t t = 0; t < layout.n_trees(); t += kTreesAtOnce) {
@@ -241,6 +242,25 @@ TEST(tables_may_be_loaded_whole) {
         const MaskedTrees layout = lay_out_all(forest, questions, true);
         for (const MaskedTree& tree : layout.trees)
             CHECK(layout.step_value.size() >= static_cast<size_t>(tree.table_begin) + 64);
+    }
+}
+
+TEST(halves_are_the_words_of_the_doubles) {
+    Trees<double> trees = trees_of_all_forms<double>(4, 5);
+    trees.rules.summation = Summation::kShares;
+    trees.leaf_other.assign(trees.leaf_value.size(), -0.1);
+    std::iota(trees.leaf_value.begin(), trees.leaf_value.end(), 0.1);
+    const Forest<double> forest = trees.forest();
+    const Questions<double> questions(forest);
+    const MaskedTrees layout = lay_out_all(forest, questions, true);
+    for (const DoubleTables* tables : {&layout.leaf_value, &layout.leaf_other}) {
+        CHECK(tables->whole.size() >= static_cast<size_t>(layout.trees.back().table_begin) + 64);
+        CHECK_EQUAL(tables->halves.size(), 2 * tables->whole.size());
+        for (size_t i = 0; i < tables->whole.size(); ++i) {
+            const uint32_t* const low = tables->halves.data() + i / 16 * 32 + i % 16;
+            CHECK_EQUAL(low[0] | uint64_t{low[16]} << 32,
+                        std::bit_cast<uint64_t>(tables->whole[i]));
+        }
     }
 }
 
