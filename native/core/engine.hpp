@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <type_traits>
 #include <vector>
 
@@ -59,6 +60,11 @@ class FullEngine {
     }
 
   private:
+    // Those of the trees that are evaluated on masks here.
+    const Questions<Real>& asked() const { return with_large_ ? *with_large_ : questions_; }
+
+    void find_large();
+
     // Trees that are evaluated one after the other: all of them on masks, or all walked.
     struct Part {
         int32_t begin, end;
@@ -68,8 +74,9 @@ class FullEngine {
 
     const Forest<Real>& forest_;
     Questions<Real> questions_;
+    std::unique_ptr<Questions<Real>> with_large_;  // if large trees are evaluated on masks too
     RowTrees row_trees_;
-    DeepTrees<Real> deep_;        // those that are not evaluated on masks
+    DeepTrees<Real> deep_;        // of many leaves, or on no masks
     std::vector<int32_t> order_;  // of the source
     std::vector<Part> parts_;
     int32_t walk_below_;    // so few rows are walked one by one

@@ -4,6 +4,7 @@
 #include "core/cost_model.hpp"
 #include "core/engine.hpp"
 #include "core/full_worker.hpp"
+#include "core/large_trees.hpp"
 #include "core/parallel.hpp"
 
 namespace qwyc {
@@ -23,27 +24,34 @@ FullEngine<Real>::FullEngine(const Forest<Real>& forest)
     std::vector<uint8_t> deep(questions_.masked);
     for (uint8_t& tree : deep) tree = !tree;
     deep_ = DeepTrees<Real>(forest, deep);
+    find_large();
+    const Questions<Real>& questions = asked();
     const auto n = static_cast<int32_t>(forest.n_trees());
     order_.resize(n);
     std::iota(order_.begin(), order_.end(), 0);
-    std::vector<int32_t> asked(questions_.all.size(),
-                               -1);  // the first tree of the last part that asks
+    // The first tree of the last part that asks.
+    std::vector<int32_t> asked_by(questions.all.size(), -1);
     int32_t n_questions = 0, n_features = 0;
+    double large_splits = 0;
     for (int32_t begin = 0, end = 0; begin < n; begin = end) {
-        Part part{begin, begin, questions_.masked[begin] != 0, {}};
+        Part part{begin, begin, questions.masked[begin] != 0, {}};
         int32_t here = 0;
-        for (; end < n && (questions_.masked[end] != 0) == part.masked; ++end) {
+        for (; end < n && (questions.masked[end] != 0) == part.masked; ++end) {
             int32_t added = 0;
             if (part.masked)
-                for (int32_t q : questions_.of_tree(forest, end))
-                    if (asked[q] != begin) asked[q] = begin, ++added;
+                for (int32_t q : questions.of_tree(forest, end))
+                    if (asked_by[q] != begin) asked_by[q] = begin, ++added;
             if (here > 0 && here + added > kMaxQuestions) break;
             here += added;
+            if (part.masked && forest.leaves_of(end) > kMaxMaskedLeaves) {
+                large_splits += static_cast<double>(forest.leaves_of(end));
+                expected_cost_ += LargeCost::kTree - RowCost::kFullTree;
+            }
         }
         part.end = end;
         if (part.masked) {
             part.trees =
-                lay_out(forest, questions_,
+                lay_out(forest, questions,
                         std::span<const int32_t>(order_.data() + begin, order_.data() + end), true);
             n_questions += part.trees.n_questions;
             n_features += static_cast<int32_t>(part.trees.features.size());
@@ -51,12 +59,26 @@ FullEngine<Real>::FullEngine(const Forest<Real>& forest)
         expected_cost_ += (part.masked ? RowCost::kFullTree : RowCost::kWalkedTree) * (end - begin);
         parts_.push_back(std::move(part));
     }
-    expected_cost_ +=
-        RowCost::kRow + RowCost::kFeature * n_features + RowCost::kQuestion * n_questions;
+    expected_cost_ += RowCost::kRow + RowCost::kFeature * n_features +
+                      RowCost::kQuestion * n_questions + LargeCost::kSplit * large_splits;
     const bool any =
         std::any_of(parts_.begin(), parts_.end(), [](const Part& p) { return p.masked; });
     walk_below_ = any ? rows_to_walk(n, n_questions, n_features) : 6;
     rows_at_once_ = any ? kSlab : kMaxDeepRows;
+}
+
+template <class Real>
+void FullEngine<Real>::find_large() {
+    const auto is_large = [&](int32_t t) {
+        const int64_t leaves = forest_.leaves_of(t);
+        return leaves > kMaxMaskedLeaves && leaves <= kMaxLargeLeaves;
+    };
+    for (int32_t t = 0; t < forest_.n_trees(); ++t) {
+        if (!is_large(t)) continue;
+        with_large_ = std::make_unique<Questions<Real>>(forest_, kMaxCategoryBytes, kMaxLargeLeaves);
+        if (!masks_pay(forest_, *with_large_)) with_large_.reset();
+        return;
+    }
 }
 
 template <class Real>

@@ -374,6 +374,38 @@ inline void add_double_word(const MaskedTrees& trees, const DoubleTables& tables
     }
 }
 
+// The numbers of the 8 rows from row 8j on.
+template <bool Upper>
+inline __m256i large_numbers(const uint8_t* number, int j) {
+    const auto bytes = [&](const uint8_t* from) {
+        const __m256i four = _mm256_load_si256(reinterpret_cast<const __m256i*>(from + j / 4 * 32));
+        return _mm256_and_si256(_mm256_srli_epi32(four, j % 4 * 8), _mm256_set1_epi32(255));
+    };
+    if constexpr (!Upper) return bytes(number);
+    return _mm256_or_si256(bytes(number), _mm256_slli_epi32(bytes(number + 64), 8));
+}
+template <bool Upper>
+inline void add_large(const float* table, const uint8_t* number, float* sums) {
+    for (int j = 0; j < 8; ++j) {
+        const __m256i index = large_numbers<Upper>(number, j);
+        float* const to = sums + 8 * j;
+        _mm256_store_ps(to,
+                        _mm256_add_ps(_mm256_load_ps(to), _mm256_i32gather_ps(table, index, 4)));
+    }
+}
+template <bool Upper>
+inline void add_large(const double* table, const uint8_t* number, double* sums) {
+    for (int j = 0; j < 8; ++j) {
+        const __m256i index = large_numbers<Upper>(number, j);
+        const __m128i half[2] = {_mm256_castsi256_si128(index), _mm256_extracti128_si256(index, 1)};
+        for (int h = 0; h < 2; ++h) {
+            double* const to = sums + 8 * j + 4 * h;
+            _mm256_store_pd(
+                to, _mm256_add_pd(_mm256_load_pd(to), _mm256_i32gather_pd(table, half[h], 8)));
+        }
+    }
+}
+
 // ---- decisions -------------------------------------------------------------------------------
 
 // 64 rows whose decisions follow each other. What is written for rows that go on is written over

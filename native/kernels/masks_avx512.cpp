@@ -25,6 +25,9 @@ template <class V>
 constexpr int32_t bit_of(int32_t t) {
     return t;
 }
+constexpr int32_t row_of_bit(int32_t p) {
+    return row_of<float>(p);
+}
 
 #include "kernels/masks_avx512_tiles.inc"
 
@@ -229,7 +232,7 @@ inline void add_double_word(const MaskedTrees& trees, const DoubleTables& tables
         sum[2 * k + 1] = _mm512_permutex2var_pd(a, second, b);
     }
     for (int32_t t = begin; t < end; ++t, number += kWord) {
-        const DoubleTable<Large> table(tables.halves.data() + 2 * trees.trees[t].table_begin);
+        const DoubleTable<Large> table(tables.halves.data() + trees.trees[t].halves_begin);
         const __m512i numbers = _mm512_load_si512(number);
         for (int k = 0; k < 4; ++k) table.add(numbers, k, sum[2 * k], sum[2 * k + 1]);
     }
@@ -237,6 +240,38 @@ inline void add_double_word(const MaskedTrees& trees, const DoubleTables& tables
         const __m512d a = sum[2 * k], b = sum[2 * k + 1];
         _mm512_store_pd(sums + 16 * k, _mm512_permutex2var_pd(a, front, b));
         _mm512_store_pd(sums + 16 * k + 8, _mm512_permutex2var_pd(a, back, b));
+    }
+}
+
+// The numbers of the 16 rows from row 16k on.
+template <bool Upper>
+inline __m512i large_numbers(const uint8_t* number, int k) {
+    const __m512i lower = _mm512_srli_epi32(_mm512_load_si512(number), 8 * k);
+    const __m512i index = _mm512_and_si512(lower, _mm512_set1_epi32(255));
+    if constexpr (!Upper) return index;
+    const __m512i upper = _mm512_srli_epi32(_mm512_load_si512(number + 64), 8 * k);
+    return _mm512_or_si512(
+        index, _mm512_slli_epi32(_mm512_and_si512(upper, _mm512_set1_epi32(255)), 8));
+}
+template <bool Upper>
+inline void add_large(const float* table, const uint8_t* number, float* sums) {
+    for (int k = 0; k < 4; ++k) {
+        const __m512i index = large_numbers<Upper>(number, k);
+        float* const to = sums + 16 * k;
+        _mm512_store_ps(to,
+                        _mm512_add_ps(_mm512_load_ps(to), _mm512_i32gather_ps(index, table, 4)));
+    }
+}
+template <bool Upper>
+inline void add_large(const double* table, const uint8_t* number, double* sums) {
+    for (int k = 0; k < 4; ++k) {
+        const __m512i index = large_numbers<Upper>(number, k);
+        const __m256i half[2] = {_mm512_castsi512_si256(index), _mm512_extracti64x4_epi64(index, 1)};
+        for (int h = 0; h < 2; ++h) {
+            double* const to = sums + 16 * k + 8 * h;
+            _mm512_store_pd(
+                to, _mm512_add_pd(_mm512_load_pd(to), _mm512_i32gather_pd(half[h], table, 8)));
+        }
     }
 }
 

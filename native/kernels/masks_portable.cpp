@@ -17,6 +17,9 @@ template <class V>
 constexpr int32_t bit_of(int32_t t) {
     return t;
 }
+constexpr int32_t row_of_bit(int32_t p) {
+    return p;
+}
 
 template <class In, class V>
 inline void read_quad(const In* const* row, int32_t feature, V* out0, V* out1, V* out2, V* out3) {
@@ -195,6 +198,11 @@ inline void add_double_word(const MaskedTrees& trees, const DoubleTables& tables
         const double* const table = tables.whole.data() + trees.trees[t].table_begin;
         for (int i = 0; i < 64; ++i) sums[i] += table[number[i]];
     }
+}
+
+template <bool Upper, class T>
+inline void add_large(const T* table, const uint8_t* number, T* sums) {
+    for (int i = 0; i < 64; ++i) sums[i] += table[number[i] | (Upper ? number[64 + i] << 8 : 0)];
 }
 
 // ---- decisions -------------------------------------------------------------------------------

@@ -1,0 +1,160 @@
+#include "core/large_trees.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <bitset>
+#include <numeric>
+
+#include "core/cost_model.hpp"
+
+namespace qwyc {
+
+namespace {
+
+constexpr int32_t kMaxCodes = 1 << kMaxLargePlanes;
+
+// Numbers that have few bits come first.
+const std::array<uint16_t, kMaxCodes>& by_bits() {
+    static const std::array<uint16_t, kMaxCodes> sorted = [] {
+        std::array<uint16_t, kMaxCodes> all;
+        std::iota(all.begin(), all.end(), uint16_t{0});
+        std::stable_sort(all.begin(), all.end(), [](uint16_t a, uint16_t b) {
+            return std::popcount(a) < std::popcount(b);
+        });
+        return all;
+    }();
+    return sorted;
+}
+
+template <class Real>
+struct Layout {
+    const Forest<Real>& forest;
+    LargeLayout& out;
+    std::vector<int32_t> change;  // by node of the tree: what going right changes
+    int64_t first_node;
+
+    // Numbers the leaves of a subtree, from the left; its leftmost leaf is 0. Each split changes as
+    // few bits as possible while numbers are below a power of two, which is returned. Gives up, and
+    // returns more, where it would be more than `most`.
+    int32_t number(int32_t child, int32_t most, std::vector<int32_t>& codes) {
+        if (child < 0) {
+            codes.push_back(0);
+            return 1;
+        }
+        std::vector<int32_t> right;
+        int32_t end = number(forest.node(child).child[0], most, codes);
+        end = std::max(end, number(forest.node(child).child[1], most, right));
+        while (end < static_cast<int32_t>(codes.size() + right.size())) end *= 2;
+        if (end > most) return end;
+        const bool more_right = right.size() > codes.size();
+        std::bitset<kMaxCodes> taken;
+        for (int32_t code : more_right ? right : codes) taken.set(code);
+        const std::vector<int32_t>& fewer = more_right ? codes : right;
+        const auto fits = [&](int32_t c) {
+            return c > 0 && c < end && std::none_of(fewer.begin(), fewer.end(), [&](int32_t code) {
+                       return taken[code ^ c];
+                   });
+        };
+        const auto found = std::find_if(by_bits().begin(), by_bits().end(), fits);
+        const int32_t c = found == by_bits().end() ? end : *found;
+        change[child - first_node] = c;
+        for (int32_t code : right) codes.push_back(code ^ c);
+        return c < end ? end : 2 * end;
+    }
+
+    // Consecutive numbers. Returns how many leaves the subtree has.
+    int32_t number_from(int32_t child, int32_t first) {
+        if (child < 0) {
+            out.code.push_back(first);
+            return 1;
+        }
+        const int32_t left = number_from(forest.node(child).child[0], first);
+        change[child - first_node] = first ^ (first + left);
+        return left + number_from(forest.node(child).child[1], first + left);
+    }
+
+    void find_leaves(int32_t child) {
+        if (child < 0) {
+            out.leaf.push_back(~child);
+            return;
+        }
+        find_leaves(forest.node(child).child[0]);
+        find_leaves(forest.node(child).child[1]);
+    }
+};
+
+template <class Real>
+int32_t depth_of(const Forest<Real>& forest, int32_t child) {
+    if (child < 0) return 0;
+    const Node<Real>& node = forest.node(child);
+    return 1 + std::max(depth_of(forest, node.child[0]), depth_of(forest, node.child[1]));
+}
+
+}  // namespace
+
+template <class Real>
+LargeLayout lay_out_large(const Forest<Real>& forest, int32_t tree,
+                          const std::function<uint16_t(int32_t)>& question) {
+    LargeLayout out{};
+    const auto [begin, end] = forest.nodes_of(tree);
+    const auto n_leaves = static_cast<int32_t>(end - begin + 1);
+    Layout<Real> layout{forest, out, std::vector<int32_t>(end - begin), begin};
+    layout.find_leaves(forest.root(tree));
+    const auto least = static_cast<int32_t>(std::bit_ceil(static_cast<uint32_t>(n_leaves)));
+    int32_t codes = layout.number(forest.root(tree), 2 * least, out.code);
+    if (codes > 2 * least || codes > kMaxCodes) {
+        out.code.clear();
+        layout.number_from(forest.root(tree), 0);
+        codes = least;
+    }
+    out.flips.resize(std::countr_zero(static_cast<uint32_t>(codes)));
+    // Nodes level by level. Those whose children are leaves divide no mask: what they change is all
+    // that is needed.
+    struct Placed {
+        int32_t node, at;
+    };
+    std::vector<Placed> placed{{forest.root(tree), 0}};
+    out.n_nodes = kUnreadNode + 1;
+    for (size_t i = 0; i < placed.size(); ++i) {
+        const auto [node, at] = placed[i];
+        const auto& child = forest.node(node).child;
+        int32_t to[2];
+        for (int side = 0; side < 2; ++side) {
+            to[side] = child[side] < 0 ? kUnreadNode : out.n_nodes++;
+            if (child[side] >= 0) placed.push_back({child[side], to[side]});
+        }
+        const uint16_t asked = question(node);
+        if (child[0] >= 0 || child[1] >= 0)
+            out.splits.push_back({asked, static_cast<uint16_t>(at), static_cast<uint16_t>(to[0]),
+                                  static_cast<uint16_t>(to[1])});
+        for (size_t b = 0; b < out.flips.size(); ++b)
+            if (layout.change[node - begin] >> b & 1)
+                out.flips[b].push_back(child[1] < 0 ? LargeLayout::Flip{at, asked}
+                                                    : LargeLayout::Flip{to[1], -1});
+    }
+    return out;
+}
+
+template <class Real>
+bool masks_pay(const Forest<Real>& forest, const Questions<Real>& questions) {
+    std::vector<uint8_t> asked(questions.all.size());
+    double masks = 0, walks = 0;
+    for (int32_t t = 0; t < forest.n_trees(); ++t) {
+        if (!questions.masked[t] || forest.leaves_of(t) <= kMaxMaskedLeaves) continue;
+        masks += LargeCost::kTree + LargeCost::kSplit * static_cast<double>(forest.leaves_of(t));
+        walks += LargeCost::kLevel * depth_of(forest, forest.root(t));
+        for (int32_t q : questions.of_tree(forest, t)) asked[q] = 1;
+    }
+    masks += RowCost::kQuestion * static_cast<double>(std::count(asked.begin(), asked.end(), 1));
+    return masks < walks;
+}
+
+#define QWYC_INSTANTIATE(Real)                                                       \
+    template LargeLayout lay_out_large(const Forest<Real>&, int32_t,                 \
+                                       const std::function<uint16_t(int32_t)>&);     \
+    template bool masks_pay(const Forest<Real>&, const Questions<Real>&);
+QWYC_INSTANTIATE(float)
+QWYC_INSTANTIATE(double)
+
+}  // namespace qwyc
