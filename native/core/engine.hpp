@@ -52,7 +52,10 @@ class FullEngine {
     const DeepTrees<Real>& deep() const { return deep_; }
 
     // Nanoseconds for one row of many on one thread, by the cost model.
-    double expected_cost() const { return expected_cost_; }
+    double expected_cost() const { return plan_.cost; }
+
+    // From how many rows on large trees are evaluated on masks; 0 where they never are.
+    int32_t large_from() const { return large_from_; }
 
     // Trees that are walked node by node: too many leaves, or a category with too many values.
     int64_t n_walked() const {
@@ -60,28 +63,32 @@ class FullEngine {
     }
 
   private:
-    // Those of the trees that are evaluated on masks here.
-    const Questions<Real>& asked() const { return with_large_ ? *with_large_ : questions_; }
-
-    void find_large();
-
     // Trees that are evaluated one after the other: all of them on masks, or all walked.
     struct Part {
         int32_t begin, end;
         bool masked;
         MaskedTrees trees;  // where masked
     };
+    struct Plan {
+        std::vector<Part> parts;
+        bool any_masked = false;
+        int32_t n_questions = 0, n_features = 0;  // of all parts
+        double cost = 0;                          // nanoseconds for one row of many
+    };
+    Plan make_plan(const Questions<Real>& questions) const;
+    void use_large();  // on masks, where that is faster
 
     const Forest<Real>& forest_;
     Questions<Real> questions_;
-    std::unique_ptr<Questions<Real>> with_large_;  // if large trees are evaluated on masks too
+    std::unique_ptr<Questions<Real>> large_;  // of large trees too, if they are ever on masks
     RowTrees row_trees_;
     DeepTrees<Real> deep_;        // of many leaves, or on no masks
     std::vector<int32_t> order_;  // of the source
-    std::vector<Part> parts_;
+    Plan plan_;
+    Plan few_;  // of fewer than large_from_ rows
+    int32_t large_from_ = 0;
     int32_t walk_below_;    // so few rows are walked one by one
     int32_t rows_at_once_;  // of a worker: more where trees are large, which are then loaded once
-    double expected_cost_ = 0;
 };
 
 // Decisions under one policy, a ThresholdPolicy or a FanPolicy.

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "core/cost_model.hpp"
 #include "core/engine.hpp"
@@ -12,7 +13,7 @@ namespace qwyc {
 namespace {
 
 // Of one part. Their masks, 64 bytes each, should stay in the second-level cache.
-constexpr int32_t kMaxQuestions = 4096;
+constexpr int32_t kMaxQuestions = 16384;
 
 constexpr int32_t kMaxDeepRows = 4096;  // where all trees are walked
 
@@ -24,61 +25,69 @@ FullEngine<Real>::FullEngine(const Forest<Real>& forest)
     std::vector<uint8_t> deep(questions_.masked);
     for (uint8_t& tree : deep) tree = !tree;
     deep_ = DeepTrees<Real>(forest, deep);
-    find_large();
-    const Questions<Real>& questions = asked();
     const auto n = static_cast<int32_t>(forest.n_trees());
     order_.resize(n);
     std::iota(order_.begin(), order_.end(), 0);
+    plan_ = make_plan(questions_);
+    walk_below_ = plan_.any_masked ? rows_to_walk(n, plan_.n_questions, plan_.n_features) : 6;
+    use_large();
+    rows_at_once_ = plan_.any_masked ? kSlab : kMaxDeepRows;
+}
+
+template <class Real>
+typename FullEngine<Real>::Plan FullEngine<Real>::make_plan(
+    const Questions<Real>& questions) const {
+    const auto n = static_cast<int32_t>(order_.size());
+    Plan plan;
     // The first tree of the last part that asks.
-    std::vector<int32_t> asked_by(questions.all.size(), -1);
-    int32_t n_questions = 0, n_features = 0;
-    double large_splits = 0;
+    std::vector<int32_t> asked(questions.all.size(), -1);
     for (int32_t begin = 0, end = 0; begin < n; begin = end) {
         Part part{begin, begin, questions.masked[begin] != 0, {}};
         int32_t here = 0;
         for (; end < n && (questions.masked[end] != 0) == part.masked; ++end) {
             int32_t added = 0;
             if (part.masked)
-                for (int32_t q : questions.of_tree(forest, end))
-                    if (asked_by[q] != begin) asked_by[q] = begin, ++added;
+                for (int32_t q : questions.of_tree(forest_, end))
+                    if (asked[q] != begin) asked[q] = begin, ++added;
             if (here > 0 && here + added > kMaxQuestions) break;
             here += added;
-            if (part.masked && forest.leaves_of(end) > kMaxMaskedLeaves) {
-                large_splits += static_cast<double>(forest.leaves_of(end));
-                expected_cost_ += LargeCost::kTree - RowCost::kFullTree;
-            }
+            plan.cost += !part.masked ? RowCost::kWalkedTree
+                         : forest_.leaves_of(end) > kMaxMaskedLeaves
+                             ? large_tree_cost(forest_, questions, end)
+                             : RowCost::kFullTree;
         }
         part.end = end;
         if (part.masked) {
             part.trees =
-                lay_out(forest, questions,
+                lay_out(forest_, questions,
                         std::span<const int32_t>(order_.data() + begin, order_.data() + end), true);
-            n_questions += part.trees.n_questions;
-            n_features += static_cast<int32_t>(part.trees.features.size());
+            plan.any_masked = true;
+            plan.n_questions += part.trees.n_questions;
+            plan.n_features += static_cast<int32_t>(part.trees.features.size());
         }
-        expected_cost_ += (part.masked ? RowCost::kFullTree : RowCost::kWalkedTree) * (end - begin);
-        parts_.push_back(std::move(part));
+        plan.parts.push_back(std::move(part));
     }
-    expected_cost_ += RowCost::kRow + RowCost::kFeature * n_features +
-                      RowCost::kQuestion * n_questions + LargeCost::kSplit * large_splits;
-    const bool any =
-        std::any_of(parts_.begin(), parts_.end(), [](const Part& p) { return p.masked; });
-    walk_below_ = any ? rows_to_walk(n, n_questions, n_features) : 6;
-    rows_at_once_ = any ? kSlab : kMaxDeepRows;
+    plan.cost +=
+        RowCost::kRow + RowCost::kFeature * plan.n_features + RowCost::kQuestion * plan.n_questions;
+    return plan;
 }
 
 template <class Real>
-void FullEngine<Real>::find_large() {
-    const auto is_large = [&](int32_t t) {
-        const int64_t leaves = forest_.leaves_of(t);
+void FullEngine<Real>::use_large() {
+    const auto is_large = [](int64_t leaves) {
         return leaves > kMaxMaskedLeaves && leaves <= kMaxLargeLeaves;
     };
-    for (int32_t t = 0; t < forest_.n_trees(); ++t) {
-        if (!is_large(t)) continue;
-        with_large_ = std::make_unique<Questions<Real>>(forest_, kMaxCategoryBytes, kMaxLargeLeaves);
-        if (!masks_pay(forest_, *with_large_)) with_large_.reset();
+    bool any = false;
+    for (int32_t t : order_) any = any || is_large(forest_.leaves_of(t));
+    if (!any) return;
+    large_ = std::make_unique<Questions<Real>>(forest_, kMaxCategoryBytes, kMaxLargeLeaves);
+    const int32_t rows = rows_for_masks(forest_, *large_);
+    if (rows > kSlab) {
+        large_.reset();
         return;
     }
+    large_from_ = rows;
+    few_ = std::exchange(plan_, make_plan(*large_));
 }
 
 template <class Real>

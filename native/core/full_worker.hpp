@@ -35,7 +35,8 @@ class FullEngine<Real>::Worker {
             return;
         }
         start(n);
-        for (const Part& part : engine_.parts_) {
+        const Plan& plan = n < engine_.large_from_ ? engine_.few_ : engine_.plan_;
+        for (const Part& part : plan.parts) {
             float* const to = values ? values + part.begin * values_stride : nullptr;
             if (part.masked)
                 add_masked(part.trees, rows, row, n, to, values_stride);
@@ -57,7 +58,7 @@ class FullEngine<Real>::Worker {
     // Median seconds that each tree takes for one of n <= kSlab rows, out: (T,).
     void measure(const RowsView<In>& rows, int32_t n, int repeats, double* out) {
         start(n);
-        for (const Part& part : engine_.parts_) {
+        for (const Part& part : engine_.plan_.parts) {
             if (part.masked) {
                 uint64_t* const masks = answers(part.trees, rows, nullptr, n);
                 for (int32_t t = 0; t < part.trees.n_trees(); ++t)
@@ -132,13 +133,11 @@ class FullEngine<Real>::Worker {
                 mask_kernels_.add_single(trees, begin, end, masks, words, single_);
                 break;
             case Summation::kShares:
-                mask_kernels_.add_double(trees, trees.leaf_other, begin, end, masks, words,
-                                         other_);
+                mask_kernels_.add_double(trees, trees.leaf_other, begin, end, masks, words, other_);
                 [[fallthrough]];
             case Summation::kFloat64:
             case Summation::kFloat64Late:
-                mask_kernels_.add_double(trees, trees.leaf_value, begin, end, masks, words,
-                                         value_);
+                mask_kernels_.add_double(trees, trees.leaf_value, begin, end, masks, words, value_);
         }
     }
 

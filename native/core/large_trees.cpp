@@ -12,6 +12,17 @@ namespace qwyc {
 
 namespace {
 
+// In nanoseconds, measured as those in core/cost_model.hpp.
+struct Cost {
+    // For up to kSlab rows, however few; of a tree whose nodes fit the first-level cache, or not.
+    static constexpr double kSplit = 1.9, kFarSplit = 3.5;
+    static constexpr int64_t kNearLeaves = 384;
+    // For up to 64 rows: numbers and values of a tree.
+    static constexpr double kWordOfTree = 35, kWordOfLeaf = 0.1;
+    // Of a walk, for a row.
+    static constexpr double kLevel = 0.85;
+};
+
 constexpr int32_t kMaxCodes = 1 << kMaxLargePlanes;
 
 // Numbers that have few bits come first.
@@ -52,9 +63,9 @@ struct Layout {
         for (int32_t code : more_right ? right : codes) taken.set(code);
         const std::vector<int32_t>& fewer = more_right ? codes : right;
         const auto fits = [&](int32_t c) {
-            return c > 0 && c < end && std::none_of(fewer.begin(), fewer.end(), [&](int32_t code) {
-                       return taken[code ^ c];
-                   });
+            return c > 0 && c < end &&
+                   std::none_of(
+                       fewer.begin(), fewer.end(), [&](int32_t code) { return taken[code ^ c]; });
         };
         const auto found = std::find_if(by_bits().begin(), by_bits().end(), fits);
         const int32_t c = found == by_bits().end() ? end : *found;
@@ -91,6 +102,33 @@ int32_t depth_of(const Forest<Real>& forest, int32_t child) {
     return 1 + std::max(depth_of(forest, node.child[0]), depth_of(forest, node.child[1]));
 }
 
+// Whether every level of a tree is complete and asks one question.
+template <class Real>
+bool is_oblivious(const Forest<Real>& forest, const Questions<Real>& questions, int32_t tree) {
+    std::vector<int32_t> level{forest.root(tree)}, next;
+    for (; level[0] >= 0; level.swap(next), next.clear())
+        for (int32_t node : level) {
+            if (node < 0 || questions.of_node[node] != questions.of_node[level[0]]) return false;
+            for (int32_t child : forest.node(node).child) next.push_back(child);
+        }
+    return std::all_of(level.begin(), level.end(), [](int32_t child) { return child < 0; });
+}
+
+template <class Real>
+double splits_cost(const Forest<Real>& forest, const Questions<Real>& questions, int32_t tree) {
+    if (is_oblivious(forest, questions, tree)) return 0;
+    const int64_t leaves = forest.leaves_of(tree);
+    return (leaves > Cost::kNearLeaves ? Cost::kFarSplit : Cost::kSplit) *
+           static_cast<double>(leaves);
+}
+
+template <class Real>
+double word_cost(const Forest<Real>& forest, int32_t tree) {
+    const int tables = forest.rules().summation == Summation::kShares ? 2 : 1;
+    return tables *
+           (Cost::kWordOfTree + Cost::kWordOfLeaf * static_cast<double>(forest.leaves_of(tree)));
+}
+
 }  // namespace
 
 template <class Real>
@@ -115,45 +153,53 @@ LargeLayout lay_out_large(const Forest<Real>& forest, int32_t tree,
         int32_t node, at;
     };
     std::vector<Placed> placed{{forest.root(tree), 0}};
-    out.n_nodes = kUnreadNode + 1;
     for (size_t i = 0; i < placed.size(); ++i) {
         const auto [node, at] = placed[i];
         const auto& child = forest.node(node).child;
-        int32_t to[2];
-        for (int side = 0; side < 2; ++side) {
-            to[side] = child[side] < 0 ? kUnreadNode : out.n_nodes++;
-            if (child[side] >= 0) placed.push_back({child[side], to[side]});
-        }
         const uint16_t asked = question(node);
+        const auto left = static_cast<int32_t>(2 * out.splits.size() + 1);
         if (child[0] >= 0 || child[1] >= 0)
-            out.splits.push_back({asked, static_cast<uint16_t>(at), static_cast<uint16_t>(to[0]),
-                                  static_cast<uint16_t>(to[1])});
+            out.splits.push_back({asked, static_cast<uint16_t>(at)});
+        for (int side = 0; side < 2; ++side)
+            if (child[side] >= 0) placed.push_back({child[side], left + side});
         for (size_t b = 0; b < out.flips.size(); ++b)
             if (layout.change[node - begin] >> b & 1)
                 out.flips[b].push_back(child[1] < 0 ? LargeLayout::Flip{at, asked}
-                                                    : LargeLayout::Flip{to[1], -1});
+                                                    : LargeLayout::Flip{left + 1, -1});
     }
+    out.n_nodes = static_cast<int32_t>(2 * out.splits.size() + 1);
     return out;
 }
 
 template <class Real>
-bool masks_pay(const Forest<Real>& forest, const Questions<Real>& questions) {
-    std::vector<uint8_t> asked(questions.all.size());
-    double masks = 0, walks = 0;
-    for (int32_t t = 0; t < forest.n_trees(); ++t) {
-        if (!questions.masked[t] || forest.leaves_of(t) <= kMaxMaskedLeaves) continue;
-        masks += LargeCost::kTree + LargeCost::kSplit * static_cast<double>(forest.leaves_of(t));
-        walks += LargeCost::kLevel * depth_of(forest, forest.root(t));
-        for (int32_t q : questions.of_tree(forest, t)) asked[q] = 1;
-    }
-    masks += RowCost::kQuestion * static_cast<double>(std::count(asked.begin(), asked.end(), 1));
-    return masks < walks;
+double large_tree_cost(const Forest<Real>& forest, const Questions<Real>& questions, int32_t tree) {
+    return (word_cost(forest, tree) * kSlabWords + splits_cost(forest, questions, tree)) / kSlab;
 }
 
-#define QWYC_INSTANTIATE(Real)                                                       \
-    template LargeLayout lay_out_large(const Forest<Real>&, int32_t,                 \
-                                       const std::function<uint16_t(int32_t)>&);     \
-    template bool masks_pay(const Forest<Real>&, const Questions<Real>&);
+template <class Real>
+int32_t rows_for_masks(const Forest<Real>& forest, const Questions<Real>& questions) {
+    std::vector<uint8_t> asked(questions.all.size());
+    double splits = 0, words = 0, walks = 0;
+    for (int32_t t = 0; t < forest.n_trees(); ++t) {
+        if (!questions.masked[t] || forest.leaves_of(t) <= kMaxMaskedLeaves) continue;
+        splits += splits_cost(forest, questions, t);
+        words += word_cost(forest, t);
+        walks += Cost::kLevel * depth_of(forest, forest.root(t));
+        for (int32_t q : questions.of_tree(forest, t)) asked[q] = 1;
+    }
+    words += WordCost::kQuestion * static_cast<double>(std::count(asked.begin(), asked.end(), 1));
+    for (int32_t w = 1; w <= kSlabWords; ++w) {
+        const double rows = (splits + words * w) / walks;
+        if (rows <= 64 * w) return std::max(static_cast<int32_t>(rows), 64 * (w - 1)) + 1;
+    }
+    return kSlab + 1;
+}
+
+#define QWYC_INSTANTIATE(Real)                                                             \
+    template LargeLayout lay_out_large(const Forest<Real>&, int32_t,                       \
+                                       const std::function<uint16_t(int32_t)>&);           \
+    template double large_tree_cost(const Forest<Real>&, const Questions<Real>&, int32_t); \
+    template int32_t rows_for_masks(const Forest<Real>&, const Questions<Real>&);
 QWYC_INSTANTIATE(float)
 QWYC_INSTANTIATE(double)
 

@@ -21,9 +21,9 @@ struct LargeLayout {
     };
     std::vector<LargeSplit> splits;  // parents before children
     std::vector<std::vector<Flip>> flips;
-    int32_t n_nodes;             // places for masks of rows
-    std::vector<int32_t> code;   // leaf numbers, of leaves from the left
-    std::vector<int32_t> leaf;   // absolute leaves, from the left
+    int32_t n_nodes;            // places for masks of rows
+    std::vector<int32_t> code;  // leaf numbers, of leaves from the left
+    std::vector<int32_t> leaf;  // absolute leaves, from the left
 };
 
 // question(node): the number of a split's question.
@@ -31,15 +31,13 @@ template <class Real>
 LargeLayout lay_out_large(const Forest<Real>& forest, int32_t tree,
                           const std::function<uint16_t(int32_t)>& question);
 
-// Costs in nanoseconds for one row of many, as in core/cost_model.hpp.
-struct LargeCost {
-    static constexpr double kSplit = 0.0025, kTree = 0.8;  // on masks
-    static constexpr double kLevel = 1.05;                 // of a walk
-    static constexpr double kSplitOfWord = 0.8;            // for up to 64 rows, however few
-};
-
-// Whether the large trees among those that `questions` has on masks cost less on masks than walked.
+// Nanoseconds for one row of many, on masks.
 template <class Real>
-bool masks_pay(const Forest<Real>& forest, const Questions<Real>& questions);
+double large_tree_cost(const Forest<Real>& forest, const Questions<Real>& questions, int32_t tree);
+
+// From how many rows on, in a batch of at most kSlab, the large trees among those that `questions`
+// has on masks cost less there than walked; more than kSlab where they never do.
+template <class Real>
+int32_t rows_for_masks(const Forest<Real>& forest, const Questions<Real>& questions);
 
 }  // namespace qwyc

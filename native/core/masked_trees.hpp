@@ -37,11 +37,10 @@ struct ReachSplit {
     uint8_t at, left, right;
 };
 
-// A split of a tree of the form kLarge. Node 0 is the root. Masks of leaves are not needed: they
-// are written to kUnreadNode.
-inline constexpr int32_t kUnreadNode = 1;
+// A split of a tree of the form kLarge. Node 0 is the root; the rows at the i-th split go to node
+// 2 i + 1 or, right, 2 i + 2.
 struct LargeSplit {
-    uint16_t question, at, left, right;
+    uint16_t question, at;
 };
 
 // Rows in both masks, which are numbered as `planes`, change a bit of their leaf number.
@@ -80,8 +79,9 @@ struct ZeroIsMissing {
     int32_t from, to;
 };
 
-// Tables of doubles, by leaf number. `halves` has those of trees that are not large as 32-bit words,
-// for look-ups in registers: for every 16 doubles, their low words and then their high words.
+// Tables of doubles, by leaf number. `halves` has those of trees that are not large as 32-bit
+// words, for look-ups in registers: for every 16 doubles, their low words and then their high
+// words.
 struct DoubleTables {
     std::vector<double> whole;
     std::vector<uint32_t> halves;
@@ -110,15 +110,15 @@ struct MaskedTrees {
 
     // Trees, in the order of their evaluation.
     std::vector<MaskedTree> trees;
-    std::vector<uint16_t> heap;      // questions: the root, then level by level
-    std::vector<ReachSplit> splits;  // parents before children
+    std::vector<uint16_t> heap;       // questions: the root, then level by level
+    std::vector<ReachSplit> splits;   // parents before children
     std::vector<LargeSplit> divided;  // parents before children
     std::vector<Flip> flips;
-    std::vector<int32_t> flip_begin;  // by plane of a large tree, the highest bit first
-    int32_t n_nodes = 0;              // of large trees at a time; masks after the planes
-    std::vector<int32_t> planes;     // where a plane is: question q's mask, or n_questions + k
-    int32_t n_planes = 0;            // that are made
-    std::vector<float> step_value;   // 32, 64 or more entries a tree
+    std::vector<int32_t> flip_begin;      // by plane of a large tree, the highest bit first
+    int32_t n_nodes = 0;                  // of large trees at a time; masks after the planes
+    std::vector<int32_t> planes;          // where a plane is: question q's mask, or n_questions + k
+    int32_t n_planes = 0;                 // that are made
+    std::vector<float> step_value;        // 32, 64 or more entries a tree
     DoubleTables leaf_value, leaf_other;  // the same, of full scores; empty if not needed
 
     int32_t n_trees() const { return static_cast<int32_t>(trees.size()); }

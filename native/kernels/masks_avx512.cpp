@@ -188,8 +188,8 @@ inline void add_single_word(const MaskedTrees& trees, int32_t begin, int32_t end
     for (int k = 0; k < 4; ++k) _mm512_store_ps(sums + 16 * k, sum[k]);
 }
 
-// Doubles of 16 rows, from a table of 32 or 64: the low words and the high words are looked up, then
-// put together.
+// Doubles of 16 rows, from a table of 32 or 64: the low words and the high words are looked up,
+// then put together.
 template <bool Large>
 struct DoubleTable {
     __m512i low[Large ? 4 : 2], high[Large ? 4 : 2];
@@ -250,8 +250,8 @@ inline __m512i large_numbers(const uint8_t* number, int k) {
     const __m512i index = _mm512_and_si512(lower, _mm512_set1_epi32(255));
     if constexpr (!Upper) return index;
     const __m512i upper = _mm512_srli_epi32(_mm512_load_si512(number + 64), 8 * k);
-    return _mm512_or_si512(
-        index, _mm512_slli_epi32(_mm512_and_si512(upper, _mm512_set1_epi32(255)), 8));
+    return _mm512_or_si512(index,
+                           _mm512_slli_epi32(_mm512_and_si512(upper, _mm512_set1_epi32(255)), 8));
 }
 template <bool Upper>
 inline void add_large(const float* table, const uint8_t* number, float* sums) {
@@ -266,7 +266,8 @@ template <bool Upper>
 inline void add_large(const double* table, const uint8_t* number, double* sums) {
     for (int k = 0; k < 4; ++k) {
         const __m512i index = large_numbers<Upper>(number, k);
-        const __m256i half[2] = {_mm512_castsi512_si256(index), _mm512_extracti64x4_epi64(index, 1)};
+        const __m256i half[2] = {_mm512_castsi512_si256(index),
+                                 _mm512_extracti64x4_epi64(index, 1)};
         for (int h = 0; h < 2; ++h) {
             double* const to = sums + 16 * k + 8 * h;
             _mm512_store_pd(

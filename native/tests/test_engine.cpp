@@ -98,6 +98,47 @@ TEST(walked_trees_among_small_ones) {
     }
 }
 
+// Large trees that ask the same questions again are on masks from some number of rows on.
+TEST(large_trees_on_masks) {
+    const auto fill = [](auto& trees, uint64_t seed) {
+        Random random(seed);
+        trees.n_features = 3;
+        trees.rules = random_rules(random, 9);
+        for (int32_t leaves : {90, 3, 128, 70, 20, 300, 64, 65, 1}) {
+            grow_leaves(trees, random, {.special = seed % 2 == 0}, leaves);
+            trees.end_tree();
+        }
+        for (int32_t depth : {7, 10}) add_oblivious(trees, random, depth, {});
+    };
+    for (uint64_t seed = 0; seed < 10; ++seed) {
+        Trees<float> single;
+        Trees<double> wide;
+        fill(single, seed);
+        fill(wide, seed);
+        const Forest<float> forest = single.forest();
+        const int32_t from = FullEngine<float>(forest).large_from();
+        CHECK(from > 1 && from <= kSlab);
+        for (int32_t n : {from - 1, from, 600}) check_both(single, n, seed, "large");
+        check_both(wide, 200, seed, "large double");
+    }
+}
+
+TEST(large_trees_of_many_questions_are_walked) {
+    Trees<double> trees;
+    trees.n_features = 4;
+    Random random(3);
+    for (int t = 0; t < 3; ++t) {
+        add_complete(trees, random, 8, [&](int32_t, int32_t) {
+            return add_random_node(trees, random, {.special = false});
+        });
+        trees.end_tree();
+    }
+    for (double& at : trees.threshold) at = random.normal();
+    const Forest<double> forest = trees.forest();
+    CHECK_EQUAL(FullEngine<double>(forest).large_from(), 0);
+    check_both(trees, 600, 1, "many questions");
+}
+
 TEST(many_thresholds) {
     Trees<double> trees;
     trees.n_features = 2;

@@ -52,7 +52,7 @@ struct Problem {
     Problem(Trees<Real> some, uint64_t seed, int64_t n)
         : trees(std::move(some)),
           forest(trees.forest()),
-          questions(forest),
+          questions(forest, kMaxCategoryBytes, kMaxLargeLeaves),
           layout(lay_out(forest, questions, natural_order(trees.n_trees()), true)),
           n(n),
           rows(hostile_rows<In>(trees, seed, n)) {
@@ -122,8 +122,7 @@ void check_rows(const Problem<In, Real>& problem, const MaskKernels& kernels,
         }
         kernels.add_single(layout, begin, end, work.masks, words, single);
         if (doubles)
-            kernels.add_double(layout, layout.leaf_value, begin, end, work.masks, words,
-                               sums);
+            kernels.add_double(layout, layout.leaf_value, begin, end, work.masks, words, sums);
     }
     CHECK_ALL_EQUAL(std::vector<float>(single, single + count), single_expected,
                     context + " single");
@@ -189,6 +188,27 @@ TEST(any_width) {
         check_all_types(width, width, {.special = width % 3 != 0}, 9, {1, 3, 63, 64, 65, 100});
 }
 
+// Answers take an array of questions and rows in the oracle, so there are few rows.
+template <class In, class Real>
+void check_large(uint64_t seed, const Shape& shape) {
+    Trees<Real> trees = large_trees<Real>(seed, 6, shape);
+    make_thresholds_odd(trees, seed);
+    const Problem<In, Real> problem(std::move(trees), seed, 209);
+    for (const MaskedTree& tree : problem.layout.trees)
+        CHECK_EQUAL(tree.bits > kMaxPlanes, tree.n_leaves > kMaxMaskedLeaves);
+    for (int32_t n : {1, 16, 17, 64, 65, 200}) check_count(problem, n, seed + n);
+}
+
+TEST(large_trees_of_every_form) {
+    for (uint64_t seed = 0; seed < 5; ++seed) {  // sums of every kind among them
+        const Shape shape{.special = seed != 1};
+        check_large<float, float>(seed, shape);
+        check_large<double, float>(seed, shape);
+        check_large<float, double>(seed, shape);
+        check_large<double, double>(seed, shape);
+    }
+}
+
 TEST(any_number_of_leaves) {
     for (uint64_t seed = 10; seed < 14; ++seed) check_all_types(seed, 5, {}, 1, {64, 130});
 }
@@ -229,9 +249,10 @@ TEST(codes_up_to_the_largest) {
 // Any answers at all: planes are made bit by bit, whatever the order of the rows.
 TEST(planes_of_any_answers) {
     for (uint64_t seed = 0; seed < 4; ++seed) {
-        const Trees<float> trees = trees_of_all_forms<float>(seed, 5);
+        const Trees<float> trees =
+            seed == 3 ? large_trees<float>(seed, 5) : trees_of_all_forms<float>(seed, 5);
         const Forest<float> forest = trees.forest();
-        const Questions<float> questions(forest);
+        const Questions<float> questions(forest, kMaxCategoryBytes, kMaxLargeLeaves);
         const MaskedTrees layout =
             lay_out(forest, questions, natural_order(trees.n_trees()), false);
         for (int32_t words : {1, 2, 3, 5, 8})

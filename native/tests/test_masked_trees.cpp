@@ -1,10 +1,11 @@
 // How small trees are laid out: which form they take, and that the layout leads every row to the
 // leaf that a walk reaches.
-#include <bit>
 #include <algorithm>
+#include <bit>
 #include <set>
 #include <string>
 
+#include "core/large_trees.hpp"
 #include "core/masked_trees.hpp"
 #include "tests/check.hpp"
 #include "tests/forests.hpp"
@@ -59,15 +60,14 @@ void check_leaves(const Trees<Real>& trees, const Forest<Real>& forest, const Ma
 }
 
 template <class Real>
-void check_layout(uint64_t seed, int64_t n_features, const Shape& shape) {
-    Trees<Real> trees = trees_of_all_forms<Real>(seed, n_features, shape, 3);
+void check_layout(uint64_t seed, Trees<Real> trees, int64_t n) {
     make_thresholds_odd(trees, seed);
     number_leaves(trees);
     const Forest<Real> forest = trees.forest();
-    const Questions<Real> questions(forest);
+    const Questions<Real> questions(forest, kMaxCategoryBytes, kMaxLargeLeaves);
     const std::string context = "seed " + std::to_string(seed);
-    const auto singles = hostile_rows<float>(trees, seed, 150);
-    const auto doubles = hostile_rows<double>(trees, seed + 1, 150);
+    const auto singles = hostile_rows<float>(trees, seed, n);
+    const auto doubles = hostile_rows<double>(trees, seed + 1, n);
     std::vector<int32_t> order = Policy(seed, trees.n_trees(), 0, 1).order;
     for (bool full : {false, true}) {
         const MaskedTrees layout = lay_out(forest, questions, order, full);
@@ -88,9 +88,17 @@ TEST(every_row_reaches_the_leaf_of_its_walk) {
         for (int64_t n_features : {1, 5, 40}) {
             Shape shape;
             shape.special = seed % 3 != 2;
-            check_layout<float>(seed, n_features, shape);
-            check_layout<double>(seed, n_features, shape);
+            check_layout(seed, trees_of_all_forms<float>(seed, n_features, shape, 3), 150);
+            check_layout(seed, trees_of_all_forms<double>(seed, n_features, shape, 3), 150);
         }
+}
+
+TEST(every_row_reaches_its_leaf_of_a_large_tree) {
+    for (uint64_t seed = 0; seed < 3; ++seed) {
+        const Shape shape{.special = seed != 2};
+        check_layout(seed, large_trees<float>(seed, 5, shape), 20);
+        check_layout(seed, large_trees<double>(seed, 5, shape), 20);
+    }
 }
 
 // ---- forms -----------------------------------------------------------------------------------
@@ -246,22 +254,54 @@ TEST(tables_may_be_loaded_whole) {
 }
 
 TEST(halves_are_the_words_of_the_doubles) {
-    Trees<double> trees = trees_of_all_forms<double>(4, 5);
+    Trees<double> trees = large_trees<double>(4, 5);
     trees.rules.summation = Summation::kShares;
     trees.leaf_other.assign(trees.leaf_value.size(), -0.1);
     std::iota(trees.leaf_value.begin(), trees.leaf_value.end(), 0.1);
     const Forest<double> forest = trees.forest();
-    const Questions<double> questions(forest);
+    const Questions<double> questions(forest, kMaxCategoryBytes, kMaxLargeLeaves);
     const MaskedTrees layout = lay_out_all(forest, questions, true);
-    for (const DoubleTables* tables : {&layout.leaf_value, &layout.leaf_other}) {
-        CHECK(tables->whole.size() >= static_cast<size_t>(layout.trees.back().table_begin) + 64);
-        CHECK_EQUAL(tables->halves.size(), 2 * tables->whole.size());
-        for (size_t i = 0; i < tables->whole.size(); ++i) {
-            const uint32_t* const low = tables->halves.data() + i / 16 * 32 + i % 16;
-            CHECK_EQUAL(low[0] | uint64_t{low[16]} << 32,
-                        std::bit_cast<uint64_t>(tables->whole[i]));
+    int32_t small = 0;
+    for (const MaskedTree& tree : layout.trees) {
+        if (tree.bits > kMaxPlanes) continue;
+        ++small;
+        for (const DoubleTables* tables : {&layout.leaf_value, &layout.leaf_other}) {
+            CHECK(tables->halves.size() >= static_cast<size_t>(tree.halves_begin) + 128);
+            for (int32_t i = 0; i < 1 << tree.bits; ++i) {
+                const uint32_t* const low =
+                    &tables->halves[tree.halves_begin + i / 16 * 32 + i % 16];
+                CHECK_EQUAL(low[0] | uint64_t{low[16]} << 32,
+                            std::bit_cast<uint64_t>(tables->whole[tree.table_begin + i]));
+            }
         }
     }
+    CHECK(small >= 2);
+}
+
+TEST(large_trees_have_numbers_of_their_own_and_flips_in_fours) {
+    const Trees<float> trees = large_trees<float>(3, 5);
+    const Forest<float> forest = trees.forest();
+    const Questions<float> questions(forest, kMaxCategoryBytes, kMaxLargeLeaves);
+    const MaskedTrees layout = lay_out_all(forest, questions, true);
+    int32_t large = 0, oblivious = 0;
+    for (int32_t t = 0; t < layout.n_trees(); ++t) {
+        const MaskedTree& tree = layout.trees[t];
+        if (!layout.is_large(t)) continue;
+        CHECK(tree.bits <= kMaxLargePlanes && 1 << tree.bits < 4 * tree.n_leaves);
+        oblivious += tree.form == Form::kOblivious;
+        if (tree.form != Form::kLarge) continue;
+        ++large;
+        const LargeLayout one = lay_out_large(forest, t, [](int32_t) { return uint16_t{1}; });
+        CHECK_EQUAL(std::set<int32_t>(one.code.begin(), one.code.end()).size(),
+                    static_cast<size_t>(tree.n_leaves));
+        CHECK(*std::max_element(one.code.begin(), one.code.end()) < 1 << tree.bits);
+        CHECK(one.n_nodes <= layout.n_nodes);
+        for (int32_t b = 0; b < tree.bits; ++b) {
+            const int32_t* const begin = &layout.flip_begin.at(tree.flips_begin + b);
+            CHECK(begin[0] % kFlipsAtOnce == 0 && begin[1] % kFlipsAtOnce == 0);
+        }
+    }
+    CHECK(large >= 12 && oblivious == 4);
 }
 
 TEST(quads_hold_each_feature_once_and_end_within_the_row) {
