@@ -244,36 +244,45 @@ inline void add_double_word(const MaskedTrees& trees, const DoubleTables& tables
 }
 
 // The numbers of the 16 rows from row 16k on.
-template <bool Upper>
 inline __m512i large_numbers(const uint8_t* number, int k) {
+    const __m512i byte = _mm512_set1_epi32(255);
     const __m512i lower = _mm512_srli_epi32(_mm512_load_si512(number), 8 * k);
-    const __m512i index = _mm512_and_si512(lower, _mm512_set1_epi32(255));
-    if constexpr (!Upper) return index;
-    const __m512i upper = _mm512_srli_epi32(_mm512_load_si512(number + 64), 8 * k);
-    return _mm512_or_si512(index,
-                           _mm512_slli_epi32(_mm512_and_si512(upper, _mm512_set1_epi32(255)), 8));
+    const __m512i upper = _mm512_srli_epi32(_mm512_load_si512(number + kWord), 8 * k);
+    return _mm512_or_si512(_mm512_and_si512(lower, byte),
+                           _mm512_slli_epi32(_mm512_and_si512(upper, byte), 8));
 }
-template <bool Upper>
-inline void add_large(const float* table, const uint8_t* number, float* sums) {
-    for (int k = 0; k < 4; ++k) {
-        const __m512i index = large_numbers<Upper>(number, k);
-        float* const to = sums + 16 * k;
-        _mm512_store_ps(to,
-                        _mm512_add_ps(_mm512_load_ps(to), _mm512_i32gather_ps(index, table, 4)));
+template <class Number>
+inline void add_large_word(const MaskedTrees& trees, const float* tables, int32_t begin,
+                           int32_t end, const Number& number_into, float* sums) {
+    alignas(64) uint8_t number[2 * kWord];
+    __m512 sum[4];
+    for (int k = 0; k < 4; ++k) sum[k] = _mm512_load_ps(sums + 16 * k);
+    for (int32_t t = begin; t < end; ++t) {
+        const float* const table = tables + trees.trees[t].table_begin;
+        number_into(t, number);
+        for (int k = 0; k < 4; ++k)
+            sum[k] = _mm512_add_ps(sum[k], _mm512_i32gather_ps(large_numbers(number, k), table, 4));
     }
+    for (int k = 0; k < 4; ++k) _mm512_store_ps(sums + 16 * k, sum[k]);
 }
-template <bool Upper>
-inline void add_large(const double* table, const uint8_t* number, double* sums) {
-    for (int k = 0; k < 4; ++k) {
-        const __m512i index = large_numbers<Upper>(number, k);
-        const __m256i half[2] = {_mm512_castsi512_si256(index),
-                                 _mm512_extracti64x4_epi64(index, 1)};
-        for (int h = 0; h < 2; ++h) {
-            double* const to = sums + 16 * k + 8 * h;
-            _mm512_store_pd(
-                to, _mm512_add_pd(_mm512_load_pd(to), _mm512_i32gather_pd(half[h], table, 8)));
+template <class Number>
+inline void add_large_word(const MaskedTrees& trees, const double* tables, int32_t begin,
+                           int32_t end, const Number& number_into, double* sums) {
+    alignas(64) uint8_t number[2 * kWord];
+    __m512d sum[8];
+    for (int k = 0; k < 8; ++k) sum[k] = _mm512_load_pd(sums + 8 * k);
+    for (int32_t t = begin; t < end; ++t) {
+        const double* const table = tables + trees.trees[t].table_begin;
+        number_into(t, number);
+        for (int k = 0; k < 4; ++k) {
+            const __m512i index = large_numbers(number, k);
+            const __m256i first = _mm512_castsi512_si256(index);
+            const __m256i second = _mm512_extracti64x4_epi64(index, 1);
+            sum[2 * k] = _mm512_add_pd(sum[2 * k], _mm512_i32gather_pd(first, table, 8));
+            sum[2 * k + 1] = _mm512_add_pd(sum[2 * k + 1], _mm512_i32gather_pd(second, table, 8));
         }
     }
+    for (int k = 0; k < 8; ++k) _mm512_store_pd(sums + 8 * k, sum[k]);
 }
 
 // ---- decisions -------------------------------------------------------------------------------

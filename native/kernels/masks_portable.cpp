@@ -200,9 +200,15 @@ inline void add_double_word(const MaskedTrees& trees, const DoubleTables& tables
     }
 }
 
-template <bool Upper, class T>
-inline void add_large(const T* table, const uint8_t* number, T* sums) {
-    for (int i = 0; i < 64; ++i) sums[i] += table[number[i] | (Upper ? number[64 + i] << 8 : 0)];
+template <class T, class Number>
+inline void add_large_word(const MaskedTrees& trees, const T* tables, int32_t begin, int32_t end,
+                           const Number& number_into, T* sums) {
+    uint8_t number[2 * kWord];
+    for (int32_t t = begin; t < end; ++t) {
+        const T* const table = tables + trees.trees[t].table_begin;
+        number_into(t, number);
+        for (int i = 0; i < 64; ++i) sums[i] += table[number[i] | number[kWord + i] << 8];
+    }
 }
 
 // ---- decisions -------------------------------------------------------------------------------
