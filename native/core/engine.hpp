@@ -57,7 +57,8 @@ class FullEngine {
     // From how many rows on large trees are evaluated on masks; 0 where they never are.
     int32_t large_from() const { return large_from_; }
 
-    // Trees that are walked node by node: too many leaves, or a category with too many values.
+    // Trees that are walked node by node where rows quit: too many leaves, or a category with too
+    // many values. In full scores fewer may be.
     int64_t n_walked() const {
         return std::count(questions_.masked.begin(), questions_.masked.end(), 0);
     }

@@ -13,7 +13,7 @@ namespace qwyc {
 namespace {
 
 // Of one part. Their masks, 64 bytes each, should stay in the second-level cache.
-constexpr int32_t kMaxQuestions = 16384;
+constexpr int32_t kMaxQuestions = 8192;
 
 constexpr int32_t kMaxDeepRows = 4096;  // where all trees are walked
 
