@@ -12,9 +12,6 @@ namespace qwyc {
 
 namespace {
 
-// Of one part. Their masks, 64 bytes each, should stay in the second-level cache.
-constexpr int32_t kMaxQuestions = 8192;
-
 constexpr int32_t kMaxDeepRows = 4096;  // where all trees are walked
 
 }  // namespace
@@ -62,6 +59,7 @@ typename FullEngine<Real>::Plan FullEngine<Real>::make_plan(
                 lay_out(forest_, questions,
                         std::span<const int32_t>(order_.data() + begin, order_.data() + end), true);
             plan.any_masked = true;
+            plan.cost += answers_cost(part.trees);
             plan.n_questions += part.trees.n_questions;
             plan.n_features += static_cast<int32_t>(part.trees.features.size());
         }

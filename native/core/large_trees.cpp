@@ -21,7 +21,38 @@ struct Cost {
     static constexpr double kWordOfTree = 35, kWordOfLeaf = 0.1;
     // Of a walk, for a row.
     static constexpr double kLevel = 0.85;
+    // For kSlab rows: of a search that answers many questions, and of each of them.
+    static constexpr double kSearch = 1150, kFound = 2.9;
 };
+
+// For `words` words of rows: questions about one value, which are of one kind.
+double column_cost(int32_t count, int32_t words) {
+    if (count < kMinRanked || words == 1) return WordCost::kQuestion * count * words;
+    return (Cost::kSearch + Cost::kFound * count) * words / kSlabWords;
+}
+
+// Questions by column, of trees that are evaluated on masks together.
+template <class Real>
+std::vector<int32_t> count_by_column(const Forest<Real>& forest, const Questions<Real>& questions) {
+    const auto& all = questions.all;
+    std::vector<int32_t> column(all.size()), asked(all.size(), -1), counts;
+    for (size_t q = 1; q < all.size(); ++q)
+        column[q] = column[q - 1] + (all[q].feature != all[q - 1].feature ||
+                                     all[q].zero_is_missing != all[q - 1].zero_is_missing ||
+                                     all[q].asks != all[q - 1].asks);
+    const size_t n_columns = all.empty() ? 0 : column.back() + 1;
+    int32_t part = -1, here = kMaxQuestions;
+    for (int32_t t = 0; t < forest.n_trees(); ++t) {
+        if (!questions.masked[t]) continue;
+        if (here + static_cast<int32_t>(questions.of_tree(forest, t).size()) > kMaxQuestions) {
+            ++part, here = 0;
+            counts.resize(counts.size() + n_columns);
+        }
+        for (int32_t q : questions.of_tree(forest, t))
+            if (asked[q] != part) asked[q] = part, ++here, ++counts[part * n_columns + column[q]];
+    }
+    return counts;
+}
 
 constexpr int32_t kMaxCodes = 1 << kMaxLargePlanes;
 
@@ -176,20 +207,29 @@ double large_tree_cost(const Forest<Real>& forest, const Questions<Real>& questi
     return (word_cost(forest, tree) * kSlabWords + splits_cost(forest, questions, tree)) / kSlab;
 }
 
+double answers_cost(const MaskedTrees& trees) {
+    double cost = 0, compared = trees.n_questions;
+    for (const RankedQuestions& ranked : trees.ranked) {
+        compared -= ranked.end - ranked.begin;
+        cost += column_cost(ranked.end - ranked.begin, kSlabWords) / kSlab;
+    }
+    return cost + RowCost::kQuestion * compared;
+}
+
 template <class Real>
 int32_t rows_for_masks(const Forest<Real>& forest, const Questions<Real>& questions) {
-    std::vector<uint8_t> asked(questions.all.size());
     double splits = 0, words = 0, walks = 0;
     for (int32_t t = 0; t < forest.n_trees(); ++t) {
         if (!questions.masked[t] || forest.leaves_of(t) <= kMaxMaskedLeaves) continue;
         splits += splits_cost(forest, questions, t);
         words += word_cost(forest, t);
         walks += Cost::kLevel * depth_of(forest, forest.root(t));
-        for (int32_t q : questions.of_tree(forest, t)) asked[q] = 1;
     }
-    words += WordCost::kQuestion * static_cast<double>(std::count(asked.begin(), asked.end(), 1));
+    const std::vector<int32_t> columns = count_by_column(forest, questions);
     for (int32_t w = 1; w <= kSlabWords; ++w) {
-        const double rows = (splits + words * w) / walks;
+        double cost = splits + words * w;
+        for (int32_t count : columns) cost += column_cost(count, w);
+        const double rows = cost / walks;
         if (rows <= 64 * w) return std::max(static_cast<int32_t>(rows), 64 * (w - 1)) + 1;
     }
     return kSlab + 1;

@@ -31,7 +31,12 @@ template <class Real>
 LargeLayout lay_out_large(const Forest<Real>& forest, int32_t tree,
                           const std::function<uint16_t(int32_t)>& question);
 
-// Nanoseconds for one row of many, on masks.
+// Questions of trees that are evaluated on masks together. Their masks, 64 bytes each, should stay
+// in the second-level cache.
+inline constexpr int32_t kMaxQuestions = 8192;
+
+// Nanoseconds for one row of many: to answer questions, and for a large tree on masks.
+double answers_cost(const MaskedTrees& trees);
 template <class Real>
 double large_tree_cost(const Forest<Real>& forest, const Questions<Real>& questions, int32_t tree);
 

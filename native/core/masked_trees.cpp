@@ -87,6 +87,23 @@ struct LayOut {
         out.class_of = questions.categories.class_of.data();
         out.truncates = forest.rules().truncates;
         make_quads();
+        find_ranked();
+    }
+
+    // Questions of a slot that ask the same follow each other, cuts ascending.
+    void find_ranked() {
+        for (int32_t begin = 1, end = 1; begin < out.missing; begin = end) {
+            const bool or_missing = begin >= out.or_missing;
+            const int32_t last = or_missing ? out.missing : out.or_missing;
+            while (end < last && out.slot[end] == out.slot[begin]) ++end;
+            if (end - begin >= kMinRanked)
+                out.ranked.push_back({out.slot[begin], begin, end, or_missing});
+            else if (!out.compared.empty() && out.compared.back().end == begin &&
+                     out.compared.back().or_missing == or_missing)
+                out.compared.back().end = end;
+            else
+                out.compared.push_back({begin, end, or_missing});
+        }
     }
 
     void make_quads() {

@@ -67,6 +67,19 @@ struct Quad {
     int32_t slot[4];
 };
 
+// Many questions about the number in one slot, cuts ascending: a search answers all of them.
+struct RankedQuestions {
+    int32_t slot, begin, end;
+    bool or_missing;
+};
+inline constexpr int32_t kMinRanked = 160;
+
+// Other questions about numbers: compared one by one.
+struct ComparedQuestions {
+    int32_t begin, end;
+    bool or_missing;
+};
+
 // The questions about the category in one slot of a tile.
 struct CategoryQuestions {
     int32_t slot, begin, end;
@@ -101,6 +114,8 @@ struct MaskedTrees {
     // about categories.
     int32_t n_questions = 1, or_missing = 1, missing = 1, first_set = 1;
     std::vector<int32_t> slot;  // by question
+    std::vector<RankedQuestions> ranked;
+    std::vector<ComparedQuestions> compared;  // kAtLeast and kAtLeastOrMissing that are not ranked
     std::vector<CategoryQuestions> categorical;
     std::vector<float> cut_single;   // by question
     std::vector<double> cut_double;  // by question, where values may be double; otherwise empty

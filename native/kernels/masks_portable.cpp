@@ -96,6 +96,16 @@ inline uint64_t few_missing(const V* x) {
     for (int i = 0; i < 16; ++i) mask |= uint64_t{x[i] != x[i]} << i;
     return mask;
 }
+// A step of all searches at a time: their loads do not wait for each other.
+template <class V>
+inline void ranks_of(const V* x, const V* cut, int32_t count, int32_t* rank) {
+    for (int t = 0; t < 64; ++t) rank[t] = 0;
+    for (int32_t n = count, half; n > 0; n -= half) {
+        half = (n + 1) / 2;
+        for (int t = 0; t < 64; ++t) rank[t] += cut[rank[t] + half - 1] <= x[t] ? half : 0;
+    }
+}
+
 inline uint64_t in_set(const uint8_t* codes, const uint8_t* set) {
     uint8_t yes[64];
     for (int t = 0; t < 64; ++t) yes[t] = set[codes[t] / 8] >> codes[t] % 8 & 1;

@@ -188,6 +188,34 @@ TEST(any_width) {
         check_all_types(width, width, {.special = width % 3 != 0}, 9, {1, 3, 63, 64, 65, 100});
 }
 
+// Values of which so many questions are asked that their ranks are searched: missing ones on either
+// side, zeros that are missing, cuts and their neighbours.
+template <class In, class Real>
+void check_ranks(uint64_t seed, bool odd) {
+    Trees<Real> trees;
+    trees.n_features = 4;
+    Random random(seed);
+    trees.rules = random_rules(random, 1);
+    for (int32_t i = 0; i < 3 * (kMinRanked + 30); ++i) {
+        const uint8_t flags[] = {kDefaultLeft, 0, kDefaultLeft | kZeroIsMissing};
+        trees.add_stump(i % 3, static_cast<Real>(random.normal()), flags[i % 3], 0.25, 0.75);
+    }
+    add_oblivious(trees, random, 5, {});
+    if (odd) make_thresholds_odd(trees, seed);
+    const Problem<In, Real> problem(std::move(trees), seed, 320);
+    if (!odd) CHECK_EQUAL(problem.layout.ranked.size(), 3u);
+    for (int32_t n : {1, 17, 64, 65, 128, 129, 300}) check_count(problem, n, seed + n);
+}
+
+TEST(values_of_many_questions) {
+    for (uint64_t seed = 0; seed < 4; ++seed) {
+        check_ranks<float, float>(seed, seed % 2);
+        check_ranks<double, float>(seed, seed % 2);
+        check_ranks<float, double>(seed, seed % 2);
+        check_ranks<double, double>(seed, seed % 2);
+    }
+}
+
 // Answers take an array of questions and rows in the oracle, so there are few rows.
 template <class In, class Real>
 void check_large(uint64_t seed, const Shape& shape) {
