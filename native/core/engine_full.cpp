@@ -79,8 +79,10 @@ void FullEngine<Real>::use_large() {
     for (int32_t t : order_) any = any || is_large(forest_.leaves_of(t));
     if (!any) return;
     large_ = std::make_unique<Questions<Real>>(forest_, kMaxCategoryBytes, kMaxLargeLeaves);
+    // Categories that large trees tell apart may be too many for masks, of small trees too.
+    const auto lost = [&](int32_t t) { return questions_.masked[t] && !large_->masked[t]; };
     const int32_t rows = rows_for_masks(forest_, *large_);
-    if (rows > kSlab) {
+    if (rows > kSlab || std::any_of(order_.begin(), order_.end(), lost)) {
         large_.reset();
         return;
     }

@@ -43,7 +43,10 @@ std::vector<int32_t> count_by_column(const Forest<Real>& forest, const Questions
     const size_t n_columns = all.empty() ? 0 : column.back() + 1;
     int32_t part = -1, here = kMaxQuestions;
     for (int32_t t = 0; t < forest.n_trees(); ++t) {
-        if (!questions.masked[t]) continue;
+        if (!questions.masked[t]) {  // trees after it are evaluated on their own
+            here = kMaxQuestions;
+            continue;
+        }
         if (here + static_cast<int32_t>(questions.of_tree(forest, t).size()) > kMaxQuestions) {
             ++part, here = 0;
             counts.resize(counts.size() + n_columns);

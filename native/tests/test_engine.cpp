@@ -139,6 +139,26 @@ TEST(large_trees_of_many_questions_are_walked) {
     check_both(trees, 600, 1, "many questions");
 }
 
+// Small trees keep their masks where categories of large trees are too many for them.
+TEST(large_trees_of_many_categories_are_walked) {
+    Trees<float> trees;
+    trees.n_features = 2;
+    Random random(4);
+    trees.add_stump(0, 0, kCategorical, -1, 1, {1, 2, 3});
+    add_oblivious(trees, random, 8, {.special = false});
+    for (int t = 0; t < 4; ++t) {  // each code has a class of its own
+        add_complete(trees, random, 7, [&](int32_t level, int32_t place) {
+            return trees.add_node(0, 0, kCategorical, {((1 << level) + place) * 3 + t});
+        });
+        trees.end_tree();
+    }
+    const Forest<float> forest = trees.forest();
+    const FullEngine<float> engine(forest);
+    CHECK_EQUAL(engine.large_from(), 0);
+    CHECK_EQUAL(engine.n_walked(), 5);
+    check_both(trees, 300, 2, "many categories");
+}
+
 TEST(many_thresholds) {
     Trees<double> trees;
     trees.n_features = 2;
