@@ -10,12 +10,6 @@
 
 namespace qwyc {
 
-namespace {
-
-constexpr int32_t kMaxDeepRows = 4096;  // where all trees are walked
-
-}  // namespace
-
 template <class Real>
 FullEngine<Real>::FullEngine(const Forest<Real>& forest)
     : forest_(forest), questions_(forest), row_trees_(forest) {
@@ -28,7 +22,6 @@ FullEngine<Real>::FullEngine(const Forest<Real>& forest)
     plan_ = make_plan(questions_);
     walk_below_ = plan_.any_masked ? rows_to_walk(n, plan_.n_questions, plan_.n_features) : 6;
     use_large();
-    rows_at_once_ = plan_.any_masked ? kSlab : kMaxDeepRows;
 }
 
 template <class Real>
@@ -81,12 +74,13 @@ void FullEngine<Real>::use_large() {
     large_ = std::make_unique<Questions<Real>>(forest_, kMaxCategoryBytes, kMaxLargeLeaves);
     // Categories that large trees tell apart may be too many for masks, of small trees too.
     const auto lost = [&](int32_t t) { return questions_.masked[t] && !large_->masked[t]; };
-    const int32_t rows = rows_for_masks(forest_, *large_);
-    if (rows > kSlab || std::any_of(order_.begin(), order_.end(), lost)) {
+    const RowsForMasks from = rows_for_masks(forest_, *large_);
+    if (*std::min_element(from.begin(), from.end()) > kSlab ||
+        std::any_of(order_.begin(), order_.end(), lost)) {
         large_.reset();
         return;
     }
-    large_from_ = rows;
+    large_from_ = from;
     few_ = std::exchange(plan_, make_plan(*large_));
 }
 
@@ -114,7 +108,7 @@ void FullEngine<Real>::score(const RowsView<In>& rows, float* values, double* fu
     const Kernels& chosen = kernels(isa);
     const MaskKernels& masks = mask_kernels(isa);
     const int64_t share = rows.n / std::max(threads, 1) / kSlab * kSlab;  // rows per thread
-    const int64_t chunk = std::min(std::clamp<int64_t>(share, kSlab, rows_at_once_),
+    const int64_t chunk = std::min(std::clamp<int64_t>(share, kSlab, rows_at_once(masks.isa)),
                                    max_rows_in_int32(rows.row_stride));
     parallel_for(rows.n, chunk, threads, [&, values, full](int64_t begin, int64_t end) {
         Worker<In> worker(*this, chosen, masks);

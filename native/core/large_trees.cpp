@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <bitset>
+#include <iterator>
 #include <numeric>
 
 #include "core/cost_model.hpp"
@@ -15,20 +16,25 @@ namespace {
 // In nanoseconds, measured as those in core/cost_model.hpp.
 struct Cost {
     // For up to kSlab rows, however few; of a tree whose nodes fit the first-level cache, or not.
-    static constexpr double kSplit = 1.9, kFarSplit = 3.5;
-    static constexpr int64_t kNearLeaves = 384;
-    // For up to 64 rows: numbers and values of a tree.
-    static constexpr double kWordOfTree = 35, kWordOfLeaf = 0.1;
-    // Of a walk, for a row.
-    static constexpr double kLevel = 0.85;
+    double split, far_split;
+    // For up to 64 rows: numbers and values of a tree; a question that is compared.
+    double word_of_tree, word_of_leaf, question;
     // For kSlab rows: of a search that answers many questions, and of each of them.
-    static constexpr double kSearch = 1150, kFound = 2.9;
+    double search, found;
+    int32_t rank_from;
+    // Of a walk, for a row.
+    double level;
 };
+constexpr int64_t kNearLeaves = 384;
+constexpr Cost kCosts[] = {{1.9, 3.5, 35, 0.1, 1.7, 1150, 2.9, 160, 0.85},  // in the order of
+                           {3.7, 6.5, 45, 0.1, 2.5, 2250, 4.1, 144, 1.2},   // kMaskIsas
+                           {6.5, 9.0, 135, 0.1, 14.0, 2150, 4.7, 32, 1.25}};
+static_assert(std::size(kCosts) == std::size(kMaskIsas));
 
 // For `words` words of rows: questions about one value, which are of one kind.
-double column_cost(int32_t count, int32_t words) {
-    if (count < kMinRanked || words == 1) return WordCost::kQuestion * count * words;
-    return (Cost::kSearch + Cost::kFound * count) * words / kSlabWords;
+double column_cost(const Cost& is, int32_t count, int32_t words) {
+    if (count < is.rank_from || words == 1) return is.question * count * words;
+    return (is.search + is.found * count) * words / kSlabWords;
 }
 
 // Questions by column, of trees that are evaluated on masks together.
@@ -149,18 +155,18 @@ bool is_oblivious(const Forest<Real>& forest, const Questions<Real>& questions, 
 }
 
 template <class Real>
-double splits_cost(const Forest<Real>& forest, const Questions<Real>& questions, int32_t tree) {
+double splits_cost(const Cost& is, const Forest<Real>& forest, const Questions<Real>& questions,
+                   int32_t tree) {
     if (is_oblivious(forest, questions, tree)) return 0;
     const int64_t leaves = forest.leaves_of(tree);
-    return (leaves > Cost::kNearLeaves ? Cost::kFarSplit : Cost::kSplit) *
-           static_cast<double>(leaves);
+    return (leaves > kNearLeaves ? is.far_split : is.split) * static_cast<double>(leaves);
 }
 
 template <class Real>
-double word_cost(const Forest<Real>& forest, int32_t tree) {
+double word_cost(const Cost& is, const Forest<Real>& forest, int32_t tree) {
     const int tables = forest.rules().summation == Summation::kShares ? 2 : 1;
     return tables *
-           (Cost::kWordOfTree + Cost::kWordOfLeaf * static_cast<double>(forest.leaves_of(tree)));
+           (is.word_of_tree + is.word_of_leaf * static_cast<double>(forest.leaves_of(tree)));
 }
 
 }  // namespace
@@ -207,42 +213,52 @@ LargeLayout lay_out_large(const Forest<Real>& forest, int32_t tree,
 
 template <class Real>
 double large_tree_cost(const Forest<Real>& forest, const Questions<Real>& questions, int32_t tree) {
-    return (word_cost(forest, tree) * kSlabWords + splits_cost(forest, questions, tree)) / kSlab;
+    const Cost& is = kCosts[0];
+    return (word_cost(is, forest, tree) * kSlabWords + splits_cost(is, forest, questions, tree)) /
+           kSlab;
 }
 
 double answers_cost(const MaskedTrees& trees) {
     double cost = 0, compared = trees.n_questions;
     for (const RankedQuestions& ranked : trees.ranked) {
-        compared -= ranked.end - ranked.begin;
-        cost += column_cost(ranked.end - ranked.begin, kSlabWords) / kSlab;
+        const int32_t count = ranked.end - ranked.begin;
+        if (count < kCosts[0].rank_from) continue;
+        compared -= count;
+        cost += column_cost(kCosts[0], count, kSlabWords) / kSlab;
     }
     return cost + RowCost::kQuestion * compared;
 }
 
 template <class Real>
-int32_t rows_for_masks(const Forest<Real>& forest, const Questions<Real>& questions) {
-    double splits = 0, words = 0, walks = 0;
-    for (int32_t t = 0; t < forest.n_trees(); ++t) {
-        if (!questions.masked[t] || forest.leaves_of(t) <= kMaxMaskedLeaves) continue;
-        splits += splits_cost(forest, questions, t);
-        words += word_cost(forest, t);
-        walks += Cost::kLevel * depth_of(forest, forest.root(t));
-    }
+RowsForMasks rows_for_masks(const Forest<Real>& forest, const Questions<Real>& questions) {
     const std::vector<int32_t> columns = count_by_column(forest, questions);
-    for (int32_t w = 1; w <= kSlabWords; ++w) {
-        double cost = splits + words * w;
-        for (int32_t count : columns) cost += column_cost(count, w);
-        const double rows = cost / walks;
-        if (rows <= 64 * w) return std::max(static_cast<int32_t>(rows), 64 * (w - 1)) + 1;
+    RowsForMasks from;
+    for (size_t isa = 0; isa < from.size(); ++isa) {
+        const Cost& is = kCosts[isa];
+        double splits = 0, words = 0, walks = 0;
+        for (int32_t t = 0; t < forest.n_trees(); ++t) {
+            if (!questions.masked[t] || forest.leaves_of(t) <= kMaxMaskedLeaves) continue;
+            splits += splits_cost(is, forest, questions, t);
+            words += word_cost(is, forest, t);
+            walks += is.level * depth_of(forest, forest.root(t));
+        }
+        from[isa] = kSlab + 1;
+        for (int32_t w = kSlabWords; w > 0; --w) {
+            double cost = splits + words * w;
+            for (int32_t count : columns) cost += column_cost(is, count, w);
+            const double rows = cost / walks;
+            if (rows > 64 * w) break;
+            from[isa] = std::max(static_cast<int32_t>(rows), 64 * (w - 1)) + 1;
+        }
     }
-    return kSlab + 1;
+    return from;
 }
 
 #define QWYC_INSTANTIATE(Real)                                                             \
     template LargeLayout lay_out_large(const Forest<Real>&, int32_t,                       \
                                        const std::function<uint16_t(int32_t)>&);           \
     template double large_tree_cost(const Forest<Real>&, const Questions<Real>&, int32_t); \
-    template int32_t rows_for_masks(const Forest<Real>&, const Questions<Real>&);
+    template RowsForMasks rows_for_masks(const Forest<Real>&, const Questions<Real>&);
 QWYC_INSTANTIATE(float)
 QWYC_INSTANTIATE(double)
 

@@ -5,8 +5,10 @@
 // at which it goes right change. So a plane is the exclusive or of masks of rows that go right.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
+#include <string_view>
 #include <vector>
 
 #include "core/masked_trees.hpp"
@@ -41,8 +43,11 @@ template <class Real>
 double large_tree_cost(const Forest<Real>& forest, const Questions<Real>& questions, int32_t tree);
 
 // From how many rows on, in a batch of at most kSlab, the large trees among those that `questions`
-// has on masks cost less there than walked; more than kSlab where they never do.
+// has on masks cost less there than walked, by instruction set; more than kSlab where they never
+// do.
+inline constexpr std::array<std::string_view, 3> kMaskIsas = {"avx512", "avx2", "portable"};
+using RowsForMasks = std::array<int32_t, std::size(kMaskIsas)>;
 template <class Real>
-int32_t rows_for_masks(const Forest<Real>& forest, const Questions<Real>& questions);
+RowsForMasks rows_for_masks(const Forest<Real>& forest, const Questions<Real>& questions);
 
 }  // namespace qwyc

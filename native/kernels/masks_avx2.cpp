@@ -15,6 +15,8 @@ namespace qwyc::avx2 {
 
 #define QWYC_ISA "avx2"
 
+constexpr int32_t kRankFrom = 144;  // questions about a value
+
 // Bit 4i + k of either half of a mask belongs to row 8k + i of that half. Leaf numbers are then
 // bytes of which the k-th of each four, a shift away, belong to the 8 rows from row 8k on. Floats
 // are compared in registers of 8, and packing the results of four registers changes their order

@@ -15,6 +15,8 @@ namespace qwyc::avx512 {
 
 #define QWYC_ISA "avx512"
 
+constexpr int32_t kRankFrom = 160;  // questions about a value
+
 // Entry t = 16q + 4a + k of a tile is row 16k + 4q + a. Leaf numbers are then bytes of which the
 // k-th of each four, a shift away, belong to the 16 rows from row 16k on.
 template <class V>

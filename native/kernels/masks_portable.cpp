@@ -9,6 +9,8 @@ namespace qwyc::portable {
 
 #define QWYC_ISA "portable"
 
+constexpr int32_t kRankFrom = 32;  // questions about a value
+
 template <class V>
 constexpr int32_t row_of(int32_t t) {
     return t;

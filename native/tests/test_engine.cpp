@@ -116,9 +116,14 @@ TEST(large_trees_on_masks) {
         fill(single, seed);
         fill(wide, seed);
         const Forest<float> forest = single.forest();
-        const int32_t from = FullEngine<float>(forest).large_from();
-        CHECK(from > 1 && from <= kSlab);
-        for (int32_t n : {from - 1, from, 600}) check_both(single, n, seed, "large");
+        const FullEngine<float> engine(forest);
+        CHECK(engine.large_from("avx512") <= kSlab && engine.large_from("avx2") <= kSlab);
+        for (std::string_view isa : available_isas()) {
+            const int32_t from = engine.large_from(isa);
+            CHECK(from > 1);
+            for (int32_t n : {from - 1, from}) check_both(single, n, seed, "large");
+        }
+        check_both(single, 600, seed, "large");
         check_both(wide, 200, seed, "large double");
     }
 }
@@ -135,8 +140,25 @@ TEST(large_trees_of_many_questions_are_walked) {
     }
     for (double& at : trees.threshold) at = random.normal();
     const Forest<double> forest = trees.forest();
-    CHECK_EQUAL(FullEngine<double>(forest).large_from(), 0);
+    CHECK(FullEngine<double>(forest).large_from("avx512") > kSlab ||
+          FullEngine<double>(forest).large_from("avx512") == 0);
     check_both(trees, 600, 1, "many questions");
+}
+
+// More rows than masks hold, where one instruction set walks all trees and another walks none.
+TEST(large_trees_that_some_instruction_sets_walk) {
+    Trees<float> trees;
+    Random random(5);
+    for (int t = 0; t < 8; ++t) {
+        add_complete(trees, random, 8, [&](int32_t, int32_t) {
+            return add_random_node(trees, random, {.special = false});
+        });
+        trees.end_tree();
+    }
+    const Forest<float> forest = trees.forest();
+    const FullEngine<float> engine(forest);
+    CHECK(engine.large_from("avx512") <= kSlab && engine.large_from("portable") > kSlab);
+    check_both(trees, 1500, 1, "some walk");
 }
 
 // Small trees keep their masks where categories of large trees are too many for them.
@@ -154,7 +176,7 @@ TEST(large_trees_of_many_categories_are_walked) {
     }
     const Forest<float> forest = trees.forest();
     const FullEngine<float> engine(forest);
-    CHECK_EQUAL(engine.large_from(), 0);
+    for (std::string_view isa : available_isas()) CHECK_EQUAL(engine.large_from(isa), 0);
     CHECK_EQUAL(engine.n_walked(), 5);
     check_both(trees, 300, 2, "many categories");
 }

@@ -196,7 +196,7 @@ void check_ranks(uint64_t seed, bool odd) {
     trees.n_features = 4;
     Random random(seed);
     trees.rules = random_rules(random, 1);
-    for (int32_t i = 0; i < 3 * (kMinRanked + 30); ++i) {
+    for (int32_t i = 0; i < 3 * 200; ++i) {
         const uint8_t flags[] = {kDefaultLeft, 0, kDefaultLeft | kZeroIsMissing};
         trees.add_stump(i % 3, static_cast<Real>(random.normal()), flags[i % 3], 0.25, 0.75);
     }
