@@ -27,7 +27,7 @@ struct Cost {
 };
 constexpr int64_t kNearLeaves = 384;
 constexpr Cost kCosts[] = {{1.9, 3.5, 35, 0.1, 1.7, 1150, 2.9, 160, 0.85},  // in the order of
-                           {3.7, 6.5, 45, 0.1, 2.5, 2250, 4.1, 144, 1.2},   // kMaskIsas
+                           {3.7, 6.5, 45, 0.1, 2.5, 2250, 4.1, 144, 1.4},   // kMaskIsas
                            {6.5, 9.0, 135, 0.1, 14.0, 2150, 4.7, 32, 1.25}};
 static_assert(std::size(kCosts) == std::size(kMaskIsas));
 
