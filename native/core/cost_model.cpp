@@ -29,12 +29,6 @@ double mask_cost(double n, const Needs& needs) {
     return slabs * slab + words * cost_of(MaskCost::kWord, needs);
 }
 
-double full_cost(const Needs& needs) {
-    MaskCost::Of word = MaskCost::kWord;
-    word.tree = MaskCost::kFullTree;
-    return cost_of(word, needs) / 64 + cost_of(MaskCost::kSlab, needs) / kSlab;
-}
-
 int32_t rows_to_walk(double one_row, const Needs& needs) {
     int32_t most = 0;
     while (most < kMaxWalkedRows && (most + 1) * one_row < mask_cost(most + 1, needs)) ++most;

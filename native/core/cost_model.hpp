@@ -24,6 +24,14 @@ struct MaskCost {
     static constexpr double kFullTree = 8;  // of a word in full: sums are not tested
 };
 
+// For one row of many.
+struct RowCost {
+    static constexpr double kRow = MaskCost::kWord.rows / 64,
+                            kFeature = MaskCost::kWord.feature / 64;
+    static constexpr double kQuestion = MaskCost::kWord.question / 64;
+    static constexpr double kFullTree = MaskCost::kFullTree / 64 + MaskCost::kSlab.tree / 512;
+};
+
 constexpr double kDeepTree = 12;  // one row of many, through a tree that is too large for masks
 
 // For a row of a few that are walked tree by tree.
@@ -47,9 +55,6 @@ inline Needs needs_of(const MaskedTrees& trees) {
 
 // Nanoseconds for about n rows at once through trees on masks.
 double mask_cost(double n, const Needs& needs);
-
-// Nanoseconds for one row of many, in full.
-double full_cost(const Needs& needs);
 
 // The most rows for which walking trees one row at a time costs less than masks, given the
 // nanoseconds that one row takes then.

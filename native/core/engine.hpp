@@ -2,10 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <type_traits>
 #include <vector>
 
 #include "core/deep_trees.hpp"
+#include "core/large_trees.hpp"
 #include "core/mask_kernels.hpp"
 #include "core/masked_trees.hpp"
 #include "core/policy.hpp"
@@ -55,9 +57,18 @@ class FullEngine {
     const DeepTrees<Real>& deep() const { return deep_; }
 
     // Nanoseconds for one row of many on one thread, by the cost model.
-    double expected_cost() const { return expected_cost_; }
+    double expected_cost() const { return plan_of("avx512", kSlab).cost; }
 
-    // Trees that are walked node by node: too many leaves, or a category with too many values.
+    // From how many rows on large trees are evaluated on masks; 0 where there are none, more than
+    // kSlab where that never is faster.
+    int32_t large_from(std::string_view isa) const {
+        for (size_t i = 0; i < kMaskIsas.size(); ++i)
+            if (kMaskIsas[i] == isa) return large_from_[i];
+        return large_ ? kSlab + 1 : 0;
+    }
+
+    // Trees that are walked node by node where rows quit: too many leaves, or a category with too
+    // many values. In full scores fewer may be.
     int64_t n_walked() const {
         return std::count(questions_.masked.begin(), questions_.masked.end(), 0);
     }
@@ -69,16 +80,33 @@ class FullEngine {
         bool masked;
         MaskedTrees trees;  // where masked
     };
+    struct Plan {
+        std::vector<Part> parts;
+        bool any_masked = false;
+        int32_t n_questions = 0, n_features = 0;  // of all parts
+        double cost = 0;                          // nanoseconds for one row of many
+    };
+    Plan make_plan(const Questions<Real>& questions) const;
+    void use_large();  // on masks, where that is faster
+    const Plan& plan_of(std::string_view isa, int32_t rows) const {
+        return std::min(rows, kSlab) < large_from(isa) ? few_ : plan_;
+    }
+    // Of a worker: more where all trees are walked, which are then loaded once.
+    int32_t rows_at_once(std::string_view isa) const {
+        return plan_of(isa, kSlab).any_masked ? kSlab : kMaxDeepRows;
+    }
+    static constexpr int32_t kMaxDeepRows = 4096;
 
     const Forest<Real>& forest_;
     Questions<Real> questions_;
+    std::unique_ptr<Questions<Real>> large_;  // of large trees too, if they are ever on masks
     RowTrees row_trees_;
-    DeepTrees<Real> deep_;        // those that are not evaluated on masks
+    DeepTrees<Real> deep_;        // of many leaves, or on no masks
     std::vector<int32_t> order_;  // of the source
-    std::vector<Part> parts_;
-    int32_t walk_below_;    // so few rows are walked one by one
-    int32_t rows_at_once_;  // of a worker: more where trees are large, which are then loaded once
-    double expected_cost_ = 0;
+    Plan plan_;
+    Plan few_;  // of fewer than large_from rows
+    RowsForMasks large_from_{};
+    int32_t walk_below_;  // so few rows are walked one by one
 };
 
 // Decisions under one policy, a ThresholdPolicy or a FanPolicy.

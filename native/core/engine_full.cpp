@@ -1,21 +1,14 @@
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "core/cost_model.hpp"
 #include "core/engine.hpp"
 #include "core/full_worker.hpp"
+#include "core/large_trees.hpp"
 #include "core/parallel.hpp"
 
 namespace qwyc {
-
-namespace {
-
-// Of one part. Their masks, 64 bytes each, should stay in the second-level cache.
-constexpr int32_t kMaxQuestions = 4096;
-
-constexpr int32_t kMaxDeepRows = 4096;  // where all trees are walked
-
-}  // namespace
 
 template <class Real>
 FullEngine<Real>::FullEngine(const Forest<Real>& forest)
@@ -26,38 +19,70 @@ FullEngine<Real>::FullEngine(const Forest<Real>& forest)
     const auto n = static_cast<int32_t>(forest.n_trees());
     order_.resize(n);
     std::iota(order_.begin(), order_.end(), 0);
-    std::vector<int32_t> asked(questions_.all.size(),
-                               -1);  // the first tree of the last part that asks
-    int32_t n_questions = 0, n_features = 0;
+    plan_ = make_plan(questions_);
+    const double walk = WalkCost::kRow + walk_cost(row_trees_) * n / kWalksAtOnce;
+    walk_below_ =
+        plan_.any_masked ? rows_to_walk(walk, {plan_.n_features, plan_.n_questions, n}) : 6;
+    use_large();
+}
+
+template <class Real>
+typename FullEngine<Real>::Plan FullEngine<Real>::make_plan(
+    const Questions<Real>& questions) const {
+    const auto n = static_cast<int32_t>(order_.size());
+    Plan plan;
+    // The first tree of the last part that asks.
+    std::vector<int32_t> asked(questions.all.size(), -1);
     for (int32_t begin = 0, end = 0; begin < n; begin = end) {
-        Part part{begin, begin, questions_.masked[begin] != 0, {}};
+        Part part{begin, begin, questions.masked[begin] != 0, {}};
         int32_t here = 0;
-        for (; end < n && (questions_.masked[end] != 0) == part.masked; ++end) {
+        for (; end < n && (questions.masked[end] != 0) == part.masked; ++end) {
             int32_t added = 0;
             if (part.masked)
-                for (int32_t q : questions_.of_tree(forest, end))
+                for (int32_t q : questions.of_tree(forest_, end))
                     if (asked[q] != begin) asked[q] = begin, ++added;
             if (here > 0 && here + added > kMaxQuestions) break;
             here += added;
+            plan.cost += !part.masked ? kDeepTree
+                         : forest_.leaves_of(end) > kMaxMaskedLeaves
+                             ? large_tree_cost(forest_, questions, end)
+                             : RowCost::kFullTree;
         }
         part.end = end;
         if (part.masked) {
             part.trees =
-                lay_out(forest, questions_,
+                lay_out(forest_, questions,
                         std::span<const int32_t>(order_.data() + begin, order_.data() + end), true);
             const Needs needs = needs_of(part.trees);
-            n_questions += needs.questions, n_features += needs.features;
-            expected_cost_ += full_cost(needs);
-        } else {
-            expected_cost_ += kDeepTree * (end - begin);
+            plan.any_masked = true;
+            plan.cost +=
+                RowCost::kRow + RowCost::kFeature * needs.features + answers_cost(part.trees);
+            plan.n_questions += needs.questions, plan.n_features += needs.features;
         }
-        parts_.push_back(std::move(part));
+        plan.parts.push_back(std::move(part));
     }
-    const bool any =
-        std::any_of(parts_.begin(), parts_.end(), [](const Part& p) { return p.masked; });
-    const double walk = WalkCost::kRow + walk_cost(row_trees_) * n / kWalksAtOnce;
-    walk_below_ = any ? rows_to_walk(walk, {n_features, n_questions, n}) : 6;
-    rows_at_once_ = any ? kSlab : kMaxDeepRows;
+    return plan;
+}
+
+template <class Real>
+void FullEngine<Real>::use_large() {
+    const auto is_large = [](int64_t leaves) {
+        return leaves > kMaxMaskedLeaves && leaves <= kMaxLargeLeaves;
+    };
+    bool any = false;
+    for (int32_t t : order_) any = any || is_large(forest_.leaves_of(t));
+    if (!any) return;
+    large_ = std::make_unique<Questions<Real>>(forest_, kMaxCategoryBytes, kMaxLargeLeaves);
+    // Categories that large trees tell apart may be too many for masks, of small trees too.
+    const auto lost = [&](int32_t t) { return questions_.masked[t] && !large_->masked[t]; };
+    const RowsForMasks from = rows_for_masks(forest_, *large_);
+    if (*std::min_element(from.begin(), from.end()) > kSlab ||
+        std::any_of(order_.begin(), order_.end(), lost)) {
+        large_.reset();
+        return;
+    }
+    large_from_ = from;
+    few_ = std::exchange(plan_, make_plan(*large_));
 }
 
 template <class Real>
@@ -99,7 +124,7 @@ void FullEngine<Real>::score(const RowsView<In>& rows, float* values, double* fu
     const Kernels& chosen = kernels(isa);
     const MaskKernels& masks = mask_kernels(isa);
     const int64_t share = rows.n / std::max(threads, 1) / kSlab * kSlab;  // rows per thread
-    const int64_t chunk = std::min(std::clamp<int64_t>(share, kSlab, rows_at_once_),
+    const int64_t chunk = std::min(std::clamp<int64_t>(share, kSlab, rows_at_once(masks.isa)),
                                    max_rows_in_int32(rows.row_stride));
     parallel_for(rows.n, chunk, threads, [&, values, full](int64_t begin, int64_t end) {
         Worker<In> worker(*this, chosen, masks);

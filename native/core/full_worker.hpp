@@ -1,4 +1,4 @@
-// Full scores of up to rows_at_once_ rows, on one thread.
+// Full scores of up to rows_at_once rows, on one thread.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class FullEngine<Real>::Worker {
           mask_kernels_(masks),
           deep_(engine.forest_, engine.deep_, kernels) {}
 
-    // n <= rows_at_once_ rows: those at row[0..n), or the first where there is no list. values:
+    // n <= rows_at_once rows: those at row[0..n), or the first where there is no list. values:
     // where the first tree's values go, those of the next tree `values_stride` later; or null.
     // full: (n,).
     void run(const RowsView<In>& rows, const int32_t* row, int32_t n, float* values,
@@ -34,7 +34,8 @@ class FullEngine<Real>::Worker {
             return;
         }
         start(n);
-        for (const Part& part : engine_.parts_) {
+        const Plan& plan = engine_.plan_of(mask_kernels_.isa, n);
+        for (const Part& part : plan.parts) {
             float* const to = values ? values + part.begin * values_stride : nullptr;
             if (part.masked)
                 add_masked(part.trees, rows, row, n, to, values_stride);
@@ -47,8 +48,9 @@ class FullEngine<Real>::Worker {
 
     // Any number of rows, at the given indices.
     void run_some(const RowsView<In>& rows, std::span<const int32_t> row, double* full) {
-        for (size_t begin = 0; begin < row.size(); begin += engine_.rows_at_once_) {
-            const size_t n = std::min<size_t>(engine_.rows_at_once_, row.size() - begin);
+        const size_t most = engine_.rows_at_once(mask_kernels_.isa);
+        for (size_t begin = 0; begin < row.size(); begin += most) {
+            const size_t n = std::min(most, row.size() - begin);
             run(rows, row.data() + begin, static_cast<int32_t>(n), nullptr, 0, full + begin);
         }
     }
@@ -56,7 +58,7 @@ class FullEngine<Real>::Worker {
     // Median seconds that each tree takes for one of n <= kSlab rows, out: (T,).
     void measure(const RowsView<In>& rows, int32_t n, int repeats, double* out) {
         start(n);
-        for (const Part& part : engine_.parts_) {
+        for (const Part& part : engine_.plan_of(mask_kernels_.isa, kSlab).parts) {
             if (part.masked) {
                 uint64_t* const masks = answers(part.trees, rows, nullptr, n);
                 for (int32_t t = 0; t < part.trees.n_trees(); ++t)
@@ -131,13 +133,11 @@ class FullEngine<Real>::Worker {
                 mask_kernels_.add_single(trees, begin, end, masks, words, single_);
                 break;
             case Summation::kShares:
-                mask_kernels_.add_double(trees, trees.leaf_other.data(), begin, end, masks, words,
-                                         other_);
+                mask_kernels_.add_double(trees, trees.leaf_other, begin, end, masks, words, other_);
                 [[fallthrough]];
             case Summation::kFloat64:
             case Summation::kFloat64Late:
-                mask_kernels_.add_double(trees, trees.leaf_value.data(), begin, end, masks, words,
-                                         value_);
+                mask_kernels_.add_double(trees, trees.leaf_value, begin, end, masks, words, value_);
         }
     }
 

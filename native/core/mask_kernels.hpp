@@ -76,11 +76,11 @@ struct MaskKernels {
     void (*values)(const MaskedTrees& trees, int32_t t, const uint64_t* masks, int32_t words,
                    float* out);
 
-    // sums[i] += values of trees [begin, end), for whole words. table: leaf_value or leaf_other.
+    // sums[i] += values of trees [begin, end), for whole words. tables: leaf_value or leaf_other.
     void (*add_single)(const MaskedTrees& trees, int32_t begin, int32_t end, const uint64_t* masks,
                        int32_t words, float* sums);
-    void (*add_double)(const MaskedTrees& trees, const double* table, int32_t begin, int32_t end,
-                       const uint64_t* masks, int32_t words, double* sums);
+    void (*add_double)(const MaskedTrees& trees, const DoubleTables& tables, int32_t begin,
+                       int32_t end, const uint64_t* masks, int32_t words, double* sums);
 };
 
 // The kernels of the best instruction set that this machine runs, or of `isa`, as for `kernels`.

@@ -1,12 +1,14 @@
 #include "core/masked_trees.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <tuple>
 #include <utility>
 
 #include "core/cuts.hpp"
 #include "core/float_mode.hpp"
+#include "core/large_trees.hpp"
 
 namespace qwyc {
 
@@ -24,6 +26,7 @@ struct LayOut {
     std::vector<Leaf> leaves;
     bool full;
     int32_t in_use = 0;  // planes
+    std::vector<LargeLayout::Flip> changes{};
 
     // ---- questions ---------------------------------------------------------------------------
 
@@ -84,6 +87,23 @@ struct LayOut {
         out.class_of = questions.categories.class_of.data();
         out.truncates = forest.rules().truncates;
         make_quads();
+        find_ranked();
+    }
+
+    // Questions of a slot that ask the same follow each other, cuts ascending.
+    void find_ranked() {
+        for (int32_t begin = 1, end = 1; begin < out.missing; begin = end) {
+            const bool or_missing = begin >= out.or_missing;
+            const int32_t last = or_missing ? out.missing : out.or_missing;
+            while (end < last && out.slot[end] == out.slot[begin]) ++end;
+            if (end - begin >= kMinRanked)
+                out.ranked.push_back({out.slot[begin], begin, end, or_missing});
+            else if (!out.compared.empty() && out.compared.back().end == begin &&
+                     out.compared.back().or_missing == or_missing)
+                out.compared.back().end = end;
+            else
+                out.compared.push_back({begin, end, or_missing});
+        }
     }
 
     void make_quads() {
@@ -162,6 +182,10 @@ struct LayOut {
         while ((1 << tree.bits) < tree.n_leaves) ++tree.bits;
         leaves.clear();
         const int32_t depth = depth_of(root);
+        if (tree.n_leaves > kMaxMaskedLeaves) {
+            add_large(t, tree, depth);
+            return;
+        }
         // A table of 64 values takes longer than one of 32, so a deeper tree of up to 32 leaves is
         // not made complete.
         if (depth <= std::max<int32_t>(tree.bits, 5)) {
@@ -194,13 +218,60 @@ struct LayOut {
         out.trees.push_back(tree);
     }
 
+    void add_large(int32_t t, MaskedTree& tree, int32_t depth) {
+        tree.planes_begin = static_cast<int32_t>(out.planes.size());
+        if (tree.n_leaves == 1 << tree.bits && depth == tree.bits) {
+            std::vector<uint16_t> heap(tree.n_leaves - 1, 0);
+            place_complete(forest.root(t), heap.data(), 0, 0, depth, 0);
+            const std::vector<uint16_t> levels = levels_of(heap.data(), depth);
+            if (!levels.empty()) {
+                tree.form = Form::kOblivious;
+                out.planes.insert(out.planes.end(), levels.begin(), levels.end());
+                fill_tables(tree);
+                out.trees.push_back(tree);
+                return;
+            }
+        }
+        const LargeLayout large =
+            lay_out_large(forest, t, [&](int32_t node) { return question_of(node); });
+        tree.form = Form::kLarge;
+        tree.bits = static_cast<uint8_t>(large.flips.size());
+        tree.begin = static_cast<int32_t>(out.divided.size());
+        out.divided.insert(out.divided.end(), large.splits.begin(), large.splits.end());
+        tree.end = static_cast<int32_t>(out.divided.size());
+        tree.flips_begin = static_cast<int32_t>(out.flip_begin.size());
+        for (auto flips = large.flips.rbegin(); flips != large.flips.rend(); ++flips) {
+            out.flip_begin.push_back(static_cast<int32_t>(changes.size()));
+            changes.insert(changes.end(), flips->begin(), flips->end());
+            while (changes.size() % kFlipsAtOnce != 0) changes.push_back({-1, -1});
+        }
+        out.flip_begin.push_back(static_cast<int32_t>(changes.size()));
+        out.n_nodes = std::max(out.n_nodes, large.n_nodes);
+        make_planes(tree.bits);
+        leaves.clear();
+        for (size_t i = 0; i < large.leaf.size(); ++i)
+            leaves.push_back({large.code[i], large.leaf[i]});
+        fill_tables(tree);
+        out.trees.push_back(tree);
+    }
+
+    // Where masks of nodes are is known when all planes are.
+    void place_flips() {
+        const int32_t first = out.n_questions + out.n_planes;
+        for (const LargeLayout::Flip& flip : changes) {
+            const int32_t at = flip.at < 0 ? 0 : first + flip.at;
+            const int32_t with = flip.at < 0 ? 0 : flip.question < 0 ? at : flip.question;
+            out.flips.push_back({static_cast<uint16_t>(at), static_cast<uint16_t>(with)});
+        }
+    }
+
     void make_planes(int32_t bits) {
         for (int32_t b = 0; b < bits; ++b) out.planes.push_back(out.n_questions + in_use++);
         out.n_planes = std::max(out.n_planes, in_use);
     }
 
     void fill_tables(MaskedTree& tree) {
-        const size_t size = tree.bits <= 5 ? 32 : size_t{1} << tree.bits;
+        const auto size = static_cast<size_t>(size_of_table(tree));
         tree.table_begin = static_cast<int32_t>(out.step_value.size());
         const auto fill = [&](auto& table, auto value) {
             table.resize(tree.table_begin + size);
@@ -210,9 +281,32 @@ struct LayOut {
         if (!full) return;
         const Summation summation = forest.rules().summation;
         if (summation == Summation::kFloat32 || summation == Summation::kFloat32Late) return;
-        fill(out.leaf_value, [&](int32_t leaf) { return forest.leaf_value(leaf); });
+        fill(out.leaf_value.whole, [&](int32_t leaf) { return forest.leaf_value(leaf); });
         if (summation == Summation::kShares)
-            fill(out.leaf_other, [&](int32_t leaf) { return forest.leaf_other(leaf); });
+            fill(out.leaf_other.whole, [&](int32_t leaf) { return forest.leaf_other(leaf); });
+    }
+
+    // Kernels may load 64 entries of any table of a tree that is not large.
+    void halve(DoubleTables& tables) {
+        if (tables.whole.empty()) return;
+        int32_t end = 0;
+        for (MaskedTree& tree : out.trees) {
+            if (tree.bits > kMaxPlanes) continue;
+            tree.halves_begin = end;
+            end += 2 * size_of_table(tree);
+            tables.halves.resize(end);
+            for (int32_t i = 0; i < size_of_table(tree); ++i) {
+                const auto bits = std::bit_cast<uint64_t>(tables.whole[tree.table_begin + i]);
+                uint32_t* const low = &tables.halves[tree.halves_begin + i / 16 * 32 + i % 16];
+                low[0] = static_cast<uint32_t>(bits);
+                low[16] = static_cast<uint32_t>(bits >> 32);
+            }
+        }
+        tables.halves.resize(end + 64);
+    }
+
+    static int32_t size_of_table(const MaskedTree& tree) {
+        return tree.bits <= 5 ? 32 : 1 << tree.bits;
     }
 
     static constexpr uint16_t kNone = 0xffff;
@@ -229,6 +323,9 @@ MaskedTrees lay_out(const Forest<Real>& forest, const Questions<Real>& questions
     layout.number_questions(trees);
     for (int32_t tree : trees) layout.add_tree(tree);
     out.step_value.resize(out.step_value.size() + 32);  // kernels may load 64 values of any table
+    layout.halve(out.leaf_value);
+    layout.halve(out.leaf_other);
+    layout.place_flips();
     return out;
 }
 

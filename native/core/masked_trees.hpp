@@ -19,13 +19,15 @@ namespace qwyc {
 
 inline constexpr int32_t kSlabWords = 8;
 inline constexpr int32_t kSlab = 64 * kSlabWords;
-inline constexpr int32_t kMaxPlanes = 6;  // bits of a leaf number
+inline constexpr int32_t kMaxPlanes = 6;        // bits of a leaf number
+inline constexpr int32_t kMaxLargePlanes = 12;  // of a tree of up to kMaxLargeLeaves leaves
 
 // How a tree's planes are made.
 enum class Form : uint8_t {
     kComplete,   // level by level, as if all leaves were at the same depth
     kOblivious,  // every level asks one question: the masks are the planes
     kReach,      // from the masks of the rows that reach each leaf
+    kLarge,      // from the masks of the rows that go right at each split: core/large_trees.hpp
 };
 
 // A split of a tree of the form kReach: rows at node `at` go to `left` or `right`. Nodes are
@@ -35,11 +37,25 @@ struct ReachSplit {
     uint8_t at, left, right;
 };
 
+// A split of a tree of the form kLarge. Node 0 is the root; the rows at the i-th split go to node
+// 2 i + 1 or, right, 2 i + 2.
+struct LargeSplit {
+    uint16_t question, at;
+};
+
+// Rows in both masks, which are numbered as `planes`, change a bit of their leaf number.
+struct Flip {
+    uint16_t first, second;
+};
+inline constexpr int32_t kFlipsAtOnce = 4;  // their number is a multiple; the rest are masks 0
+
 struct MaskedTree {
     Form form;
     uint8_t bits;          // of its leaf number; 0 for a tree of one leaf
     int16_t n_leaves;      // kReach: numbers are below it
-    int32_t begin, end;    // kComplete: questions in `heap`; kReach: in `splits`
+    int32_t begin, end;    // kComplete: questions in `heap`; kReach, kLarge: in `splits`, `divided`
+    int32_t flips_begin;   // kLarge: in `flip_begin`, bits + 1 of them
+    int32_t halves_begin;  // in DoubleTables::halves, if bits <= kMaxPlanes
     int32_t planes_begin;  // in `planes`: `bits` of them, the highest bit first
     int32_t table_begin;   // in the tables of values, by leaf number
 };
@@ -49,6 +65,20 @@ struct MaskedTree {
 struct Quad {
     int32_t feature;
     int32_t slot[4];
+};
+
+// Many questions about the number in one slot, cuts ascending: a search answers all of them, where
+// that is faster than comparisons.
+struct RankedQuestions {
+    int32_t slot, begin, end;
+    bool or_missing;
+};
+inline constexpr int32_t kMinRanked = 32;
+
+// Other questions about numbers: compared one by one.
+struct ComparedQuestions {
+    int32_t begin, end;
+    bool or_missing;
 };
 
 // The questions about the category in one slot of a tile.
@@ -61,6 +91,14 @@ struct CategoryQuestions {
 // Slot `to` holds what slot `from` does, with NaN in place of zeros.
 struct ZeroIsMissing {
     int32_t from, to;
+};
+
+// Tables of doubles, by leaf number. `halves` has those of trees that are not large as 32-bit
+// words, for look-ups in registers: for every 16 doubles, their low words and then their high
+// words.
+struct DoubleTables {
+    std::vector<double> whole;
+    std::vector<uint32_t> halves;
 };
 
 struct MaskedTrees {
@@ -77,6 +115,8 @@ struct MaskedTrees {
     // about categories.
     int32_t n_questions = 1, or_missing = 1, missing = 1, first_set = 1;
     std::vector<int32_t> slot;  // by question
+    std::vector<RankedQuestions> ranked;
+    std::vector<ComparedQuestions> compared;  // kAtLeast and kAtLeastOrMissing that are not ranked
     std::vector<CategoryQuestions> categorical;
     std::vector<float> cut_single;   // by question
     std::vector<double> cut_double;  // by question, where values may be double; otherwise empty
@@ -86,15 +126,20 @@ struct MaskedTrees {
 
     // Trees, in the order of their evaluation.
     std::vector<MaskedTree> trees;
-    std::vector<uint16_t> heap;      // questions: the root, then level by level
-    std::vector<ReachSplit> splits;  // parents before children
-    std::vector<int32_t> planes;     // where a plane is: question q's mask, or n_questions + k
-    int32_t n_planes = 0;            // that are made
-    std::vector<float> step_value;   // 32 or 64 entries a tree
-    std::vector<double> leaf_value, leaf_other;  // the same, of full scores; empty if not needed
+    std::vector<uint16_t> heap;       // questions: the root, then level by level
+    std::vector<ReachSplit> splits;   // parents before children
+    std::vector<LargeSplit> divided;  // parents before children
+    std::vector<Flip> flips;
+    std::vector<int32_t> flip_begin;      // by plane of a large tree, the highest bit first
+    int32_t n_nodes = 0;                  // of large trees at a time; masks after the planes
+    std::vector<int32_t> planes;          // where a plane is: question q's mask, or n_questions + k
+    int32_t n_planes = 0;                 // that are made
+    std::vector<float> step_value;        // 32, 64 or more entries a tree
+    DoubleTables leaf_value, leaf_other;  // the same, of full scores; empty if not needed
 
     int32_t n_trees() const { return static_cast<int32_t>(trees.size()); }
-    int32_t n_masks() const { return n_questions + n_planes; }
+    int32_t n_masks() const { return n_questions + n_planes + n_nodes; }
+    bool is_large(int32_t t) const { return trees[t].bits > kMaxPlanes; }
 
     template <class V>
     const V* cuts() const {

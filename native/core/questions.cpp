@@ -15,6 +15,7 @@ template <class Real>
 struct Finder {
     const Forest<Real>& forest;
     Questions<Real>& found;
+    int32_t max_leaves;
     std::map<ClassSet, int32_t> set_of{};
 
     template <class Visit>
@@ -23,7 +24,7 @@ struct Finder {
         for (int64_t i = begin; i < end; ++i) visit(i, forest.node(i));
     }
 
-    bool is_small(int32_t tree) const { return forest.leaves_of(tree) <= kMaxMaskedLeaves; }
+    bool is_small(int32_t tree) const { return forest.leaves_of(tree) <= max_leaves; }
 
     void find_categories(int64_t max_bytes) {
         std::map<int32_t, std::vector<CategorySet>> sets;
@@ -106,9 +107,10 @@ struct Finder {
 }  // namespace
 
 template <class Real>
-Questions<Real>::Questions(const Forest<Real>& forest, int64_t max_category_bytes) {
+Questions<Real>::Questions(const Forest<Real>& forest, int64_t max_category_bytes,
+                           int32_t max_leaves) {
     const PlainFloats plain;
-    Finder<Real> finder{forest, *this};
+    Finder<Real> finder{forest, *this, max_leaves};
     finder.find_categories(max_category_bytes);
     finder.find();
 }

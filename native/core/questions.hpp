@@ -12,7 +12,8 @@
 
 namespace qwyc {
 
-inline constexpr int32_t kMaxMaskedLeaves = 64;  // of a tree that is evaluated on masks
+inline constexpr int32_t kMaxMaskedLeaves = 64;   // of a tree that is evaluated on masks,
+inline constexpr int32_t kMaxLargeLeaves = 2048;  // and in full scores
 
 // What a question asks of a row's value. The answer yes sends the row right.
 enum class Asks : uint8_t {
@@ -40,7 +41,8 @@ using ClassSet = std::array<uint8_t, 32>;
 
 template <class Real>
 struct Questions {
-    explicit Questions(const Forest<Real>& forest, int64_t max_category_bytes = kMaxCategoryBytes);
+    explicit Questions(const Forest<Real>& forest, int64_t max_category_bytes = kMaxCategoryBytes,
+                       int32_t max_leaves = kMaxMaskedLeaves);
 
     std::vector<Question<Real>> all;  // sorted, each once
     std::vector<int32_t> of_node;     // (nodes,) index into `all`; -1 in trees that are not masked

@@ -15,6 +15,8 @@ namespace qwyc::avx2 {
 
 #define QWYC_ISA "avx2"
 
+constexpr int32_t kRankFrom = 144;  // questions about a value
+
 // Bit 4i + k of either half of a mask belongs to row 8k + i of that half. Leaf numbers are then
 // bytes of which the k-th of each four, a shift away, belong to the 8 rows from row 8k on. Floats
 // are compared in registers of 8, and packing the results of four registers changes their order
@@ -31,159 +33,7 @@ constexpr int32_t row_of(int32_t t) {
     return row_of_bit(bit_of<V>(t));
 }
 
-// ---- reading ---------------------------------------------------------------------------------
-
-inline __m128 load_four(const float* x) {
-    return _mm_loadu_ps(x);
-}
-inline __m128 load_four(const double* x) {
-    return _mm256_cvtpd_ps(_mm256_loadu_pd(x));
-}
-
-template <class In>
-inline void read_quad(const In* const* row, int32_t feature, float* out0, float* out1, float* out2,
-                      float* out3) {
-    for (int r = 0; r < 64; r += 8) {
-        __m256 x[4];  // x[k], half a: four features of the row of entry r + 4a + k
-        for (int k = 0; k < 4; ++k)
-            x[k] = _mm256_insertf128_ps(_mm256_castps128_ps256(load_four(row[r + k] + feature)),
-                                        load_four(row[r + 4 + k] + feature), 1);
-        const __m256 low01 = _mm256_unpacklo_ps(x[0], x[1]);
-        const __m256 low23 = _mm256_unpacklo_ps(x[2], x[3]);
-        const __m256 high01 = _mm256_unpackhi_ps(x[0], x[1]);
-        const __m256 high23 = _mm256_unpackhi_ps(x[2], x[3]);
-        _mm256_store_ps(out0 + r, _mm256_shuffle_ps(low01, low23, 0x44));
-        _mm256_store_ps(out1 + r, _mm256_shuffle_ps(low01, low23, 0xee));
-        _mm256_store_ps(out2 + r, _mm256_shuffle_ps(high01, high23, 0x44));
-        _mm256_store_ps(out3 + r, _mm256_shuffle_ps(high01, high23, 0xee));
-    }
-}
-
-inline void read_quad(const double* const* row, int32_t feature, double* out0, double* out1,
-                      double* out2, double* out3) {
-    for (int t = 0; t < 64; t += 4) {
-        const __m256d a = _mm256_loadu_pd(row[t] + feature);
-        const __m256d b = _mm256_loadu_pd(row[t + 1] + feature);
-        const __m256d c = _mm256_loadu_pd(row[t + 2] + feature);
-        const __m256d d = _mm256_loadu_pd(row[t + 3] + feature);
-        const __m256d ab = _mm256_unpacklo_pd(a, b), AB = _mm256_unpackhi_pd(a, b);
-        const __m256d cd = _mm256_unpacklo_pd(c, d), CD = _mm256_unpackhi_pd(c, d);
-        _mm256_store_pd(out0 + t, _mm256_permute2f128_pd(ab, cd, 0x20));
-        _mm256_store_pd(out1 + t, _mm256_permute2f128_pd(AB, CD, 0x20));
-        _mm256_store_pd(out2 + t, _mm256_permute2f128_pd(ab, cd, 0x31));
-        _mm256_store_pd(out3 + t, _mm256_permute2f128_pd(AB, CD, 0x31));
-    }
-}
-
-constexpr int32_t bit_of_row(int32_t i) {
-    return i / 32 * 32 + i % 8 * 4 + i % 32 / 8;
-}
-// Sixteen rows in their own order.
-template <class In, class V>
-inline void read_few_quad(const In* const* row, int32_t feature, V* out0, V* out1, V* out2,
-                          V* out3) {
-    for (int i = 0; i < 16; ++i) {
-        const In* const x = row[i] + feature;
-        out0[i] = static_cast<V>(x[0]), out1[i] = static_cast<V>(x[1]);
-        out2[i] = static_cast<V>(x[2]), out3[i] = static_cast<V>(x[3]);
-    }
-}
-
-template <class In, class V>
-inline void read_column(const In* x, V* out) {
-    for (int t = 0; t < 64; ++t) out[t] = static_cast<V>(x[row_of<V>(t)]);
-}
-
-// ---- questions -------------------------------------------------------------------------------
-
-template <int Predicate>
-inline uint64_t compare(const float* x, float cut) {
-    const __m256 bound = _mm256_set1_ps(cut);
-    const auto one = [&](int i) {
-        return _mm256_castps_si256(_mm256_cmp_ps(bound, _mm256_load_ps(x + 8 * i), Predicate));
-    };
-    const auto four = [&](int i) {
-        return static_cast<uint32_t>(_mm256_movemask_epi8(_mm256_packs_epi16(
-            _mm256_packs_epi32(one(i), one(i + 1)), _mm256_packs_epi32(one(i + 2), one(i + 3)))));
-    };
-    return four(0) | static_cast<uint64_t>(four(4)) << 32;
-}
-template <int Predicate>
-inline uint64_t compare(const double* x, double cut) {
-    const __m256d bound = _mm256_set1_pd(cut);
-    uint64_t mask = 0;
-    for (int i = 0; i < 64; i += 4)
-        mask |= static_cast<uint64_t>(
-                    _mm256_movemask_pd(_mm256_cmp_pd(bound, _mm256_load_pd(x + i), Predicate)))
-                << i;
-    return mask;
-}
-template <class V>
-inline void at_least(const V* x, V cut, uint64_t* mask) {
-    *mask = compare<_CMP_LE_OQ>(x, cut);
-}
-template <class V>
-inline void at_least_or_missing(const V* x, V cut, uint64_t* mask) {
-    *mask = compare<_CMP_NGT_UQ>(x, cut);
-}
-template <class V>
-inline void is_missing(const V* x, uint64_t* mask) {
-    *mask = compare<_CMP_UNORD_Q>(x, V(0));
-}
-
-// Rows 0 to 7 and 8 to 15 have the first and the second bit of each four.
-inline uint64_t spread_bits(unsigned low, unsigned high) {
-    return _pdep_u32(low, 0x11111111) | _pdep_u32(high, 0x22222222);
-}
-template <int Predicate>
-inline uint64_t few(const float* x, float cut) {
-    const __m256 bound = _mm256_set1_ps(cut);
-    const auto eight = [&](const float* from) {
-        return static_cast<unsigned>(
-            _mm256_movemask_ps(_mm256_cmp_ps(bound, _mm256_load_ps(from), Predicate)));
-    };
-    return spread_bits(eight(x), eight(x + 8));
-}
-template <int Predicate>
-inline uint64_t few(const double* x, double cut) {
-    const __m256d bound = _mm256_set1_pd(cut);
-    const auto four = [&](const double* from) {
-        return static_cast<unsigned>(
-            _mm256_movemask_pd(_mm256_cmp_pd(bound, _mm256_load_pd(from), Predicate)));
-    };
-    return spread_bits(four(x) | four(x + 4) << 4, four(x + 8) | four(x + 12) << 4);
-}
-template <class V>
-inline uint64_t few_at_least(const V* x, V cut) {
-    return few<_CMP_LE_OQ>(x, cut);
-}
-template <class V>
-inline uint64_t few_at_least_or_missing(const V* x, V cut) {
-    return few<_CMP_NGT_UQ>(x, cut);
-}
-template <class V>
-inline uint64_t few_missing(const V* x) {
-    return few<_CMP_UNORD_Q>(x, V(0));
-}
-
-inline uint64_t in_set(const uint8_t* codes, const uint8_t* set) {
-    const auto* halves = reinterpret_cast<const __m128i*>(set);
-    const __m256i low = _mm256_broadcastsi128_si256(_mm_loadu_si128(halves));
-    const __m256i high = _mm256_broadcastsi128_si256(_mm_loadu_si128(halves + 1));
-    const __m256i powers = _mm256_set1_epi64x(static_cast<int64_t>(0x8040201008040201));
-    uint64_t mask = 0;
-    for (int i = 0; i < 64; i += 32) {
-        const __m256i code = _mm256_load_si256(reinterpret_cast<const __m256i*>(codes + i));
-        const __m256i byte = _mm256_and_si256(_mm256_srli_epi16(code, 3), _mm256_set1_epi8(15));
-        const __m256i bits = _mm256_blendv_epi8(_mm256_shuffle_epi8(low, byte),
-                                                _mm256_shuffle_epi8(high, byte), code);
-        const __m256i bit =
-            _mm256_shuffle_epi8(powers, _mm256_and_si256(code, _mm256_set1_epi8(7)));
-        const __m256i in = _mm256_cmpeq_epi8(_mm256_and_si256(bits, bit), bit);
-        mask |= static_cast<uint64_t>(static_cast<uint32_t>(_mm256_movemask_epi8(in))) << i;
-    }
-    return mask;
-}
+#include "kernels/masks_avx2_tiles.inc"
 
 // ---- trees -----------------------------------------------------------------------------------
 
@@ -355,10 +205,10 @@ inline void add_single_word(const MaskedTrees& trees, int32_t begin, int32_t end
 }
 
 template <bool Large>
-inline void add_double_word(const MaskedTrees& trees, const double* tables, int32_t begin,
+inline void add_double_word(const MaskedTrees& trees, const DoubleTables& tables, int32_t begin,
                             int32_t end, const uint8_t* number, double* sums) {
     for (int32_t t = begin; t < end; ++t, number += kWord) {
-        const double* const table = tables + trees.trees[t].table_begin;
+        const double* const table = tables.whole.data() + trees.trees[t].table_begin;
         for (int j = 0; j < 8; ++j) {
             const __m256i four =
                 _mm256_load_si256(reinterpret_cast<const __m256i*>(number + j / 4 * 32));
@@ -371,6 +221,35 @@ inline void add_double_word(const MaskedTrees& trees, const double* tables, int3
             _mm256_store_pd(to, _mm256_add_pd(_mm256_load_pd(to), first));
             _mm256_store_pd(to + 4, _mm256_add_pd(_mm256_load_pd(to + 4), second));
         }
+    }
+}
+
+// The numbers of the 8 rows from row 8j on.
+inline __m256i large_numbers(const uint8_t* number, int j) {
+    const auto bytes = [&](const uint8_t* from) {
+        const __m256i four = _mm256_load_si256(reinterpret_cast<const __m256i*>(from + j / 4 * 32));
+        return _mm256_and_si256(_mm256_srli_epi32(four, j % 4 * 8), _mm256_set1_epi32(255));
+    };
+    return _mm256_or_si256(bytes(number), _mm256_slli_epi32(bytes(number + kWord), 8));
+}
+inline void add_gathered(const float* table, __m256i index, float* to) {
+    _mm256_store_ps(to, _mm256_add_ps(_mm256_load_ps(to), _mm256_i32gather_ps(table, index, 4)));
+}
+inline void add_gathered(const double* table, __m256i index, double* to) {
+    const __m256d first = _mm256_i32gather_pd(table, _mm256_castsi256_si128(index), 8);
+    const __m256d second = _mm256_i32gather_pd(table, _mm256_extracti128_si256(index, 1), 8);
+    _mm256_store_pd(to, _mm256_add_pd(_mm256_load_pd(to), first));
+    _mm256_store_pd(to + 4, _mm256_add_pd(_mm256_load_pd(to + 4), second));
+}
+template <class T, class Number>
+inline void add_large_word(const MaskedTrees& trees, const T* tables, int32_t begin, int32_t end,
+                           const Number& number_into, T* sums) {
+    alignas(32) uint8_t number[2 * kWord];
+    for (int32_t t = begin; t < end; ++t) {
+        number_into(t, number);
+        for (int j = 0; j < 8; ++j)
+            add_gathered(tables + trees.trees[t].table_begin, large_numbers(number, j),
+                         sums + 8 * j);
     }
 }
 

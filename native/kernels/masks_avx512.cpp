@@ -16,6 +16,8 @@ namespace qwyc::avx512 {
 
 #define QWYC_ISA "avx512"
 
+constexpr int32_t kRankFrom = 160;  // questions about a value
+
 // Entry t = 16q + 4a + k of a tile is row 16k + 4q + a. Leaf numbers are then bytes of which the
 // k-th of each four, a shift away, belong to the 16 rows from row 16k on.
 template <class V>
@@ -25,6 +27,9 @@ constexpr int32_t row_of(int32_t t) {
 template <class V>
 constexpr int32_t bit_of(int32_t t) {
     return t;
+}
+constexpr int32_t row_of_bit(int32_t p) {
+    return row_of<float>(p);
 }
 
 #include "kernels/masks_avx512_tiles.inc"
@@ -221,21 +226,98 @@ inline void add_single_word(const MaskedTrees& trees, int32_t begin, int32_t end
     for (int k = 0; k < 4; ++k) _mm512_store_ps(sums + 16 * k, sum[k]);
 }
 
+// Doubles of 16 rows, from a table of 32 or 64: the low words and the high words are looked up,
+// then put together.
 template <bool Large>
-inline void add_double_word(const MaskedTrees& trees, const double* tables, int32_t begin,
+struct DoubleTable {
+    __m512i low[Large ? 4 : 2], high[Large ? 4 : 2];
+    explicit DoubleTable(const uint32_t* halves) {
+        for (int i = 0; i < (Large ? 4 : 2); ++i) {
+            low[i] = _mm512_loadu_si512(halves + 32 * i);
+            high[i] = _mm512_loadu_si512(halves + 32 * i + 16);
+        }
+    }
+    static __m512i look_up(const __m512i* part, __m512i index, __mmask16 upper) {
+        const __m512i value = _mm512_permutex2var_epi32(part[0], index, part[1]);
+        if constexpr (Large)
+            return _mm512_mask_blend_epi32(upper, value,
+                                           _mm512_permutex2var_epi32(part[2], index, part[3]));
+        return value;
+    }
+    // Of the rows from row 16k on, the 1st, 2nd, 5th, 6th, 9th... in `first`, the 3rd, 4th, 7th...
+    // in `second`.
+    void add(__m512i numbers, int k, __m512d& first, __m512d& second) const {
+        const __m512i index = _mm512_srli_epi32(numbers, 8 * k);  // the low bits of each count
+        const __mmask16 upper =
+            Large ? _mm512_movepi32_mask(_mm512_slli_epi32(numbers, 26 - 8 * k)) : 0;  // bit 5
+        const __m512i l = look_up(low, index, upper), h = look_up(high, index, upper);
+        first = _mm512_add_pd(first, _mm512_castsi512_pd(_mm512_unpacklo_epi32(l, h)));
+        second = _mm512_add_pd(second, _mm512_castsi512_pd(_mm512_unpackhi_epi32(l, h)));
+    }
+};
+
+template <bool Large>
+inline void add_double_word(const MaskedTrees& trees, const DoubleTables& tables, int32_t begin,
                             int32_t end, const uint8_t* number, double* sums) {
+    const __m512i first = _mm512_set_epi64(13, 12, 9, 8, 5, 4, 1, 0);
+    const __m512i second = _mm512_set_epi64(15, 14, 11, 10, 7, 6, 3, 2);
+    const __m512i front = _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0);
+    const __m512i back = _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4);
+    __m512d sum[8];
+    for (int k = 0; k < 4; ++k) {
+        const __m512d a = _mm512_load_pd(sums + 16 * k), b = _mm512_load_pd(sums + 16 * k + 8);
+        sum[2 * k] = _mm512_permutex2var_pd(a, first, b);
+        sum[2 * k + 1] = _mm512_permutex2var_pd(a, second, b);
+    }
+    for (int32_t t = begin; t < end; ++t, number += kWord) {
+        const DoubleTable<Large> table(tables.halves.data() + trees.trees[t].halves_begin);
+        const __m512i numbers = _mm512_load_si512(number);
+        for (int k = 0; k < 4; ++k) table.add(numbers, k, sum[2 * k], sum[2 * k + 1]);
+    }
+    for (int k = 0; k < 4; ++k) {
+        const __m512d a = sum[2 * k], b = sum[2 * k + 1];
+        _mm512_store_pd(sums + 16 * k, _mm512_permutex2var_pd(a, front, b));
+        _mm512_store_pd(sums + 16 * k + 8, _mm512_permutex2var_pd(a, back, b));
+    }
+}
+
+// The numbers of the 16 rows from row 16k on.
+inline __m512i large_numbers(const uint8_t* number, int k) {
+    const __m512i byte = _mm512_set1_epi32(255);
+    const __m512i lower = _mm512_srli_epi32(_mm512_load_si512(number), 8 * k);
+    const __m512i upper = _mm512_srli_epi32(_mm512_load_si512(number + kWord), 8 * k);
+    return _mm512_or_si512(_mm512_and_si512(lower, byte),
+                           _mm512_slli_epi32(_mm512_and_si512(upper, byte), 8));
+}
+template <class Number>
+inline void add_large_word(const MaskedTrees& trees, const float* tables, int32_t begin,
+                           int32_t end, const Number& number_into, float* sums) {
+    alignas(64) uint8_t number[2 * kWord];
+    __m512 sum[4];
+    for (int k = 0; k < 4; ++k) sum[k] = _mm512_load_ps(sums + 16 * k);
+    for (int32_t t = begin; t < end; ++t) {
+        const float* const table = tables + trees.trees[t].table_begin;
+        number_into(t, number);
+        for (int k = 0; k < 4; ++k)
+            sum[k] = _mm512_add_ps(sum[k], _mm512_i32gather_ps(large_numbers(number, k), table, 4));
+    }
+    for (int k = 0; k < 4; ++k) _mm512_store_ps(sums + 16 * k, sum[k]);
+}
+template <class Number>
+inline void add_large_word(const MaskedTrees& trees, const double* tables, int32_t begin,
+                           int32_t end, const Number& number_into, double* sums) {
+    alignas(64) uint8_t number[2 * kWord];
     __m512d sum[8];
     for (int k = 0; k < 8; ++k) sum[k] = _mm512_load_pd(sums + 8 * k);
-    for (int32_t t = begin; t < end; ++t, number += kWord) {
+    for (int32_t t = begin; t < end; ++t) {
         const double* const table = tables + trees.trees[t].table_begin;
-        const __m512i numbers = _mm512_load_si512(number);
+        number_into(t, number);
         for (int k = 0; k < 4; ++k) {
-            const __m512i index =
-                _mm512_and_si512(_mm512_srli_epi32(numbers, 8 * k), _mm512_set1_epi32(255));
-            sum[2 * k] = _mm512_add_pd(
-                sum[2 * k], _mm512_i32gather_pd(_mm512_castsi512_si256(index), table, 8));
-            sum[2 * k + 1] = _mm512_add_pd(
-                sum[2 * k + 1], _mm512_i32gather_pd(_mm512_extracti64x4_epi64(index, 1), table, 8));
+            const __m512i index = large_numbers(number, k);
+            const __m256i first = _mm512_castsi512_si256(index);
+            const __m256i second = _mm512_extracti64x4_epi64(index, 1);
+            sum[2 * k] = _mm512_add_pd(sum[2 * k], _mm512_i32gather_pd(first, table, 8));
+            sum[2 * k + 1] = _mm512_add_pd(sum[2 * k + 1], _mm512_i32gather_pd(second, table, 8));
         }
     }
     for (int k = 0; k < 8; ++k) _mm512_store_pd(sums + 8 * k, sum[k]);

@@ -9,6 +9,8 @@ namespace qwyc::portable {
 
 #define QWYC_ISA "portable"
 
+constexpr int32_t kRankFrom = 32;  // questions about a value
+
 template <class V>
 constexpr int32_t row_of(int32_t t) {
     return t;
@@ -16,6 +18,9 @@ constexpr int32_t row_of(int32_t t) {
 template <class V>
 constexpr int32_t bit_of(int32_t t) {
     return t;
+}
+constexpr int32_t row_of_bit(int32_t p) {
+    return p;
 }
 
 template <class In, class V>
@@ -93,6 +98,16 @@ inline uint64_t few_missing(const V* x) {
     for (int i = 0; i < 16; ++i) mask |= uint64_t{x[i] != x[i]} << i;
     return mask;
 }
+// A step of all searches at a time: their loads do not wait for each other.
+template <class V>
+inline void ranks_of(const V* x, const V* cut, int32_t count, int32_t* rank) {
+    for (int t = 0; t < 64; ++t) rank[t] = 0;
+    for (int32_t n = count, half; n > 0; n -= half) {
+        half = (n + 1) / 2;
+        for (int t = 0; t < 64; ++t) rank[t] += cut[rank[t] + half - 1] <= x[t] ? half : 0;
+    }
+}
+
 inline uint64_t in_set(const uint8_t* codes, const uint8_t* set) {
     uint8_t yes[64];
     for (int t = 0; t < 64; ++t) yes[t] = set[codes[t] / 8] >> codes[t] % 8 & 1;
@@ -194,11 +209,22 @@ inline void add_single_word(const MaskedTrees& trees, int32_t begin, int32_t end
 }
 
 template <bool Large>
-inline void add_double_word(const MaskedTrees& trees, const double* tables, int32_t begin,
+inline void add_double_word(const MaskedTrees& trees, const DoubleTables& tables, int32_t begin,
                             int32_t end, const uint8_t* number, double* sums) {
     for (int32_t t = begin; t < end; ++t, number += kWord) {
-        const double* const table = tables + trees.trees[t].table_begin;
+        const double* const table = tables.whole.data() + trees.trees[t].table_begin;
         for (int i = 0; i < 64; ++i) sums[i] += table[number[i]];
+    }
+}
+
+template <class T, class Number>
+inline void add_large_word(const MaskedTrees& trees, const T* tables, int32_t begin, int32_t end,
+                           const Number& number_into, T* sums) {
+    uint8_t number[2 * kWord];
+    for (int32_t t = begin; t < end; ++t) {
+        const T* const table = tables + trees.trees[t].table_begin;
+        number_into(t, number);
+        for (int i = 0; i < 64; ++i) sums[i] += table[number[i] | number[kWord + i] << 8];
     }
 }
 

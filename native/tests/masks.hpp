@@ -101,6 +101,27 @@ Trees<Real> trees_of_all_forms(uint64_t seed, int64_t n_features, const Shape& s
     return trees;
 }
 
+// Trees of 65 to 2,048 leaves: of any shape, complete, oblivious and path-like, among small ones.
+template <class Real>
+Trees<Real> large_trees(uint64_t seed, int64_t n_features, const Shape& shape = {}) {
+    Random random(seed);
+    Trees<Real> trees;
+    trees.n_features = n_features;
+    trees.rules = random_rules(random, 30);
+    for (int32_t leaves : {65, 100, 9, 128, 129, 255, 256, 257, 40, 700, 1024, kMaxLargeLeaves}) {
+        grow_leaves(trees, random, shape, leaves);
+        trees.end_tree();
+    }
+    for (int32_t depth : {7, 8, 9, 11}) {
+        add_oblivious(trees, random, depth, shape);
+        add_complete(trees, random, depth,
+                     [&](int32_t, int32_t) { return add_random_node(trees, random, shape); });
+        trees.end_tree();
+    }
+    for (int32_t leaves : {65, 200, kMaxLargeLeaves}) add_chain(trees, random, shape, leaves);
+    return trees;
+}
+
 // ---- what a layout means -----------------------------------------------------------------------
 
 // row: its values one after the other. V: what they are compared as.
@@ -150,6 +171,29 @@ int32_t number_from(const MaskedTrees& trees, const MaskedTree& tree, const Answ
                 at =
                     answer(trees.splits[i].question) ? trees.splits[i].right : trees.splits[i].left;
         return at - kMaxMaskedLeaves;
+    }
+    if (tree.form == Form::kLarge) {
+        std::vector<bool> nodes(trees.n_nodes);
+        nodes.at(0) = true;
+        for (int32_t i = tree.begin; i < tree.end; ++i) {  // parents come before children
+            const LargeSplit& split = trees.divided[i];
+            const bool here = nodes.at(split.at), yes = answer(split.question);
+            const size_t left = 2 * (i - tree.begin) + 1;
+            nodes.at(left) = here && !yes;
+            nodes.at(left + 1) = here && yes;
+        }
+        const int32_t first_node = trees.n_questions + trees.n_planes;
+        const auto is_in = [&](int32_t mask) -> bool {
+            return mask >= first_node ? bool(nodes.at(mask - first_node)) : answer(mask);
+        };
+        int32_t number = 0;
+        for (int32_t b = 0; b < tree.bits; ++b) {
+            number *= 2;
+            const int32_t* const begin = &trees.flip_begin.at(tree.flips_begin + b);
+            for (int32_t i = begin[0]; i < begin[1]; ++i)
+                number ^= is_in(trees.flips.at(i).first) && is_in(trees.flips.at(i).second);
+        }
+        return number;
     }
     int32_t number = 0, at = 0;
     for (int32_t level = 0; level < tree.bits; ++level) {

@@ -98,6 +98,89 @@ TEST(walked_trees_among_small_ones) {
     }
 }
 
+// Large trees that ask the same questions again are on masks from some number of rows on.
+TEST(large_trees_on_masks) {
+    const auto fill = [](auto& trees, uint64_t seed) {
+        Random random(seed);
+        trees.n_features = 3;
+        trees.rules = random_rules(random, 9);
+        for (int32_t leaves : {90, 3, 128, 70, 20, 300, 64, 65, 1}) {
+            grow_leaves(trees, random, {.special = seed % 2 == 0}, leaves);
+            trees.end_tree();
+        }
+        for (int32_t depth : {7, 10}) add_oblivious(trees, random, depth, {});
+    };
+    for (uint64_t seed = 0; seed < 10; ++seed) {
+        Trees<float> single;
+        Trees<double> wide;
+        fill(single, seed);
+        fill(wide, seed);
+        const Forest<float> forest = single.forest();
+        const FullEngine<float> engine(forest);
+        CHECK(engine.large_from("avx512") <= kSlab && engine.large_from("avx2") <= kSlab);
+        for (std::string_view isa : available_isas()) {
+            const int32_t from = engine.large_from(isa);
+            CHECK(from > 1);
+            for (int32_t n : {from - 1, from}) check_both(single, n, seed, "large");
+        }
+        check_both(single, 600, seed, "large");
+        check_both(wide, 200, seed, "large double");
+    }
+}
+
+TEST(large_trees_of_many_questions_are_walked) {
+    Trees<double> trees;
+    trees.n_features = 4;
+    Random random(3);
+    for (int t = 0; t < 3; ++t) {
+        add_complete(trees, random, 8, [&](int32_t, int32_t) {
+            return add_random_node(trees, random, {.special = false});
+        });
+        trees.end_tree();
+    }
+    for (double& at : trees.threshold) at = random.normal();
+    const Forest<double> forest = trees.forest();
+    CHECK(FullEngine<double>(forest).large_from("avx512") > kSlab ||
+          FullEngine<double>(forest).large_from("avx512") == 0);
+    check_both(trees, 600, 1, "many questions");
+}
+
+// More rows than masks hold, where one instruction set walks all trees and another walks none.
+TEST(large_trees_that_some_instruction_sets_walk) {
+    Trees<float> trees;
+    Random random(5);
+    for (int t = 0; t < 8; ++t) {
+        add_complete(trees, random, 8, [&](int32_t, int32_t) {
+            return add_random_node(trees, random, {.special = false});
+        });
+        trees.end_tree();
+    }
+    const Forest<float> forest = trees.forest();
+    const FullEngine<float> engine(forest);
+    CHECK(engine.large_from("avx512") <= kSlab && engine.large_from("portable") > kSlab);
+    check_both(trees, 1500, 1, "some walk");
+}
+
+// Small trees keep their masks where categories of large trees are too many for them.
+TEST(large_trees_of_many_categories_are_walked) {
+    Trees<float> trees;
+    trees.n_features = 2;
+    Random random(4);
+    trees.add_stump(0, 0, kCategorical, -1, 1, {1, 2, 3});
+    add_oblivious(trees, random, 8, {.special = false});
+    for (int t = 0; t < 4; ++t) {  // each code has a class of its own
+        add_complete(trees, random, 7, [&](int32_t level, int32_t place) {
+            return trees.add_node(0, 0, kCategorical, {((1 << level) + place) * 3 + t});
+        });
+        trees.end_tree();
+    }
+    const Forest<float> forest = trees.forest();
+    const FullEngine<float> engine(forest);
+    for (std::string_view isa : available_isas()) CHECK_EQUAL(engine.large_from(isa), 0);
+    CHECK_EQUAL(engine.n_walked(), 5);
+    check_both(trees, 300, 2, "many categories");
+}
+
 TEST(many_thresholds) {
     Trees<double> trees;
     trees.n_features = 2;

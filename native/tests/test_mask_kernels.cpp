@@ -52,7 +52,7 @@ struct Problem {
     Problem(Trees<Real> some, uint64_t seed, int64_t n)
         : trees(std::move(some)),
           forest(trees.forest()),
-          questions(forest),
+          questions(forest, kMaxCategoryBytes, kMaxLargeLeaves),
           layout(lay_out(forest, questions, natural_order(trees.n_trees()), true)),
           n(n),
           rows(hostile_rows<In>(trees, seed, n)) {
@@ -104,7 +104,7 @@ void check_rows(const Problem<In, Real>& problem, const MaskKernels& kernels,
     std::fill_n(sums, words * 64, 0.25);
     std::vector<float> values(words * 64), expected(count), single_expected(count, 0.25f);
     std::vector<double> sums_expected(count, 0.25);
-    const bool doubles = !layout.leaf_value.empty();
+    const bool doubles = !layout.leaf_value.whole.empty();
     for (int32_t begin = 0; begin < layout.n_trees(); begin += kTreesAtOnce) {
         const int32_t end = std::min(begin + kTreesAtOnce, layout.n_trees());
         kernels.slice(layout, begin, end, words, work.masks);
@@ -122,8 +122,7 @@ void check_rows(const Problem<In, Real>& problem, const MaskKernels& kernels,
         }
         kernels.add_single(layout, begin, end, work.masks, words, single);
         if (doubles)
-            kernels.add_double(layout, layout.leaf_value.data(), begin, end, work.masks, words,
-                               sums);
+            kernels.add_double(layout, layout.leaf_value, begin, end, work.masks, words, sums);
     }
     CHECK_ALL_EQUAL(std::vector<float>(single, single + count), single_expected,
                     context + " single");
@@ -189,6 +188,55 @@ TEST(any_width) {
         check_all_types(width, width, {.special = width % 3 != 0}, 9, {1, 3, 63, 64, 65, 100});
 }
 
+// Values of which so many questions are asked that their ranks are searched: missing ones on either
+// side, zeros that are missing, cuts and their neighbours.
+template <class In, class Real>
+void check_ranks(uint64_t seed, bool odd) {
+    Trees<Real> trees;
+    trees.n_features = 4;
+    Random random(seed);
+    trees.rules = random_rules(random, 1);
+    for (int32_t i = 0; i < 3 * 200; ++i) {
+        const uint8_t flags[] = {kDefaultLeft, 0, kDefaultLeft | kZeroIsMissing};
+        trees.add_stump(i % 3, static_cast<Real>(random.normal()), flags[i % 3], 0.25, 0.75);
+    }
+    add_oblivious(trees, random, 5, {});
+    if (odd) make_thresholds_odd(trees, seed);
+    const Problem<In, Real> problem(std::move(trees), seed, 320);
+    if (!odd) CHECK_EQUAL(problem.layout.ranked.size(), 3u);
+    for (int32_t n : {1, 17, 64, 65, 128, 129, 300}) check_count(problem, n, seed + n);
+}
+
+TEST(values_of_many_questions) {
+    for (uint64_t seed = 0; seed < 4; ++seed) {
+        check_ranks<float, float>(seed, seed % 2);
+        check_ranks<double, float>(seed, seed % 2);
+        check_ranks<float, double>(seed, seed % 2);
+        check_ranks<double, double>(seed, seed % 2);
+    }
+}
+
+// Answers take an array of questions and rows in the oracle, so there are few rows.
+template <class In, class Real>
+void check_large(uint64_t seed, const Shape& shape) {
+    Trees<Real> trees = large_trees<Real>(seed, 6, shape);
+    make_thresholds_odd(trees, seed);
+    const Problem<In, Real> problem(std::move(trees), seed, 209);
+    for (const MaskedTree& tree : problem.layout.trees)
+        CHECK_EQUAL(tree.bits > kMaxPlanes, tree.n_leaves > kMaxMaskedLeaves);
+    for (int32_t n : {1, 16, 17, 64, 65, 200}) check_count(problem, n, seed + n);
+}
+
+TEST(large_trees_of_every_form) {
+    for (uint64_t seed = 0; seed < 5; ++seed) {  // sums of every kind among them
+        const Shape shape{.special = seed != 1};
+        check_large<float, float>(seed, shape);
+        check_large<double, float>(seed, shape);
+        check_large<float, double>(seed, shape);
+        check_large<double, double>(seed, shape);
+    }
+}
+
 TEST(any_number_of_leaves) {
     for (uint64_t seed = 10; seed < 14; ++seed) check_all_types(seed, 5, {}, 1, {64, 130});
 }
@@ -249,9 +297,10 @@ TEST(codes_up_to_the_largest) {
 // Any answers at all: planes are made bit by bit, whatever the order of the rows.
 TEST(planes_of_any_answers) {
     for (uint64_t seed = 0; seed < 4; ++seed) {
-        const Trees<float> trees = trees_of_all_forms<float>(seed, 5);
+        const Trees<float> trees =
+            seed == 3 ? large_trees<float>(seed, 5) : trees_of_all_forms<float>(seed, 5);
         const Forest<float> forest = trees.forest();
-        const Questions<float> questions(forest);
+        const Questions<float> questions(forest, kMaxCategoryBytes, kMaxLargeLeaves);
         const MaskedTrees layout =
             lay_out(forest, questions, natural_order(trees.n_trees()), false);
         for (int32_t words : {1, 2, 3, 5, 8})

@@ -1,9 +1,11 @@
 // How small trees are laid out: which form they take, and that the layout leads every row to the
 // leaf that a walk reaches.
 #include <algorithm>
+#include <bit>
 #include <set>
 #include <string>
 
+#include "core/large_trees.hpp"
 #include "core/masked_trees.hpp"
 #include "tests/check.hpp"
 #include "tests/forests.hpp"
@@ -49,24 +51,23 @@ void check_leaves(const Trees<Real>& trees, const Forest<Real>& forest, const Ma
                 return check::fail(__FILE__, __LINE__,
                                    context + ": tree " + std::to_string(order[k]) + ", row " +
                                        std::to_string(at / trees.n_features));
-            if (!layout.leaf_value.empty())
-                CHECK_EQUAL(layout.leaf_value.at(place), forest.leaf_value(~leaf));
-            if (!layout.leaf_other.empty())
-                CHECK_EQUAL(layout.leaf_other.at(place), forest.leaf_other(~leaf));
+            if (!layout.leaf_value.whole.empty())
+                CHECK_EQUAL(layout.leaf_value.whole.at(place), forest.leaf_value(~leaf));
+            if (!layout.leaf_other.whole.empty())
+                CHECK_EQUAL(layout.leaf_other.whole.at(place), forest.leaf_other(~leaf));
         }
     }
 }
 
 template <class Real>
-void check_layout(uint64_t seed, int64_t n_features, const Shape& shape) {
-    Trees<Real> trees = trees_of_all_forms<Real>(seed, n_features, shape, 3);
+void check_layout(uint64_t seed, Trees<Real> trees, int64_t n) {
     make_thresholds_odd(trees, seed);
     number_leaves(trees);
     const Forest<Real> forest = trees.forest();
-    const Questions<Real> questions(forest);
+    const Questions<Real> questions(forest, kMaxCategoryBytes, kMaxLargeLeaves);
     const std::string context = "seed " + std::to_string(seed);
-    const auto singles = hostile_rows<float>(trees, seed, 150);
-    const auto doubles = hostile_rows<double>(trees, seed + 1, 150);
+    const auto singles = hostile_rows<float>(trees, seed, n);
+    const auto doubles = hostile_rows<double>(trees, seed + 1, n);
     std::vector<int32_t> order = Policy(seed, trees.n_trees(), 0, 1).order;
     for (bool full : {false, true}) {
         const MaskedTrees layout = lay_out(forest, questions, order, full);
@@ -87,9 +88,17 @@ TEST(every_row_reaches_the_leaf_of_its_walk) {
         for (int64_t n_features : {1, 5, 40}) {
             Shape shape;
             shape.special = seed % 3 != 2;
-            check_layout<float>(seed, n_features, shape);
-            check_layout<double>(seed, n_features, shape);
+            check_layout(seed, trees_of_all_forms<float>(seed, n_features, shape, 3), 150);
+            check_layout(seed, trees_of_all_forms<double>(seed, n_features, shape, 3), 150);
         }
+}
+
+TEST(every_row_reaches_its_leaf_of_a_large_tree) {
+    for (uint64_t seed = 0; seed < 3; ++seed) {
+        const Shape shape{.special = seed != 2};
+        check_layout(seed, large_trees<float>(seed, 5, shape), 20);
+        check_layout(seed, large_trees<double>(seed, 5, shape), 20);
+    }
 }
 
 // ---- forms -----------------------------------------------------------------------------------
@@ -195,7 +204,7 @@ TEST(a_tree_of_one_leaf_has_no_planes) {
     CHECK_EQUAL(layout.n_masks(), 1);
     CHECK(layout.features.empty() && layout.quads.empty());
     CHECK_EQUAL(layout.step_value[0], 0.75f);
-    CHECK_EQUAL(layout.leaf_value[0], 0.75);
+    CHECK_EQUAL(layout.leaf_value.whole[0], 0.75);
 }
 
 // ---- arrays ----------------------------------------------------------------------------------
@@ -213,7 +222,7 @@ TEST(planes_are_used_again_by_full_scores_only) {
     const MaskedTrees steps = lay_out_all(forest, questions, false);
     CHECK(full.n_planes <= kTreesAtOnce * kMaxPlanes && full.n_planes >= kTreesAtOnce);
     CHECK(steps.n_planes > 3 * kTreesAtOnce);
-    CHECK(full.leaf_value.size() >= 32u * trees.n_trees() && steps.leaf_value.empty());
+    CHECK(full.leaf_value.whole.size() >= 32u * trees.n_trees() && steps.leaf_value.whole.empty());
     for (const MaskedTrees& layout : {full, steps}) {
         CHECK_EQUAL(layout.planes.size(), steps.planes.size());
         for (int32_t t = 0; t < layout.n_trees(); t += kTreesAtOnce) {
@@ -242,6 +251,57 @@ TEST(tables_may_be_loaded_whole) {
         for (const MaskedTree& tree : layout.trees)
             CHECK(layout.step_value.size() >= static_cast<size_t>(tree.table_begin) + 64);
     }
+}
+
+TEST(halves_are_the_words_of_the_doubles) {
+    Trees<double> trees = large_trees<double>(4, 5);
+    trees.rules.summation = Summation::kShares;
+    trees.leaf_other.assign(trees.leaf_value.size(), -0.1);
+    std::iota(trees.leaf_value.begin(), trees.leaf_value.end(), 0.1);
+    const Forest<double> forest = trees.forest();
+    const Questions<double> questions(forest, kMaxCategoryBytes, kMaxLargeLeaves);
+    const MaskedTrees layout = lay_out_all(forest, questions, true);
+    int32_t small = 0;
+    for (const MaskedTree& tree : layout.trees) {
+        if (tree.bits > kMaxPlanes) continue;
+        ++small;
+        for (const DoubleTables* tables : {&layout.leaf_value, &layout.leaf_other}) {
+            CHECK(tables->halves.size() >= static_cast<size_t>(tree.halves_begin) + 128);
+            for (int32_t i = 0; i < 1 << tree.bits; ++i) {
+                const uint32_t* const low =
+                    &tables->halves[tree.halves_begin + i / 16 * 32 + i % 16];
+                CHECK_EQUAL(low[0] | uint64_t{low[16]} << 32,
+                            std::bit_cast<uint64_t>(tables->whole[tree.table_begin + i]));
+            }
+        }
+    }
+    CHECK(small >= 2);
+}
+
+TEST(large_trees_have_numbers_of_their_own_and_flips_in_fours) {
+    const Trees<float> trees = large_trees<float>(3, 5);
+    const Forest<float> forest = trees.forest();
+    const Questions<float> questions(forest, kMaxCategoryBytes, kMaxLargeLeaves);
+    const MaskedTrees layout = lay_out_all(forest, questions, true);
+    int32_t large = 0, oblivious = 0;
+    for (int32_t t = 0; t < layout.n_trees(); ++t) {
+        const MaskedTree& tree = layout.trees[t];
+        if (!layout.is_large(t)) continue;
+        CHECK(tree.bits <= kMaxLargePlanes && 1 << tree.bits < 4 * tree.n_leaves);
+        oblivious += tree.form == Form::kOblivious;
+        if (tree.form != Form::kLarge) continue;
+        ++large;
+        const LargeLayout one = lay_out_large(forest, t, [](int32_t) { return uint16_t{1}; });
+        CHECK_EQUAL(std::set<int32_t>(one.code.begin(), one.code.end()).size(),
+                    static_cast<size_t>(tree.n_leaves));
+        CHECK(*std::max_element(one.code.begin(), one.code.end()) < 1 << tree.bits);
+        CHECK(one.n_nodes <= layout.n_nodes);
+        for (int32_t b = 0; b < tree.bits; ++b) {
+            const int32_t* const begin = &layout.flip_begin.at(tree.flips_begin + b);
+            CHECK(begin[0] % kFlipsAtOnce == 0 && begin[1] % kFlipsAtOnce == 0);
+        }
+    }
+    CHECK(large >= 12 && oblivious == 4);
 }
 
 TEST(quads_hold_each_feature_once_and_end_within_the_row) {

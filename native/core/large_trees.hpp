@@ -1,0 +1,53 @@
+// Trees of more than kMaxMaskedLeaves leaves on masks, for full scores.
+//
+// The rows that reach a node are a mask, which a split divides. Leaves have numbers such that each
+// split changes few bits of them: the number of a row's leaf is the exclusive or of what the splits
+// at which it goes right change. So a plane is the exclusive or of masks of rows that go right.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "core/masked_trees.hpp"
+
+namespace qwyc {
+
+struct LargeLayout {
+    // Rows that change bit b of their number, flips[b], are those at a node that answer yes; or,
+    // without a question, all rows at a node.
+    struct Flip {
+        int32_t at, question;  // -1: none
+    };
+    std::vector<LargeSplit> splits;  // parents before children
+    std::vector<std::vector<Flip>> flips;
+    int32_t n_nodes;            // places for masks of rows
+    std::vector<int32_t> code;  // leaf numbers, of leaves from the left
+    std::vector<int32_t> leaf;  // absolute leaves, from the left
+};
+
+// question(node): the number of a split's question.
+template <class Real>
+LargeLayout lay_out_large(const Forest<Real>& forest, int32_t tree,
+                          const std::function<uint16_t(int32_t)>& question);
+
+// Questions of trees that are evaluated on masks together. Their masks, 64 bytes each, should stay
+// in the second-level cache.
+inline constexpr int32_t kMaxQuestions = 8192;
+
+// Nanoseconds for one row of many: to answer questions, and for a large tree on masks.
+double answers_cost(const MaskedTrees& trees);
+template <class Real>
+double large_tree_cost(const Forest<Real>& forest, const Questions<Real>& questions, int32_t tree);
+
+// From how many rows on, in a batch of at most kSlab, the large trees among those that `questions`
+// has on masks cost less there than walked, by instruction set; more than kSlab where they never
+// do.
+inline constexpr std::array<std::string_view, 3> kMaskIsas = {"avx512", "avx2", "portable"};
+using RowsForMasks = std::array<int32_t, std::size(kMaskIsas)>;
+template <class Real>
+RowsForMasks rows_for_masks(const Forest<Real>& forest, const Questions<Real>& questions);
+
+}  // namespace qwyc
