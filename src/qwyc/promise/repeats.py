@@ -75,18 +75,20 @@ class Repeats:
 def units(rows_hash: Hashes | None, score_hash: Hashes | None) -> Repeats:
     """The rows that count together, by hashes of their values and of their scores, (N,) each. Values are
     not known where base models take rows that are no matrix."""
-    by_value = None if rows_hash is None else _Values.of(rows_hash)
-    found = Repeats(0, 0, 0, 0, "") if by_value is None else by_value.repeats("")
-    if by_value is not None and by_value.effect > MOST_EFFECT:
-        found = by_value.repeats("values")
+    by_value = None if rows_hash is None else _Times.of(rows_hash)
+    found = Repeats(0, 0, 0, 0, "") if by_value is None else by_value.repeats()
+    if by_value is not None and rows_hash is not None and by_value.effect > MOST_EFFECT:
+        found = by_value.repeats("values", _Values.of(rows_hash).number)
     if score_hash is None:
         return found
-    by_score = _Values.of(score_hash)
-    # Copies in values have been found already: each distinct row is asked about once.
-    once = by_score.number if by_value is None else by_score.number[by_value.first]
-    if by_score.effect > MOST_EFFECT and beyond_chance(np.bincount(once)):
-        return by_score.repeats("scores")
-    return found if by_value is not None else by_score.repeats("")
+    by_score = by_value if score_hash is rows_hash and by_value else _Times.of(score_hash)
+    if by_score.effect > MOST_EFFECT:
+        number = _Values.of(score_hash).number
+        # Copies in values have been found already: each distinct row is asked about once.
+        once = number if rows_hash is None else number[_Values.of(rows_hash).first]
+        if beyond_chance(np.bincount(once)):
+            return by_score.repeats("scores", number)
+    return found if by_value is not None else by_score.repeats()
 
 
 def beyond_chance(times: Numbers) -> bool:
@@ -112,31 +114,45 @@ def _lower(n: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Values:
-    """Rows by their value."""
+class _Times:
+    """How often each value occurs among rows. It takes less memory than `_Values`."""
 
-    number: Numbers  # (N,) which value a row has, from 0
-    first: Numbers  # (distinct,) a row of each value
-    times: Numbers  # (distinct,) how many rows have it
+    times: Numbers  # (distinct,) how many rows have each value
 
     @classmethod
-    def of(cls, hashes: Hashes) -> _Values:
-        _, first, number, times = np.unique(
-            hashes, return_index=True, return_inverse=True, return_counts=True
-        )
-        return cls(number.astype(np.intp), first.astype(np.intp), times.astype(np.intp))
+    def of(cls, hashes: Hashes) -> _Times:
+        ordered = np.sort(hashes)
+        begins = np.ones(len(ordered), dtype=bool)  # whether a row is the first of its value
+        np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
+        del ordered
+        at = np.flatnonzero(begins)
+        return cls(np.diff(at, append=len(begins)).astype(np.intp, copy=False))
 
     @property
     def effect(self) -> float:
         """The design effect: the mean, over rows, of how often the row's value occurs."""
         return float((self.times.astype(float) ** 2).sum() / max(1, self.times.sum()))
 
-    def repeats(self, reason: str) -> Repeats:
+    def repeats(self, reason: str = "", number: Numbers | None = None) -> Repeats:
+        """What is said about rows that count together for a reason; `number` (N,) is the value of each."""
         return Repeats(
-            rows=len(self.number),
+            rows=int(self.times.sum()),
             distinct=len(self.times),
             repeated=int(self.times[self.times > 1].sum()),
             largest=int(self.times.max(initial=0)),
             reason=reason,
-            group=self.number if reason else None,
+            group=number,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _Values:
+    """Rows by their value."""
+
+    number: Numbers  # (N,) which value a row has, from 0
+    first: Numbers  # (distinct,) a row of each value
+
+    @classmethod
+    def of(cls, hashes: Hashes) -> _Values:
+        _, first, number = np.unique(hashes, return_index=True, return_inverse=True)
+        return cls(number.astype(np.intp, copy=False), first.astype(np.intp, copy=False))
