@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import qwyc
-from qwyc.cli.data import errors_name, read_rows
+from qwyc.check.diagnose import diagnosis_of
+from qwyc.check.verify import verify_rows
+from qwyc.cli.data import errors_name, group_labels, open_rows
 from qwyc.cli.options import (
+    FILES,
     AlphaOfFile,
     ByClass,
     ClassifierFile,
@@ -33,11 +36,8 @@ EXIT_CODES = {"pass": 0, "fail": 1, "undecided": 3}
 def verify(
     classifier_file: ClassifierFile,
     data: Annotated[
-        Path,
-        argument(
-            "DATA",
-            "Fresh rows that FILE was not made from: CSV, Parquet or Arrow; - is standard input.",
-        ),
+        list[str],
+        argument("DATA...", f"Fresh rows that FILE was not made from. {FILES}."),
     ],
     alpha: AlphaOfFile = None,
     by_class: ByClass = None,
@@ -64,13 +64,16 @@ def verify(
     classifier = qwyc.load(classifier_file)
     requested = None if alpha is None else parse_alpha(alpha)
     limits = parse_by_class(by_class, classifier.ensemble.classes)
-    with ProgressLine(f"Reading {data}") as progress:
-        rows, labels = read_rows(data, classifier, format, progress, groups)
-        if model is not None:
+    with ProgressLine("Reading") as progress:
+        files, labels = open_rows(data, classifier, format, progress, groups)
+        rows: Any = files
+        if model is not None:  # the library that trained it takes all rows at once
+            rows, kept = files.table()
+            labels = None if groups is None else group_labels(kept.column(groups))
             progress(f"Comparing with {model}", 0, 0)
-        with errors_name(data):
+        with errors_name(files.name):
             try:
-                verification = qwyc.verify(
+                verification, seen = verify_rows(
                     classifier,
                     rows,
                     alpha=requested,
@@ -85,7 +88,8 @@ def verify(
             except qwyc.ParityError as error:
                 print(f"FAIL: {error}")
                 raise typer.Exit(1) from None
-            diagnosis = qwyc.diagnose(classifier, rows, threads=threads, progress=progress)
+    assert seen is not None  # the rows are not those of an engine
+    diagnosis = diagnosis_of(classifier, seen)
     if as_json:
         print_json(verification.as_dict() | {"diagnosis": asdict(diagnosis)})
     else:
