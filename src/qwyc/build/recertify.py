@@ -89,7 +89,7 @@ def recertify(
             look=hashes.add,
             look_at_scores=None if watch is None else partial(watch.add_sample, threads=threads),
         )
-        fresh = fresh_rows(hashes.all(), [classifier.origins.sample], groups, together)
+        fresh = fresh_rows(hashes.take(), [classifier.origins.sample], groups, together)
         certified_on = None if fresh.hashes is None else Origin.of(fresh.hashes)
         if differing is not None:
             counter = group_counter(fresh.groups, sums.rows, differing)

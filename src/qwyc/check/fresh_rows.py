@@ -46,12 +46,16 @@ class RowHashes:
         elif self._used is not None:
             self._used.append(sample.used_hashes)
 
-    def all(self) -> tuple[Hashes, Hashes] | None:
-        """By all columns and by those in use, (N,) each; None where rows are no table of numbers."""
+    def take(self) -> tuple[Hashes, Hashes] | None:
+        """By all columns and by those in use, (N,) each; None where rows are no table of numbers. They
+        are not kept."""
         if self._whole is None:
             return None
-        whole = np.concatenate(self._whole)
-        return whole, whole if self._used is None else np.concatenate(self._used)
+        whole, self._whole = np.concatenate(self._whole), []
+        if self._used is None:
+            return whole, whole
+        used, self._used = np.concatenate(self._used), []
+        return whole, used
 
 
 def repeats_option(certified: Certified, together: str | None) -> str:

@@ -209,8 +209,7 @@ def verify_rows(
     )
     made_from = classifier.origins
     known = (made_from.sample, made_from.recertified) if certificate.how != "proven" else ()
-    groups = fresh_rows(hashes.all(), known, groups, together, stacklevel=4).groups
-    del hashes
+    groups = fresh_rows(hashes.take(), known, groups, together, stacklevel=4).groups
     sums = sum_over_rows(classifier.policy, seen.decided, seen.full, seen.steps)
     counter = grouped = None
     if groups is not None:

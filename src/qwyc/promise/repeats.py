@@ -125,13 +125,15 @@ class _Times:
         begins = np.ones(len(ordered), dtype=bool)  # whether a row is the first of its value
         np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
         del ordered
-        at = np.flatnonzero(begins)
-        return cls(np.diff(at, append=len(begins)).astype(np.intp, copy=False))
+        times = np.flatnonzero(begins)  # where each value begins
+        times[:-1] -= times[1:]
+        times[-1:] -= len(begins)
+        return cls(np.negative(times, out=times))
 
     @property
     def effect(self) -> float:
         """The design effect: the mean, over rows, of how often the row's value occurs."""
-        return float((self.times.astype(float) ** 2).sum() / max(1, self.times.sum()))
+        return float(np.dot(self.times, self.times) / max(1, self.times.sum()))
 
     def repeats(self, reason: str = "", number: Numbers | None = None) -> Repeats:
         """What is said about rows that count together for a reason; `number` (N,) is the value of each."""

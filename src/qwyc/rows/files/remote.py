@@ -3,17 +3,18 @@ otherwise by the file systems of Arrow."""
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, BinaryIO
+from urllib.parse import quote
 
 from qwyc.errors import InputError, QwycError
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_RESERVED = "/:?#@!$&'()*+,;=%"  # characters that stay as they are in a URL
 
 
 def is_url(text: str) -> bool:
@@ -126,11 +127,18 @@ def _of_arrow(info: Any) -> Entry:
 
 def _pattern(glob: str) -> str:
     """A regular expression for a pattern: `**` crosses folders, `*` and `?` do not."""
-    parts = []
-    for part in glob.split("/"):
-        inside = fnmatch.translate(part).replace(".*", "[^/]*").removesuffix(r"\Z")
-        parts.append(r"(?:[^/]+/)*" if part == "**" else f"(?:{inside})/")
-    return "".join(parts).removesuffix("/")
+
+    def translated(found: re.Match[str]) -> str:
+        mark = found[0]
+        if len(mark) > 1:
+            return "[^" + mark[2:] if mark.startswith("[!") else mark
+        return {"*": "[^/]*", "?": "[^/]"}.get(mark) or re.escape(mark)
+
+    folders = [
+        "(?:[^/]+/)*" if part == "**" else re.sub(r"\[.+?\]|.", translated, part) + "/"
+        for part in glob.split("/")
+    ]
+    return "".join(folders).removesuffix("/")
 
 
 @contextmanager
@@ -160,7 +168,7 @@ def file_system(url: str) -> tuple[FileSystem, str]:
 
         scheme = url.partition("://")[0]
         try:
-            found, path = fs.FileSystem.from_uri(url)
+            found, path = fs.FileSystem.from_uri(quote(url, safe=_RESERVED))
         except (ArrowException, ValueError) as error:
             raise InputError(
                 f"cannot read {url}: neither fsspec ({missing}) nor pyarrow ({error}) has files of {scheme}://"
