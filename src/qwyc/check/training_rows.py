@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.check.leaf_cells import Cells, Floats, Numbers
-from qwyc.errors import InputError, TrainingRowsWarning
+from qwyc.errors import TrainingRowsWarning
 from qwyc.model.ensemble import Ensemble, Sample
 from qwyc.model.trees import TreeModels
 from qwyc.policy.scores import ScoreMatrix
@@ -92,11 +92,10 @@ def doubts_of(found: Closeness | None, what: str, *, stacklevel: int = 3) -> tup
 
 
 def look_at_rows(ensemble: Ensemble, X: Any) -> Look | None:
-    """What looks at the rows of X as they are evaluated; None where it would show nothing. The rows of a
-    stream are counted only if the model has counted its training rows."""
+    """What looks at the rows of X as they are evaluated; None where it would show nothing."""
     models = ensemble.base_models
     if not isinstance(models, TreeModels) or not len(models.trees.leaf_weight):
-        return None
+        return None  # a classifier from a file, for example, so that rows of a stream need no count
     return Look.at(ensemble, row_count(X))
 
 
@@ -147,11 +146,6 @@ class Look:
 
     def closeness(self) -> Closeness | None:
         """The result, once all rows have been added."""
-        if self._done != self._n_rows:
-            raise InputError(
-                f"{self._n_rows:,} rows were counted, but {self._done:,} came: the data changed while it "
-                "was read; start again"
-            )
         cells = self._cells
         total = np.add.reduceat(self._counted, cells.begin[:-1])  # (T',)
         shares = self._counted / np.repeat(total, np.diff(cells.begin))

@@ -177,9 +177,9 @@ def verify_rows(
     threads: int | None = None,
     progress: ProgressOption = False,
 ) -> tuple[Verification, Comparison | None]:
-    """`verify`, and the decisions that it compared; None for a data set of an engine. X may also be a
-    `RowStream`, which is read once, or twice if its rows have to be counted first; then `groups` may be
-    `GroupLabels` that get their labels as the rows are read. Warnings point at the caller's caller."""
+    """`verify`, and the decisions that it compared; None for a data set of an engine. With a classifier
+    from a file, X may also be a `RowStream`, and `groups` may be `GroupLabels` that get their labels as the
+    rows are read. Warnings point at the caller's caller."""
     check_classifier(classifier)
     certificate = classifier.certificate
     budget = certificate.budget

@@ -15,11 +15,7 @@ from qwyc.runtime.progress import ProgressOption, progress_reporter
 
 
 class RowStream(ABC):
-    """Rows that are not in memory at once, such as those of a large file. They can be read again."""
-
-    @abstractmethod
-    def __len__(self) -> int:
-        """The number of rows. It may take a pass over them."""
+    """Rows that are not in memory at once, such as those of a large file. They are read once."""
 
     @abstractmethod
     def blocks(self, size: int) -> Iterator[Any]:

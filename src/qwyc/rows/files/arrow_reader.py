@@ -38,11 +38,6 @@ def read_arrow(file: BinaryIO, start: bytes, name: str, match: ColumnMatcher) ->
         yield columns.without_rows(content.schema), 0, 0
 
 
-def count_arrow(file: BinaryIO, start: bytes) -> int:
-    """The number of rows of a file. Of each record batch one column is read."""
-    return sum(rows.num_rows for rows in _batches(_open(file, start, [0])))
-
-
 def _open(file: BinaryIO, start: bytes, fields: list[int] | None = None) -> Any:
     """A reader of pyarrow for the fields at these positions, or for all."""
     from pyarrow import ipc

@@ -115,17 +115,6 @@ def read_csv(file: BinaryIO, name: str, schema: Schema, match: ColumnMatcher) ->
         yield columns.without_rows(pyarrow.schema(types)), total, total
 
 
-def count_csv(file: BinaryIO, name: str, schema: Schema) -> int:
-    """The number of rows of a file: its text is cut into values, and only those of one column are kept."""
-    import pyarrow
-
-    text = _Text.of(file, name, schema)
-    first = {text.names[0]: pyarrow.binary()}
-    return sum(
-        text.dialect.read(block, names=text.names, types=first).num_rows for block in text.blocks()
-    )
-
-
 def _read_block(
     block: memoryview, names: Sequence[str], types: Mapping[str, Any], dialect: CsvDialect
 ) -> Any:

@@ -65,13 +65,6 @@ class Input:
         """Whether it is a file of this machine, or standard input."""
         return isinstance(self.files, LocalFiles)
 
-    @property
-    def can_be_read_again(self) -> bool:
-        """Whether it is a file; a pipe can be read once."""
-        if not self.is_local:
-            return True
-        return self.path != STANDARD_INPUT and Path(self.path).is_file()
-
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
         """The file to read."""

@@ -32,11 +32,3 @@ def read_parquet(file: BinaryIO, name: str, match: ColumnMatcher) -> BatchReader
         yield columns.split(rows), done, total
     if not done:
         yield columns.without_rows(content.schema_arrow), 0, 0
-
-
-def count_parquet(file: BinaryIO) -> int:
-    """The number of rows of a file, which its footer states."""
-    from pyarrow import parquet
-
-    rows: int = parquet.read_metadata(file).num_rows
-    return rows

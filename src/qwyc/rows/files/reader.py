@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
-import tempfile
 from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,11 +12,11 @@ from qwyc.errors import InputError, MissingDependencyError, QwycError, RowsError
 from qwyc.rows.blocks import RowStream
 from qwyc.rows.column_names import match_columns, quoted_names
 from qwyc.rows.files.ahead import read_ahead
-from qwyc.rows.files.arrow_reader import FILE_MAGIC, count_arrow, read_arrow
+from qwyc.rows.files.arrow_reader import FILE_MAGIC, read_arrow
 from qwyc.rows.files.batch import Batch, BatchReader, Columns
-from qwyc.rows.files.csv_reader import count_csv, read_csv
+from qwyc.rows.files.csv_reader import read_csv
 from qwyc.rows.files.inputs import Data, Input, find_inputs
-from qwyc.rows.files.parquet_reader import count_parquet, read_parquet
+from qwyc.rows.files.parquet_reader import read_parquet
 from qwyc.rows.schema import Schema
 
 MAGIC = {b"PAR1": "parquet", FILE_MAGIC: "arrow"}  # kinds by the first bytes of a file
@@ -59,8 +57,6 @@ class TableFiles(RowStream):
         self._report = report
         self._see_kept = see_kept  # gets the kept columns of each batch, when `blocks` reads it
         self._begins: list[int] = []  # the first row of each file that has been opened
-        self._copies: dict[Input, BinaryIO] = {}  # of pipes that have been read
-        self._length: int | None = None
 
     @property
     def name(self) -> str:
@@ -105,13 +101,6 @@ class TableFiles(RowStream):
             pyarrow.Table.from_batches([batch.kept for batch in batches]),
         )
 
-    def __len__(self) -> int:
-        """The number of rows. Parquet states it; other files are read for it, and a pipe is copied to a
-        temporary file."""
-        if self._length is None:
-            self._length = sum(self._count(one) for one in self.inputs)
-        return self._length
-
     def named(self, error: InputError, rows_before: int) -> InputError:
         """An error about a batch or block that `rows_before` rows precede, with the name of the file and,
         if it is about a row, the number of the row in the file."""
@@ -127,7 +116,7 @@ class TableFiles(RowStream):
         self._begins, rows = [], 0
         for one in self.inputs:
             self._begins.append(rows)
-            with self._open(one) as file, _read_errors(one):
+            with one.open() as file, _read_errors(one):
                 for batch, done, total in self._reader(one, file):
                     first = first or batch
                     _check_types(batch, one, first, self.inputs[0])
@@ -146,40 +135,6 @@ class TableFiles(RowStream):
         if one.kind == "parquet":
             return read_parquet(file, one.name, match)
         return read_arrow(file, start, one.name, match)
-
-    def _count(self, one: Input) -> int:
-        """The rows of a file; 0 if it cannot be read, which is reported when it is."""
-        import pyarrow
-
-        if not one.can_be_read_again:
-            self._copy(one)
-        try:
-            with self._open(one) as file, _read_errors(one):
-                if one.kind == "parquet":
-                    return count_parquet(file)
-                if one.kind == "csv":
-                    return count_csv(file, one.name, self._schema)
-                return count_arrow(file, _first_bytes(file))
-        except (InputError, pyarrow.ArrowException):
-            return 0
-
-    def _copy(self, one: Input) -> None:
-        """Copy a pipe to a temporary file, which has no name and so ends with the process."""
-        if one in self._copies or one.kind == "parquet":  # Parquet is not read from pipes
-            return
-        copy = tempfile.TemporaryFile()  # noqa: SIM115 (it is read again)
-        with one.open() as pipe:
-            shutil.copyfileobj(pipe, copy)
-        self._copies[one] = copy
-
-    @contextmanager
-    def _open(self, one: Input) -> Iterator[BinaryIO]:
-        if one in self._copies:
-            self._copies[one].seek(0)
-            yield self._copies[one]
-            return
-        with one.open() as file:
-            yield file
 
 
 def read_table(
