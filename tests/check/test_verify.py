@@ -102,8 +102,8 @@ def test_a_row_of_a_later_block_is_named(monkeypatch):
     monkeypatch.setattr(compare, "BLOCK", 700)
     X = np.random.default_rng(0).normal(size=(3000, 3))
     fast = qwyc.optimize(xgboost.XGBClassifier(n_estimators=3).fit(X, X[:, 0] > 0), alpha=0)
-    rows = X.tolist()
-    rows[2345][1] = "text"
+    rows = X.astype(object)
+    rows[2345, 1] = "text"
     with pytest.raises(qwyc.InputError, match="row 2,345 of column 1 is 'text'") as error:
         qwyc.verify(fast, rows)
     assert error.value.row == 2345

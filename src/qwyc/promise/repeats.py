@@ -27,6 +27,7 @@ from qwyc.rows.identity import Hashes
 
 MOST_EFFECT = 1.05  # the largest design effect that is neglected
 DOUBT = 1e-5  # how often one of the bounds on E[n_j] may fail
+PART = 1 << 16  # values that are counted at once
 FEWEST_VALUES = 20  # distinct values that a common divisor is looked for in
 
 Numbers = npt.NDArray[np.intp]
@@ -113,11 +114,15 @@ def _lower(n: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.maximum(n - np.sqrt(-2 * n * math.log(DOUBT)), 0.0)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class _Times:
-    """How often each value occurs among rows. It takes less memory than `_Values`."""
+    """How often values occur among rows. It takes less memory than `_Values`, for many rows."""
 
-    times: Numbers  # (distinct,) how many rows have each value
+    rows: int
+    distinct: int
+    repeated: int  # rows whose value occurs more than once
+    largest: int  # how often the most frequent value occurs
+    effect: float  # the design effect: the mean, over rows, of how often the row's value occurs
 
     @classmethod
     def of(cls, hashes: Hashes) -> _Times:
@@ -125,26 +130,23 @@ class _Times:
         begins = np.ones(len(ordered), dtype=bool)  # whether a row is the first of its value
         np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
         del ordered
-        times = np.flatnonzero(begins)  # where each value begins
-        times[:-1] -= times[1:]
-        times[-1:] -= len(begins)
-        return cls(np.negative(times, out=times))
-
-    @property
-    def effect(self) -> float:
-        """The design effect: the mean, over rows, of how often the row's value occurs."""
-        return float(np.dot(self.times, self.times) / max(1, self.times.sum()))
+        times = np.flatnonzero(
+            begins
+        )  # (distinct,) where each value begins, and then how often it is
+        for i in range(0, len(times), PART):
+            end = times[i + PART : i + PART + 1] if i + PART < len(times) else [len(begins)]
+            times[i : i + PART] = np.diff(times[i : i + PART], append=end)
+        return cls(
+            rows=len(begins),
+            distinct=len(times),
+            repeated=int(times[times > 1].sum()),
+            largest=int(times.max(initial=0)),
+            effect=float(np.dot(times, times) / max(1, len(begins))),
+        )
 
     def repeats(self, reason: str = "", number: Numbers | None = None) -> Repeats:
         """What is said about rows that count together for a reason; `number` (N,) is the value of each."""
-        return Repeats(
-            rows=int(self.times.sum()),
-            distinct=len(self.times),
-            repeated=int(self.times[self.times > 1].sum()),
-            largest=int(self.times.max(initial=0)),
-            reason=reason,
-            group=number,
-        )
+        return Repeats(self.rows, self.distinct, self.repeated, self.largest, reason, number)
 
 
 @dataclass(frozen=True, eq=False)

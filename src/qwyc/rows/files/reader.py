@@ -90,6 +90,8 @@ class TableFiles(RowStream):
                     missing -= rows.num_rows
         if waiting:
             yield pyarrow.Table.from_batches(waiting)
+        del waiting
+        pyarrow.default_memory_pool().release_unused()  # what follows needs memory of its own
 
     def table(self) -> tuple[Any, Any]:
         """All rows: a pyarrow.Table of the columns that the model takes, and one of the columns to keep."""
