@@ -215,6 +215,28 @@ def test_with_the_model_itself(made, tmp_path):
     assert on_files(made, data, "--model", made / "model.json") == expected
 
 
+@pytest.mark.parametrize("change", ["start", "tree"])
+def test_a_model_that_differs_is_named_alike(made, tmp_path, change):
+    """The row, the numbers and the reason, whichever file the rows are in."""
+    X = draw(FRESH, 2)[0]
+    document = json.loads((made / "model.json").read_text())
+    learner = document["learner"]
+    if change == "start":
+        start = learner["learner_model_param"]["base_score"].strip("[]")
+        learner["learner_model_param"]["base_score"] = f"[{0.9 * float(start):.6E}]"
+    else:  # a leaf that few rows reach
+        tree = learner["gradient_booster"]["model"]["trees"][20]
+        tree["base_weights"][-1] += 0.5
+        tree["split_conditions"][-1] += 0.5
+    (tmp_path / "other.json").write_text(json.dumps(document))
+    data = parts(X, tmp_path / "parts", "parquet")
+    with pytest.raises(qwyc.ParityError) as expected:
+        qwyc.verify(qwyc.load(made / "m.qwyc"), X, model=tmp_path / "other.json")
+    done = run("verify", "m.qwyc", data, "--model", tmp_path / "other.json", cwd=made)
+    assert done.returncode == 1
+    assert done.stdout.decode() == f"FAIL: {expected.value}\n"
+
+
 def test_text_equals_too(made, tmp_path):
     X = draw(FRESH, 2)[0]
     fast = qwyc.load(made / "m.qwyc")

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 import xgboost
@@ -37,14 +38,12 @@ def folder(tmp_path_factory):
     """A classifier, and random rows: few in small.parquet, TIMES as many in the other files."""
     folder = tmp_path_factory.mktemp("memory")
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(8000, COLUMNS)).astype(np.float32)
-    model = xgboost.XGBClassifier(n_estimators=8, max_depth=2).fit(X[:500], X[:500, 0] > 0)
+    names = [f"f{i}" for i in range(COLUMNS)]
+    X = pd.DataFrame(rng.normal(size=(8000, COLUMNS)), columns=names)
+    model = xgboost.XGBClassifier(n_estimators=8, max_depth=2).fit(X[:500], X["f0"][:500] > 0)
     qwyc.optimize(model, X[500:], alpha=0.1, progress=False).save(folder / "m.qwyc")
     who = {"who": np.arange(ROWS) % 5000}
-    parts = [
-        pa.table({f"f{i}": rng.normal(size=ROWS) for i in range(COLUMNS)} | who)
-        for _ in range(TIMES)
-    ]
+    parts = [pa.table({name: rng.normal(size=ROWS) for name in names} | who) for _ in range(TIMES)]
     many = pa.concat_tables(parts)
     plain = {"use_dictionary": False, "compression": "none"}
     parquet.write_table(parts[0], folder / "small.parquet", row_group_size=100_000, **plain)

@@ -11,16 +11,18 @@ from typing import Any
 
 from qwyc import distributed
 from qwyc.check.fresh_rows import RowHashes, fresh_rows, repeats_option
-from qwyc.check.parity import compare_with_model
+from qwyc.check.parity import ComparedModel
 from qwyc.check.training_rows import doubts_of, look_at_rows
 from qwyc.classifier import Classifier, check_classifier
 from qwyc.errors import InputError, OptionError, QwycWarning
+from qwyc.model.ensemble import Sample
 from qwyc.policy.counts import Counts, sum_over_rows
 from qwyc.policy.grouped import Differing, Prior
 from qwyc.promise.budget import Alpha, Budget, budget_of, by_class_of
 from qwyc.promise.certificate import ClassLoss, Observed, check_confidence, percent
 from qwyc.promise.compare import Comparison, compare, group_counter
 from qwyc.promise.limits import Limit
+from qwyc.rows.blocks import RowStream
 from qwyc.runtime.progress import ProgressOption
 
 DEFAULT_CONFIDENCE = 0.95
@@ -187,7 +189,11 @@ def verify_rows(
         budget = budget_of(alpha, by_class_of(by_class, classifier.ensemble.classes))
     level = certificate.confidence if confidence is None else check_confidence(confidence)
     level = DEFAULT_CONFIDENCE if level is None else level
-    proof = None if model is None else _compare_with(model, classifier, X, threads)
+    compared = None if model is None else _compared_model(model, classifier, X)
+    proof = None
+    if compared is not None and not isinstance(X, RowStream):
+        compared.add(classifier.ensemble.sample(X), threads=threads)
+        proof = compared.result()
     warn_of_missing_groups(classifier, groups, stacklevel=4)
     if distributed.is_distributed(X):
         if groups is not None:
@@ -198,15 +204,23 @@ def verify_rows(
         return _verification(classifier, budget, level, sums.counts()[0], parity=proof), None
     together = repeats_option(classifier, repeats)
     hashes = RowHashes()
+
+    def look(sample: Sample) -> None:
+        hashes.add(sample)
+        if compared is not None and proof is None:
+            compared.add(sample, threads=threads)
+
     watch = None if budget.is_zero else look_at_rows(classifier.ensemble, X)
     seen = compare(
         classifier,
         X,
         threads=threads,
         progress=progress,
-        look=hashes.add,
+        look=look,
         look_at_scores=None if watch is None else partial(watch.add_sample, threads=threads),
     )
+    if compared is not None and proof is None:
+        proof = compared.result()
     made_from = classifier.origins
     known = (made_from.sample, made_from.recertified) if certificate.how != "proven" else ()
     groups = fresh_rows(hashes.take(), known, groups, together, stacklevel=4).groups
@@ -302,7 +316,7 @@ def _more_rows(budget: Budget, counts: Counts, confidence: float) -> int | None:
     return max(missing, 0)
 
 
-def _compare_with(model: Any, classifier: Classifier, X: Any, threads: int | None) -> str:
+def _compared_model(model: Any, classifier: Classifier, X: Any) -> ComparedModel:
     if classifier.ensemble.source is None:
         raise OptionError(
             f"a classifier of {classifier.ensemble.description} has no model to compare with"
@@ -312,4 +326,4 @@ def _compare_with(model: Any, classifier: Classifier, X: Any, threads: int | Non
             "with the model itself, rows in memory are compared: pass a sample, "
             "qwyc.distributed.sample(data, 100_000)"
         )
-    return compare_with_model(model, X, classifier.ensemble, threads=threads)
+    return ComparedModel(model, classifier.ensemble)

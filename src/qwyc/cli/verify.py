@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 import qwyc
 from qwyc.check.diagnose import diagnosis_of
 from qwyc.check.verify import verify_rows
-from qwyc.cli.data import errors_name, group_labels, open_rows
+from qwyc.cli.data import errors_name, open_rows
 from qwyc.cli.options import (
     FILES,
     AlphaOfFile,
@@ -65,13 +65,8 @@ def verify(
     requested = None if alpha is None else parse_alpha(alpha)
     limits = parse_by_class(by_class, classifier.ensemble.classes)
     with ProgressLine("Reading") as progress:
-        files, labels = open_rows(data, classifier, format, progress, groups)
-        rows: Any = files
-        if model is not None:  # the library that trained it takes all rows at once
-            rows, kept = files.table()
-            labels = None if groups is None else group_labels(kept.column(groups))
-            progress(f"Comparing with {model}", 0, 0)
-        with errors_name(files.name):
+        rows, labels = open_rows(data, classifier, format, progress, groups)
+        with errors_name(rows.name):
             try:
                 verification, seen = verify_rows(
                     classifier,
