@@ -216,7 +216,7 @@ def test_a_row_is_counted_in_its_own_file(made, tmp_path):
     odd.loc[2345, "k"] = "strange"
     odd[:1000].to_parquet(tmp_path / "a.parquet")
     odd[1000:].to_parquet(tmp_path / "b.parquet")
-    for command in (["predict", "-o", "out.csv"], ["verify"]):
+    for command in (["predict", "-o", "out.csv"], ["verify"], ["bench"]):
         message = one_line(run(*command, "m.qwyc", "a.parquet", "b.parquet", cwd=tmp_path))
         assert message.startswith("qwyc: b.parquet: row 1,345 of column 'k' holds 'strange'")
 

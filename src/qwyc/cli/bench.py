@@ -39,7 +39,7 @@ def bench(
     with ProgressLine("Reading") as progress:
         files, _ = open_rows(data, classifier, format, progress)
         rows, _ = files.table()
-        with errors_name(files.name):
+        with errors_name(files):
             timings = benchmark.bench(
                 classifier,
                 rows,

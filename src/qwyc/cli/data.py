@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -80,11 +81,12 @@ def order_values(column: Any) -> Any:
 
 
 @contextmanager
-def errors_name(name: str) -> Iterator[None]:
-    """Add the name of the data to errors about its rows that do not name a file already."""
+def errors_name(files: TableFiles | Path) -> Iterator[None]:
+    """Add the name of the file to errors about its rows, or its model, that do not name it already."""
     try:
         yield
     except InputError as error:
         if error.is_named:
             raise
-        raise error.about(name) from None
+        named = error.about(str(files)) if isinstance(files, Path) else files.named(error, 0)
+        raise named from None

@@ -201,22 +201,21 @@ def optimize(
         if alpha is None and by_class is None:
             options["alpha"] = DEFAULT_ALPHA
         rows = None
-        name = str(model)
+        about: TableFiles | Path = model
         if data:
             assert ensemble.schema is not None  # a model in a file has one
             keep = [name for name in (groups, order_by) if name is not None]
             option_name = "--groups" if order_by is None else "--order-by"
             kind = format and format.value
-            files = TableFiles(
+            about = files = TableFiles(
                 data, ensemble.schema, keep=keep, option=option_name, kind=kind, report=progress
             )
-            name = files.name
             rows, kept = files.table()
             if groups is not None:
                 options["groups"] = group_labels(kept.column(groups))
             if order_by is not None:
                 options["order_by"] = order_values(kept.column(order_by))
-        with errors_name(name):
+        with errors_name(about):
             classifier = qwyc.optimize(ensemble, rows, progress=progress, **options)
     save_classifier(classifier, target, as_json)
 

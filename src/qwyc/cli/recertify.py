@@ -61,7 +61,7 @@ def recertify(
     requested = None if alpha is None else parse_alpha(alpha)
     with ProgressLine("Reading") as progress:
         rows, labels = open_rows(data, classifier, format, progress, groups)
-        with errors_name(rows.name):
+        with errors_name(rows):
             recertified = qwyc.recertify(
                 classifier,
                 rows,

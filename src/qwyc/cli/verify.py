@@ -66,7 +66,7 @@ def verify(
     limits = parse_by_class(by_class, classifier.ensemble.classes)
     with ProgressLine("Reading") as progress:
         rows, labels = open_rows(data, classifier, format, progress, groups)
-        with errors_name(rows.name):
+        with errors_name(rows):
             try:
                 verification, seen = verify_rows(
                     classifier,

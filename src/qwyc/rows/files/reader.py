@@ -104,9 +104,11 @@ class TableFiles(RowStream):
         )
 
     def named(self, error: InputError, rows_before: int) -> InputError:
-        """An error about a batch or block that `rows_before` rows precede, with the name of the file and,
-        if it is about a row, the number of the row in the file."""
-        k = max(bisect_right(self._begins, rows_before + (error.row or 0)) - 1, 0)
+        """An error about rows that `rows_before` rows precede, with the name of the files; or, if it is
+        about one row, with the name of its file and the number of the row in the file."""
+        if error.row is None:
+            return error.about(self.name)
+        k = max(bisect_right(self._begins, rows_before + error.row) - 1, 0)
         begin = self._begins[k] if self._begins else 0
         return error.about(self.inputs[k].name, rows_before=rows_before - begin)
 
