@@ -32,11 +32,19 @@ class InputError(QwycError, ValueError):
 
     row: int | None = None
     column: str | int | None = None
+    is_named: bool = False  # whether the message names the file, or the like, that it is about
 
     def about(self, name: str, *, rows_before: int = 0) -> InputError:
         """The same error, for a caller that knows where the rows come from: `name` is a file, for example,
         and `rows_before` is the number of its rows that precede the rows of this error."""
-        return InputError(f"{name}: {self}")
+        named = InputError(f"{name}: {self}")
+        named.is_named = True
+        return named
+
+    def after(self, rows_before: int) -> InputError:
+        """The same error, for a caller that has passed a part of its rows: `rows_before` is the number of
+        rows that precede the part."""
+        return self
 
 
 class RowsError(InputError):
@@ -60,6 +68,7 @@ class RowsError(InputError):
         self.column = column
         self.rows = rows
         self.details = details
+        self.is_named = rows is not None
 
     @property
     def place(self) -> str:
@@ -72,6 +81,11 @@ class RowsError(InputError):
         """See `InputError.about`."""
         row = None if self.row is None else self.row + rows_before
         return RowsError(self.sentence, row=row, column=self.column, rows=name, **self.details)
+
+    def after(self, rows_before: int) -> RowsError:
+        """See `InputError.after`."""
+        row = None if self.row is None else self.row + rows_before
+        return RowsError(self.sentence, row=row, column=self.column, rows=self.rows, **self.details)
 
     def __str__(self) -> str:
         text = self.sentence.format(rows=self.rows or "X", place=self.place, **self.details)

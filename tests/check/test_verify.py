@@ -8,6 +8,7 @@ import xgboost
 from scipy import stats
 
 import qwyc
+from qwyc.promise import compare
 from qwyc_experiments.validity import column_models, world
 
 
@@ -95,3 +96,14 @@ def test_diagnosis_by_step_and_slice(fast, fresh):
     )
     with pytest.raises(qwyc.OptionError, match="'first' must have 20000 values"):
         qwyc.diagnose(fast, fresh, slices={"first": sign[:5]})
+
+
+def test_a_row_of_a_later_block_is_named(monkeypatch):
+    monkeypatch.setattr(compare, "BLOCK", 700)
+    X = np.random.default_rng(0).normal(size=(3000, 3))
+    fast = qwyc.optimize(xgboost.XGBClassifier(n_estimators=3).fit(X, X[:, 0] > 0), alpha=0)
+    rows = X.astype(object)
+    rows[2345, 1] = "text"
+    with pytest.raises(qwyc.InputError, match="row 2,345 of column 1 is 'text'") as error:
+        qwyc.verify(fast, rows)
+    assert error.value.row == 2345

@@ -193,7 +193,7 @@ def test_verify_fails_where_it_must(saved):
     [
         (["none.qwyc", "new.csv"], "none.qwyc: No such file"),
         (["m.qwyc", "none.csv"], "none.csv: no such file"),
-        (["m.qwyc", "."], "must be a .csv"),
+        (["m.qwyc", "."], "give files of one format"),
         (["new.csv", "new.csv"], "not a qwyc file"),
         (["m.qwyc", "m.qwyc"], "must be a .csv"),
         (["m.qwyc", "junk.parquet"], "cannot read junk.parquet as parquet"),

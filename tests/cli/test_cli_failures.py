@@ -78,7 +78,7 @@ def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, da
     assert data in message
     expected = {
         "missing.csv": "no such file",
-        "folder.csv": "Is a directory",
+        "folder.csv": "it is a folder without data files",
         "wrong.csv": "'c', which the model was trained on",
         "text.csv": "row 0 of column 'c' holds 'text', but the model takes numbers there",
         "late.csv": "row 3,999 of column 'c' holds 'text', but the model takes numbers there",

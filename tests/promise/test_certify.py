@@ -24,7 +24,8 @@ from qwyc.promise.budget import budget_of
 from qwyc.promise.certificate import Certificate
 from qwyc.promise.evaluation import Speed
 from qwyc.promise.evidence import Evidence
-from qwyc.promise.split import group_numbers, split_sample
+from qwyc.promise.group_labels import group_numbers
+from qwyc.promise.split import split_sample
 
 COUNTS = [(0, 10), (3, 100), (37, 5000), (400, 80_000), (9, 10), (10, 10), (2_000_000, 10**8)]
 

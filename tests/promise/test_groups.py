@@ -19,8 +19,9 @@ from qwyc.policy.grouped import GroupCounter, GroupCounts, PathPrior, Prior, in_
 from qwyc.promise import betting
 from qwyc.promise.binomial import tail
 from qwyc.promise.budget import budget_of
+from qwyc.promise.group_labels import group_numbers
 from qwyc.promise.limits import Limit
-from qwyc.promise.split import group_numbers, split_sample
+from qwyc.promise.split import split_sample
 from qwyc.target.two_classes import TwoClasses
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from qwyc.promise import repeats
 from qwyc.promise.repeats import MOST_EFFECT, beyond_chance, units
 from qwyc.rows.identity import row_hashes
 
@@ -111,3 +112,18 @@ def test_scores_alone_do_for_rows_that_are_no_matrix():
     scores = np.repeat(rng.normal(size=(300, 4)), 3, axis=0)
     assert units(None, row_hashes(scores)).reason == "scores"
     assert units(None, row_hashes(scores[::3])).group is None
+
+
+@pytest.mark.parametrize("size", [1, 7, 1 << 16])
+def test_values_are_counted_in_parts(monkeypatch, size):
+    monkeypatch.setattr(repeats, "PART", size)
+    rng = np.random.default_rng(3)
+    for hashes in (rng.integers(0, 40, 100), np.arange(21), np.zeros(9), np.zeros(0)):
+        hashes = hashes.astype(np.uint64)
+        _, times = np.unique(hashes, return_counts=True)
+        found = units(hashes, None)
+        assert (found.rows, found.distinct) == (len(hashes), len(times))
+        assert found.repeated == times[times > 1].sum()
+        assert found.largest == times.max(initial=0)
+        together = (times**2).sum() > MOST_EFFECT * max(len(hashes), 1)
+        assert (found.group is not None) == together

@@ -34,11 +34,11 @@ from qwyc.promise.certificate import (
 )
 from qwyc.promise.evaluation import Evaluation, Speed
 from qwyc.promise.evidence import Choices
+from qwyc.promise.group_labels import group_numbers
 from qwyc.promise.ordered import Order, order_of
 from qwyc.promise.origin import Origin, Origins
 from qwyc.promise.proof import provable_policy
 from qwyc.promise.repeats import INDEPENDENT, REPEATS
-from qwyc.promise.split import group_numbers
 from qwyc.rows.selection import row_count, take
 from qwyc.runtime.arguments import (
     check_choice,

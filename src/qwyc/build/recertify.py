@@ -9,17 +9,18 @@ from typing import Any
 
 from qwyc import distributed
 from qwyc.build.sample_checks import NO_PROMISE
-from qwyc.check.fresh_rows import fresh_rows
-from qwyc.check.training_rows import Look, doubts_of
+from qwyc.check.fresh_rows import RowHashes, fresh_rows, repeats_option
+from qwyc.check.training_rows import doubts_of, look_at_rows
 from qwyc.check.verify import DEFAULT_CONFIDENCE, warn_of_missing_groups
 from qwyc.classifier import Classifier, check_classifier
 from qwyc.errors import InputError, OptionError
+from qwyc.policy.grouped import Differing
 from qwyc.promise.budget import Alpha, budget_of, by_class_of
 from qwyc.promise.certificate import check_confidence, warn_of_rare_classes
 from qwyc.promise.compare import group_counter, sums_of_path
 from qwyc.promise.evidence import Choices
 from qwyc.promise.origin import Origin
-from qwyc.rows.selection import row_count
+from qwyc.promise.repeats import TOGETHER
 from qwyc.runtime.arguments import check_count
 from qwyc.runtime.progress import ProgressOption
 
@@ -74,18 +75,24 @@ def recertify(
         if not sums.rows:
             raise InputError("the data set has no rows; certifying needs rows like those to come")
     else:
-        fresh = fresh_rows(classifier, X, [classifier.origins.sample], groups, repeats)
-        certified_on = None if fresh.hashes is None else Origin.of(fresh.hashes)
-        counter = group_counter(fresh.groups, row_count(X), before.path.target, len(before.path))
-        watch = Look.at(classifier.ensemble, row_count(X))
+        together = repeats_option(classifier, repeats)
+        hashes, watch = RowHashes(), look_at_rows(classifier.ensemble, X)
+        differing = None
+        if groups is not None or together == TOGETHER:
+            differing = Differing(before.path.target, len(before.path))
         sums, digest = sums_of_path(
             classifier,
             X,
             threads=threads,
             progress=progress,
-            counter=counter,
-            look=None if watch is None else partial(watch.add, threads=threads),
+            differing=differing,
+            look=hashes.add,
+            look_at_scores=None if watch is None else partial(watch.add_sample, threads=threads),
         )
+        fresh = fresh_rows(hashes.take(), [classifier.origins.sample], groups, together)
+        certified_on = None if fresh.hashes is None else Origin.of(fresh.hashes)
+        if differing is not None:
+            counter = group_counter(fresh.groups, sums.rows, differing)
         doubts = doubts_of(None if watch is None else watch.closeness(), NO_PROMISE)
         if digest == before.evidence.sample:
             raise InputError(

@@ -15,7 +15,7 @@ from qwyc.classifier import Classifier, check_classifier
 from qwyc.errors import InputError, OptionError
 from qwyc.promise.binomial import lower_bound, upper_bound
 from qwyc.promise.certificate import check_confidence, percent
-from qwyc.promise.compare import compare
+from qwyc.promise.compare import Comparison, compare
 from qwyc.runtime.progress import ProgressOption
 
 STEP_GROUPS = 8
@@ -88,6 +88,18 @@ def diagnose(
             "where rows differ is shown for rows in memory: pass qwyc.distributed.sample(data, 100_000)"
         )
     against = compare(classifier, X, threads=threads, progress=progress)
+    return diagnosis_of(classifier, against, slices=slices, confidence=level)
+
+
+def diagnosis_of(
+    classifier: Classifier,
+    against: Comparison,
+    *,
+    slices: Mapping[str, Any] | None = None,
+    confidence: float = DEFAULT_CONFIDENCE,
+) -> Diagnosis:
+    """`diagnose` for rows that have been decided early and in full already."""
+    level = confidence
     differs = against.decided != against.full
 
     def share(name: str, rows: Mask) -> Share:

@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 
 from qwyc.errors import InputError, QwycWarning
-from qwyc.model.ensemble import Ensemble
+from qwyc.model.ensemble import Sample
 from qwyc.promise import repeats
 from qwyc.promise.certified import Certified
-from qwyc.promise.compare import BLOCK
 from qwyc.promise.origin import Origin
 from qwyc.rows.identity import Hashes
-from qwyc.rows.selection import row_count, take
 from qwyc.runtime.arguments import check_choice
 
 
@@ -28,49 +26,73 @@ class FreshRows:
     hashes: Hashes | None  # (N,) by the columns in use; None where rows are no table of numbers
 
 
-def fresh_rows(
-    certified: Certified,
-    X: Any,
-    origins: Iterable[Origin | None],
-    groups: Any,
-    together: str | None,
-) -> FreshRows:
-    """Check rows in memory against the rows that a classifier was made from, and for copies.
+class RowHashes:
+    """Hashes of rows that come block by block: 8 bytes a row, or 16 if some columns are not in use."""
 
-    Raises InputError where rows are recognised. `together` is one of `repeats.REPEATS`, or None for what
-    `optimize` was told. Warnings point at the caller of the function that calls this."""
+    def __init__(self) -> None:
+        self._whole: list[Hashes] | None = []  # by all columns
+        self._used: list[Hashes] | None = []  # by those in use; None where these are all
+
+    def add(self, sample: Sample) -> None:
+        """The next rows."""
+        if self._whole is None:
+            return
+        if sample.hashes is None or sample.used_hashes is None:
+            self._whole = self._used = None
+            return
+        self._whole.append(sample.hashes)
+        if sample.used_hashes is sample.hashes:
+            self._used = None
+        elif self._used is not None:
+            self._used.append(sample.used_hashes)
+
+    def take(self) -> tuple[Hashes, Hashes] | None:
+        """By all columns and by those in use, (N,) each; None where rows are no table of numbers. They
+        are not kept."""
+        if self._whole is None:
+            return None
+        whole, self._whole = np.concatenate(self._whole), []
+        if self._used is None:
+            return whole, whole
+        used, self._used = np.concatenate(self._used), []
+        return whole, used
+
+
+def repeats_option(certified: Certified, together: str | None) -> str:
+    """One of `repeats.REPEATS`: None stands for what `optimize` was told."""
     if together is None:
         together = repeats.INDEPENDENT if certified.origins.independent else repeats.TOGETHER
     check_choice("repeats", together, repeats.REPEATS)
-    found_hashes = _hashes(certified.ensemble, X)
+    return together
+
+
+def fresh_rows(
+    found_hashes: tuple[Hashes, Hashes] | None,
+    origins: Iterable[Origin | None],
+    groups: Any,
+    together: str,
+    *,
+    stacklevel: int = 3,
+) -> FreshRows:
+    """Check rows against the rows that a classifier was made from, and for copies.
+
+    Raises InputError where rows are recognised. `together` is one of `repeats.REPEATS`. Warnings point at
+    the caller of the function that calls this, or so many levels up."""
     if found_hashes is None:
         return FreshRows(groups, None)
     whole, hashes = found_hashes
     for origin in origins:
         if origin is not None:
-            _refuse_known(origin, hashes)
+            _refuse_known(origin, hashes, stacklevel + 1)
     if together == repeats.TOGETHER and groups is None:  # groups that are given are the units
         found = repeats.units(whole, hashes)
         if found.group is not None:
-            warnings.warn(found.warning, QwycWarning, stacklevel=3)
+            warnings.warn(found.warning, QwycWarning, stacklevel=stacklevel)
             groups = found.group
     return FreshRows(groups, hashes)
 
 
-def _hashes(ensemble: Ensemble, X: Any) -> tuple[Hashes, Hashes] | None:
-    """Hashes of rows by all columns, and by those in use, (N,) each."""
-    n, whole, used = row_count(X), [], []
-    for i in range(0, n, BLOCK):
-        block = X if n <= BLOCK else take(X, np.arange(i, min(i + BLOCK, n)))
-        sample = ensemble.sample(block)
-        if sample.hashes is None or sample.used_hashes is None:
-            return None
-        whole.append(sample.hashes)
-        used.append(sample.used_hashes)
-    return (np.concatenate(whole), np.concatenate(used)) if whole else None
-
-
-def _refuse_known(origin: Origin, hashes: Hashes) -> None:
+def _refuse_known(origin: Origin, hashes: Hashes, stacklevel: int) -> None:
     overlap = origin.found(hashes)
     known = (
         f"{overlap.share:.1%} of these rows are among the {origin.rows:,} rows that the classifier was "
@@ -83,4 +105,4 @@ def _refuse_known(origin: Origin, hashes: Hashes) -> None:
     if overlap.refused:
         raise InputError(f"{known}. {why}: pass other rows")
     if overlap.doubtful:
-        warnings.warn(f"{known}, more than by chance. {why}", QwycWarning, stacklevel=4)
+        warnings.warn(f"{known}, more than by chance. {why}", QwycWarning, stacklevel=stacklevel)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -79,38 +80,67 @@ def compare_with_model(
 ) -> str:
     """Compare a classifier's ensemble with a model, live or in a file, on the rows X; raise where they
     differ. Returns what was compared, in words."""
-    source = importers.open_model(model)
-    if source.for_probability(0.5).ensemble.digest == ensemble.digest:
-        source = source.for_probability(0.5)
-    if source.ensemble.source is None:
-        raise ModelError(
-            f"{source.ensemble.description} cannot be compared with: pass the model that the classifier "
-            "was made from"
-        )
-    library = source.ensemble.source.library
-    is_path = isinstance(model, (str, os.PathLike))
-    name = f"{os.fspath(model)}" if is_path else type(model).__name__
-    sample, theirs = ensemble.sample(X), source.ensemble.sample(X)
-    full = ensemble.score_full(sample, threads=threads)
-    answer, by = None, f"as {library} itself gives them"
-    try:
-        if is_path:
-            loaded = importers.load_live(model)
-            answer = loaded.predict_live(theirs)
-            answer = replace(answer, tolerance=max(answer.tolerance, loaded.error))
-        elif source.predict_live is not None:
-            answer = source.predict_live(theirs)
-    except MissingDependencyError:
-        by = f"as read again, since {library} is not installed"
-    if answer is None:
-        score = source.ensemble.score_full(theirs, threads=threads)
-        decided = source.ensemble.target.decide(score)
-        answer = importers.Predictions(source.ensemble.classes[decided], score)
-    same = source.ensemble.digest == ensemble.digest
-    reason = "" if same else f"the classifier was not made from {name}"
-    ties = _refuse_differences(sample, full, ensemble.target, answer, reason)
-    text = f"All {len(full):,} full decisions and scores equal those of {name}, {by}"
-    return f"{text}." if not ties else f"{text}, but for {ties:,} decisions by rounding."
+    compared = ComparedModel(model, ensemble)
+    compared.add(ensemble.sample(X), threads=threads)
+    return compared.result()
+
+
+class ComparedModel:
+    """A model, live or in a file, beside a classifier's ensemble, on rows that come block by block."""
+
+    def __init__(self, model: Any, ensemble: Ensemble) -> None:
+        source = importers.open_model(model)
+        if source.for_probability(0.5).ensemble.digest == ensemble.digest:
+            source = source.for_probability(0.5)
+        if source.ensemble.source is None:
+            raise ModelError(
+                f"{source.ensemble.description} cannot be compared with: pass the model that the "
+                "classifier was made from"
+            )
+        self._source, self._ensemble = source, ensemble
+        self._is_path = isinstance(model, (str, os.PathLike))
+        self._name = os.fspath(model) if self._is_path else type(model).__name__
+        self._library = source.ensemble.source.library
+        self._by = f"as {self._library} itself gives them"
+        self._predict = source.predict_live  # None: the source as read stands for it
+        self._tolerance = 0.0  # of a model that was loaded
+        if self._is_path:
+            try:
+                loaded = importers.load_live(model)
+                self._predict, self._tolerance = loaded.predict_live, loaded.error
+            except MissingDependencyError:
+                self._use_source()
+        self._differences = _Differences(ensemble, ensemble.target)
+
+    def _use_source(self) -> None:
+        self._by, self._predict = f"as read again, since {self._library} is not installed", None
+
+    def add(self, sample: Sample, *, threads: int | None = None) -> None:
+        """Compare the next rows."""
+        theirs = self._source.ensemble.sample(sample.given)
+        full = self._ensemble.score_full(sample, threads=threads)
+        answer = None
+        if self._predict is not None:
+            try:
+                answer = self._predict(theirs)
+            except MissingDependencyError:
+                self._use_source()
+        if answer is None:
+            score = self._source.ensemble.score_full(theirs, threads=threads)
+            decided = self._source.ensemble.target.decide(score)
+            answer = importers.Predictions(self._source.ensemble.classes[decided], score)
+        elif self._is_path:
+            answer = replace(answer, tolerance=max(answer.tolerance, self._tolerance))
+        self._differences.add(sample, full, answer)
+
+    def result(self) -> str:
+        """What was compared, in words; ParityError where a row differs."""
+        same = self._source.ensemble.digest == self._ensemble.digest
+        reason = "" if same else f"the classifier was not made from {self._name}"
+        ties = self._differences.refuse(reason)
+        rows = self._differences.rows
+        text = f"All {rows:,} full decisions and scores equal those of {self._name}, {self._by}"
+        return f"{text}." if not ties else f"{text}, but for {ties:,} decisions by rounding."
 
 
 def _refuse_differences(
@@ -118,48 +148,90 @@ def _refuse_differences(
     full: Floats,
     target: TwoClasses,
     answer: importers.Predictions,
-    reason: str = "",
     *,
     made: bool = False,
-) -> int:
-    """Raise where a row differs. Returns the number of rows that only rounding decides differently. `made`
-    rows are not the caller's, so that the error shows their values."""
-    classes, ours, threshold = sample.ensemble.classes, target.decide(full), target.threshold
-    theirs = np.argmax([answer.labels == label for label in classes], axis=0)  # (N,)
-    other_class = ours != theirs
-    ties = np.zeros(len(full), dtype=bool)
-    if answer.scores is not None and answer.ties:
-        ties = other_class & _ties(full, answer.scores, threshold, answer)
-        other_class = other_class & ~ties
-    differs = other_class
-    if answer.scores is not None:
-        gap = np.abs(full - answer.scores)
-        near = gap <= _reach(answer, answer.scores)
-        differs = differs | ~(near | (full == answer.scores))
-    rows = np.flatnonzero(differs)
-    if not len(rows):
-        _warn_of_ties(ties, threshold)
-        return int(np.count_nonzero(ties))
-    wrong = rows[other_class[rows]]
-    i = int(wrong[0] if len(wrong) else rows[0])  # a decision counts more than a score
-    own = "" if answer.scores is None else f" (score {float(answer.scores[i])!r})"
-    if not reason:
-        reason = (
-            f"{_likely_reason(sample, full, answer.scores, rows)}. The model was not read exactly, "
-            "so it is refused; please report it with the library's version"
+) -> None:
+    """Raise where a row differs. `made` rows are not the caller's, so that the error shows their values."""
+    differences = _Differences(sample.ensemble, target, made)
+    differences.add(sample, full, answer)
+    differences.refuse()
+
+
+class _Differences:
+    """Where full decisions and scores differ from those of a model, on rows that come block by block."""
+
+    def __init__(self, ensemble: Ensemble, target: TwoClasses, made: bool = False) -> None:
+        self._ensemble, self._target, self._made = ensemble, target, made
+        self.rows = 0
+        self._ties: list[int] = []  # the first rows that only rounding decides differently
+        self._n_ties = self._n_differ = self._n_wrong = 0
+        self._named = ""  # the row that an error is about
+        self._names_wrong = (
+            False  # whether its decision differs; a decision counts more than a score
         )
-    names = classes.tolist()
-    where = (
-        f"row {i} of X"
-        if not made
-        else f"a row made from the model's thresholds, {_shown(sample, i)}"
-    )
-    raise ParityError(
-        f"{where}: the model's own predict says {names[theirs[i]]!r}{own}, the "
-        f"base models as read say {names[ours[i]]!r} (score {float(full[i])!r}); "
-        f"{len(rows):,} of {len(full):,} rows differ, {len(wrong):,} of them in their decision. "
-        f"Likely reason: {reason}."
-    )
+        self._some = _Some(ensemble)
+
+    def add(self, sample: Sample, full: Floats, answer: importers.Predictions) -> None:
+        """The next rows: their full scores and what the model says."""
+        ours, threshold = self._target.decide(full), self._target.threshold
+        labels = self._ensemble.classes
+        theirs = np.argmax([answer.labels == label for label in labels], axis=0)  # (N,)
+        other_class = ours != theirs
+        if answer.scores is not None and answer.ties:
+            ties = other_class & _ties(full, answer.scores, threshold, answer)
+            other_class = other_class & ~ties
+            tied = np.flatnonzero(ties)
+            self._n_ties += len(tied)
+            self._ties += (self.rows + tied[: NAMED_ROWS + 1]).tolist()
+        differs = other_class
+        if answer.scores is not None:
+            gap = np.abs(full - answer.scores)
+            near = gap <= _reach(answer, answer.scores)
+            differs = differs | ~(near | (full == answer.scores))
+        rows = np.flatnonzero(differs)
+        wrong = rows[other_class[rows]]
+        if len(rows) and (not self._named or (len(wrong) and not self._names_wrong)):
+            i = int(wrong[0] if len(wrong) else rows[0])
+            self._names_wrong = len(wrong) > 0
+            self._named = self._description(sample, i, full, int(ours[i]), int(theirs[i]), answer)
+        self._n_differ += len(rows)
+        self._n_wrong += len(wrong)
+        self._some.add(sample, full, answer.scores, rows)
+        self.rows += len(full)
+
+    def _description(
+        self,
+        sample: Sample,
+        i: int,
+        full: Floats,
+        ours: int,
+        theirs: int,
+        answer: importers.Predictions,
+    ) -> str:
+        own = "" if answer.scores is None else f" (score {float(answer.scores[i])!r})"
+        names = self._ensemble.classes.tolist()
+        where = f"row {self.rows + i} of X"
+        if self._made:
+            where = f"a row made from the model's thresholds, {_shown(sample, i)}"
+        return (
+            f"{where}: the model's own predict says {names[theirs]!r}{own}, the base models as read say "
+            f"{names[ours]!r} (score {float(full[i])!r})"
+        )
+
+    def refuse(self, reason: str = "") -> int:
+        """Raise where a row differs. Returns the number of rows that only rounding decides differently."""
+        if not self._n_differ:
+            _warn_of_ties(self._ties, self._n_ties, self.rows, self._target.threshold)
+            return self._n_ties
+        if not reason:
+            reason = (
+                f"{self._some.likely_reason(self._n_differ == self.rows)}. The model was not read exactly, "
+                "so it is refused; please report it with the library's version"
+            )
+        raise ParityError(
+            f"{self._named}; {self._n_differ:,} of {self.rows:,} rows differ, {self._n_wrong:,} of them in "
+            f"their decision. Likely reason: {reason}."
+        )
 
 
 def _shown(sample: Sample, i: int) -> str:
@@ -182,53 +254,97 @@ def _ties(full: Floats, theirs: Floats, threshold: float, answer: importers.Pred
     return tied
 
 
-def _warn_of_ties(ties: Mask, threshold: float) -> None:
-    rows = np.flatnonzero(ties)
-    if not len(rows):
+def _warn_of_ties(first: list[int], ties: int, rows: int, threshold: float) -> None:
+    if not ties:
         return
-    listed = ", ".join(str(i) for i in rows[:NAMED_ROWS]) + (
-        ", ..." if len(rows) > NAMED_ROWS else ""
-    )
-    what = "rows has a score" if len(rows) == 1 else "rows have scores"
+    listed = ", ".join(str(i) for i in first[:NAMED_ROWS]) + (", ..." if ties > NAMED_ROWS else "")
+    what = "rows has a score" if ties == 1 else "rows have scores"
     warnings.warn(
-        f"{len(rows):,} of {len(ties):,} {what} so close to the threshold, {threshold!r}, that rounding "
+        f"{ties:,} of {rows:,} {what} so close to the threshold, {threshold!r}, that rounding "
         f"decides; qwyc and the model itself decide differently there (row {listed} of X)",
         QwycWarning,
         stacklevel=2,
     )
 
 
-def _likely_reason(
-    sample: Sample, full: Floats, theirs: Floats | None, rows: npt.NDArray[np.intp]
-) -> str:
-    """What the rows that differ have in common, in words."""
-    ensemble, schema = sample.ensemble, sample.ensemble.schema
-    if schema is None:
-        return "the base models do not add up the way the model adds them"
-    matrix, some = sample.rows, rows[:REASON_ROWS]
-    if theirs is not None:
-        gap, size = theirs[some] - full[some], np.maximum(1.0, np.abs(theirs[some]))
-        if not gap.any():
-            return "the scores are equal, so the model's predict decides by a rule of its own"
-        if (np.abs(gap) <= ROUNDING * size).all():
-            return "the library adds up in another order or precision"
-        used = _models_in_use(ensemble, matrix[some], theirs[some])
-        if used:
-            return f"the model uses only its first {used} of {ensemble.base_models.description}"
-        if len(rows) == len(full) and np.ptp(gap) <= ROUNDING * size.max():
-            return (
-                f"the model adds {gap[0]:g} to every score, such as a base margin or initial score"
-            )
-    names = schema.names
-    for what, special in (("missing values", np.isnan(matrix)), ("infinities", np.isinf(matrix))):
-        if special[rows].any(axis=1).all() and not special.any(axis=1).all():
-            columns = np.flatnonzero(special[rows].any(axis=0))[:5]
-            listed = ", ".join(repr(names[j]) if names else str(j) for j in columns)
-            return f"all these rows have {what} (columns {listed})"
-    if schema.categories:
-        listed = ", ".join(repr(names[j]) if names else str(j) for j in list(schema.categories)[:5])
-        return f"category codes (columns {listed})"
-    return "not known"
+class _Some:
+    """The first rows that differ, and what all of them have in common."""
+
+    def __init__(self, ensemble: Ensemble) -> None:
+        self._ensemble = ensemble
+        self._rows: list[npt.NDArray[Any]] = []  # as the base models take them
+        self._full: list[float] = []
+        self._theirs: list[float] = []  # the scores of the model, if it has some
+        self._missing, self._infinite = _Special(np.isnan), _Special(np.isinf)
+
+    def add(
+        self, sample: Sample, full: Floats, theirs: Floats | None, rows: npt.NDArray[np.intp]
+    ) -> None:
+        """The next rows; `rows` are those that differ."""
+        if self._ensemble.schema is None:
+            return
+        matrix, some = sample.rows, rows[: REASON_ROWS - len(self._full)]
+        self._rows += list(matrix[some])
+        self._full += full[some].tolist()
+        if theirs is not None:
+            self._theirs += theirs[some].tolist()
+        self._missing.add(matrix, rows)
+        self._infinite.add(matrix, rows)
+
+    def likely_reason(self, all_differ: bool) -> str:
+        """What the rows that differ have in common, in words."""
+        schema = self._ensemble.schema
+        if schema is None:
+            return "the base models do not add up the way the model adds them"
+        if self._theirs:
+            theirs = np.array(self._theirs)
+            gap, size = theirs - np.array(self._full), np.maximum(1.0, np.abs(theirs))
+            if not gap.any():
+                return "the scores are equal, so the model's predict decides by a rule of its own"
+            if (np.abs(gap) <= ROUNDING * size).all():
+                return "the library adds up in another order or precision"
+            used = _models_in_use(self._ensemble, np.array(self._rows), theirs)
+            if used:
+                return (
+                    f"the model uses only its first {used} of "
+                    f"{self._ensemble.base_models.description}"
+                )
+            if all_differ and np.ptp(gap) <= ROUNDING * size.max():
+                return f"the model adds {gap[0]:g} to every score, such as a base margin or initial score"
+        names = schema.names
+        for what, special in (("missing values", self._missing), ("infinities", self._infinite)):
+            if special.explains:
+                columns = np.flatnonzero(special.columns)[:5]
+                listed = ", ".join(repr(names[j]) if names else str(j) for j in columns)
+                return f"all these rows have {what} (columns {listed})"
+        if schema.categories:
+            coded = list(schema.categories)[:5]
+            listed = ", ".join(repr(names[j]) if names else str(j) for j in coded)
+            return f"category codes (columns {listed})"
+        return "not known"
+
+
+class _Special:
+    """Which rows have values of a special kind: whether those that differ do, and not all rows do."""
+
+    def __init__(self, is_special: Callable[[Any], Mask]) -> None:
+        self._is_special = is_special
+        self._in_all = self._in_all_that_differ = True
+        self.columns: Any = False  # (n_features,) where rows that differ have them
+
+    def add(self, matrix: npt.NDArray[Any], differing: npt.NDArray[np.intp]) -> None:
+        """The next rows, (N, n_features), and those of them that differ."""
+        if self._in_all:  # the first row shows mostly that it is not so
+            first = self._is_special(matrix[:1]).any()
+            self._in_all = bool(first and self._is_special(matrix).any(axis=1).all())
+        special = self._is_special(matrix[differing])
+        self._in_all_that_differ &= bool(special.any(axis=1).all())
+        self.columns = self.columns | special.any(axis=0)
+
+    @property
+    def explains(self) -> bool:
+        """Whether it may be the reason that rows differ."""
+        return self._in_all_that_differ and not self._in_all
 
 
 def _models_in_use(ensemble: Ensemble, rows: npt.NDArray[Any], theirs: Floats) -> int:

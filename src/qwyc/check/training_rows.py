@@ -31,7 +31,7 @@ from qwyc.errors import TrainingRowsWarning
 from qwyc.model.ensemble import Ensemble, Sample
 from qwyc.model.trees import TreeModels
 from qwyc.policy.scores import ScoreMatrix
-from qwyc.rows.selection import row_count, take
+from qwyc.rows.selection import row_count
 
 DOUBT = 1e-4  # rows are training rows where new rows would be as close less often than this
 NOISE = (math.inf, 1.5, 0.5)  # the most that single trees may add in a direction, for each test
@@ -91,19 +91,12 @@ def doubts_of(found: Closeness | None, what: str, *, stacklevel: int = 3) -> tup
     return (WHY,)
 
 
-def closeness_of_rows(
-    ensemble: Ensemble, X: Any, *, threads: int | None = None
-) -> Closeness | None:
-    """The same for rows whose scores are not known yet."""
-    n = row_count(X)
-    look = Look.at(ensemble, n)
-    if look is None:
-        return None
-    for i in range(0, n, BLOCK):
-        block = X if n <= BLOCK else take(X, np.arange(i, min(i + BLOCK, n)))
-        sample = ensemble.sample(block)
-        look.add(sample.rows, ensemble.scores(sample, threads=threads).values, threads=threads)
-    return look.closeness()
+def look_at_rows(ensemble: Ensemble, X: Any) -> Look | None:
+    """What looks at the rows of X as they are evaluated; None where it would show nothing."""
+    models = ensemble.base_models
+    if not isinstance(models, TreeModels) or not len(models.trees.leaf_weight):
+        return None  # a classifier from a file, for example, so that rows of a stream need no count
+    return Look.at(ensemble, row_count(X))
 
 
 class Look:
@@ -144,6 +137,12 @@ class Look:
             at = chosen[(chosen >= self._done) & (chosen < self._done + len(rows))] - self._done
             picked.append(placed.take(np.sort(at)))
         self._done += len(rows)
+
+    def add_sample(
+        self, sample: Sample, scores: ScoreMatrix, *, threads: int | None = None
+    ) -> None:
+        """The next rows, with their scores."""
+        self.add(sample.rows, scores.values, threads=threads)
 
     def closeness(self) -> Closeness | None:
         """The result, once all rows have been added."""

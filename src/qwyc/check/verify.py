@@ -6,22 +6,23 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from qwyc import distributed
-from qwyc.check.fresh_rows import fresh_rows
-from qwyc.check.parity import compare_with_model
-from qwyc.check.training_rows import closeness_of_rows, doubts_of
+from qwyc.check.fresh_rows import RowHashes, fresh_rows, repeats_option
+from qwyc.check.parity import ComparedModel
+from qwyc.check.training_rows import doubts_of, look_at_rows
 from qwyc.classifier import Classifier, check_classifier
 from qwyc.errors import InputError, OptionError, QwycWarning
-from qwyc.policy.counts import Counts
-from qwyc.policy.grouped import Prior
+from qwyc.model.ensemble import Sample
+from qwyc.policy.counts import Counts, sum_over_rows
+from qwyc.policy.grouped import Differing, Prior
 from qwyc.promise.budget import Alpha, Budget, budget_of, by_class_of
 from qwyc.promise.certificate import ClassLoss, Observed, check_confidence, percent
-from qwyc.promise.compare import group_counter, sums_of_policy
+from qwyc.promise.compare import Comparison, compare, group_counter
 from qwyc.promise.limits import Limit
-from qwyc.rows.selection import row_count
+from qwyc.rows.blocks import RowStream
 from qwyc.runtime.progress import ProgressOption
 
 DEFAULT_CONFIDENCE = 0.95
@@ -151,6 +152,36 @@ def verify(
     With `model`, the model that the classifier was made from, live or its file, all full decisions
     and scores are compared with the model's own first: ParityError, naming a row, where one differs.
     """
+    return verify_rows(
+        classifier,
+        X,
+        alpha=alpha,
+        by_class=by_class,
+        confidence=confidence,
+        groups=groups,
+        model=model,
+        repeats=repeats,
+        threads=threads,
+        progress=progress,
+    )[0]
+
+
+def verify_rows(
+    classifier: Classifier,
+    X: Any,
+    *,
+    alpha: Alpha | None = None,
+    by_class: Mapping[Any, float] | None = None,
+    confidence: float | None = None,
+    groups: Any = None,
+    model: Any = None,
+    repeats: str | None = None,
+    threads: int | None = None,
+    progress: ProgressOption = False,
+) -> tuple[Verification, Comparison | None]:
+    """`verify`, and the decisions that it compared; None for a data set of an engine. With a classifier
+    from a file, X may also be a `RowStream`, and `groups` may be `GroupLabels` that get their labels as the
+    rows are read. Warnings point at the caller's caller."""
     check_classifier(classifier)
     certificate = classifier.certificate
     budget = certificate.budget
@@ -158,32 +189,69 @@ def verify(
         budget = budget_of(alpha, by_class_of(by_class, classifier.ensemble.classes))
     level = certificate.confidence if confidence is None else check_confidence(confidence)
     level = DEFAULT_CONFIDENCE if level is None else level
-    proof = None if model is None else _compare_with(model, classifier, X, threads)
-    warn_of_missing_groups(classifier, groups)
-    if not distributed.is_distributed(X):
-        made_from = classifier.origins
-        known = (made_from.sample, made_from.recertified) if certificate.how != "proven" else ()
-        groups = fresh_rows(classifier, X, known, groups, repeats).groups
-    counter = grouped = None
+    compared = None if model is None else _compared_model(model, classifier, X)
+    proof = None
+    if compared is not None and not isinstance(X, RowStream):
+        compared.add(classifier.ensemble.sample(X), threads=threads)
+        proof = compared.result()
+    warn_of_missing_groups(classifier, groups, stacklevel=4)
     if distributed.is_distributed(X):
         if groups is not None:
             raise OptionError("groups are labels of rows in memory: draw a sample of the data set")
         sums = distributed.sums_of_policy(classifier, X)
         if not sums.rows:
             raise InputError("the data set has no rows; verifying needs rows like those to come")
-    else:
-        counter = group_counter(groups, row_count(X), classifier.policy.target)
-        sums = sums_of_policy(classifier, X, threads=threads, progress=progress, counter=counter)
+        return _verification(classifier, budget, level, sums.counts()[0], parity=proof), None
+    together = repeats_option(classifier, repeats)
+    hashes = RowHashes()
+
+    def look(sample: Sample) -> None:
+        hashes.add(sample)
+        if compared is not None and proof is None:
+            compared.add(sample, threads=threads)
+
+    watch = None if budget.is_zero else look_at_rows(classifier.ensemble, X)
+    seen = compare(
+        classifier,
+        X,
+        threads=threads,
+        progress=progress,
+        look=look,
+        look_at_scores=None if watch is None else partial(watch.add_sample, threads=threads),
+    )
+    if compared is not None and proof is None:
+        proof = compared.result()
+    made_from = classifier.origins
+    known = (made_from.sample, made_from.recertified) if certificate.how != "proven" else ()
+    groups = fresh_rows(hashes.take(), known, groups, together, stacklevel=4).groups
+    sums = sum_over_rows(classifier.policy, seen.decided, seen.full, seen.steps)
+    counter = grouped = None
+    if groups is not None:
+        differing = Differing(classifier.policy.target)
+        differing.add(0, 0, seen.decided, seen.full)
+        counter = group_counter(groups, len(seen.steps), differing)
     if counter is not None and not counter.alone:
         grouped = counter.groups()
     counts = sums.counts(grouped)[0]
     if counts.groups is not None:
         counts = replace(counts, groups=replace(counts.groups, prior=_prior(classifier)))
+    found = None if watch is None else watch.closeness()
+    doubts = doubts_of(found, "these rows cannot show that the promise holds", stacklevel=4)
+    n_groups = 0 if counter is None else counter.n_groups
+    result = _verification(classifier, budget, level, counts, doubts, proof, n_groups)
+    return result, seen
+
+
+def _verification(
+    classifier: Classifier,
+    budget: Budget,
+    level: float,
+    counts: Counts,
+    doubts: tuple[str, ...] = (),
+    parity: str | None = None,
+    groups: int = 0,
+) -> Verification:
     whole = Limit(1.0, tuple(range(len(counts.differences))))
-    doubts: tuple[str, ...] = ()
-    if not budget.is_zero and not distributed.is_distributed(X):
-        found = closeness_of_rows(classifier.ensemble, X, threads=threads)
-        doubts = doubts_of(found, "these rows cannot show that the promise holds")
     outcome = _outcome(budget, counts, level)
     return Verification(
         outcome=UNDECIDED if doubts and outcome == PASS else outcome,
@@ -195,8 +263,8 @@ def verify(
         rows_needed=_rows_needed(budget, counts, level),
         more_rows=_more_rows(budget, counts, level),
         doubts=doubts,
-        parity=proof,
-        groups=0 if counter is None else counter.n_groups,
+        parity=parity,
+        groups=groups,
     )
 
 
@@ -216,15 +284,15 @@ def _rows_needed(budget: Budget, counts: Counts, confidence: float) -> int:
     return math.ceil(max(needed) * counts.rows / len(counts.groups))
 
 
-def warn_of_missing_groups(classifier: Classifier, groups: Any) -> None:
+def warn_of_missing_groups(classifier: Classifier, groups: Any, *, stacklevel: int = 3) -> None:
     """Warn where a classifier was certified by groups, and rows are to be counted instead. The warning
-    points at the caller of the function that calls this."""
+    points at the caller of the function that calls this, or so many levels up."""
     if groups is None and classifier.certificate.counts.groups is not None:
         warnings.warn(
             "the classifier was certified by groups of rows, but these rows are counted one by one, as "
             "independent draws: pass groups",
             QwycWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
 
 
@@ -248,7 +316,7 @@ def _more_rows(budget: Budget, counts: Counts, confidence: float) -> int | None:
     return max(missing, 0)
 
 
-def _compare_with(model: Any, classifier: Classifier, X: Any, threads: int | None) -> str:
+def _compared_model(model: Any, classifier: Classifier, X: Any) -> ComparedModel:
     if classifier.ensemble.source is None:
         raise OptionError(
             f"a classifier of {classifier.ensemble.description} has no model to compare with"
@@ -258,4 +326,4 @@ def _compare_with(model: Any, classifier: Classifier, X: Any, threads: int | Non
             "with the model itself, rows in memory are compared: pass a sample, "
             "qwyc.distributed.sample(data, 100_000)"
         )
-    return compare_with_model(model, X, classifier.ensemble, threads=threads)
+    return ComparedModel(model, classifier.ensemble)

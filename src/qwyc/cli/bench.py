@@ -8,15 +8,15 @@ from typing import Annotated
 import typer
 
 import qwyc
-from qwyc.cli.data import errors_name, read_rows
-from qwyc.cli.options import ClassifierFile, DataFormat, Json, argument
+from qwyc.cli.data import errors_name, open_rows
+from qwyc.cli.options import FILES, ClassifierFile, DataFormat, Json, argument
 from qwyc.cli.printing import make_console, print_json
 from qwyc.cli.progress import ProgressLine
 
 
 def bench(
     classifier_file: ClassifierFile,
-    data: Annotated[Path, argument("DATA", "Rows: CSV, Parquet or Arrow; - is standard input.")],
+    data: Annotated[list[str], argument("DATA...", f"Rows. {FILES}.")],
     model: Annotated[
         Path | None,
         typer.Option(
@@ -36,9 +36,10 @@ def bench(
     from qwyc.check import benchmark
 
     classifier = qwyc.load(classifier_file)
-    with ProgressLine(f"Reading {data}") as progress:
-        rows, _ = read_rows(data, classifier, format, progress)
-        with errors_name(data):
+    with ProgressLine("Reading") as progress:
+        files, _ = open_rows(data, classifier, format, progress)
+        rows, _ = files.table()
+        with errors_name(files):
             timings = benchmark.bench(
                 classifier,
                 rows,

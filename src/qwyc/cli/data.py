@@ -13,7 +13,8 @@ import qwyc
 from qwyc.cli.options import Format
 from qwyc.cli.progress import ProgressLine
 from qwyc.errors import InputError
-from qwyc.rows.files.reader import display_name, read_table
+from qwyc.promise.group_labels import GroupLabels
+from qwyc.rows.files.reader import TableFiles
 from qwyc.rows.schema import Schema
 
 
@@ -23,24 +24,40 @@ def schema_of(classifier: qwyc.Classifier) -> Schema:
     return classifier.ensemble.schema
 
 
-def read_rows(
-    data: Path,
+def open_rows(
+    data: list[str],
     classifier: qwyc.Classifier,
     format: Format | None,
     progress: ProgressLine,
     groups: str | None = None,
-) -> tuple[Any, Any]:
-    """All rows of DATA, a pyarrow.Table of the columns that the classifier takes, and the labels (N,) of
-    the groups, if a column of DATA has them."""
-    rows, kept = read_table(
+) -> tuple[TableFiles, GroupLabels | None]:
+    """The rows of DATA, still to be read, and the labels of their groups, if a column of DATA has them.
+    The labels come with the rows."""
+    labels = None if groups is None else GroupLabels()
+
+    def see_kept(kept: Any) -> None:
+        if labels is not None:
+            labels.add(*distinct_labels(kept.column(groups)))
+
+    rows = TableFiles(
         data,
         schema_of(classifier),
         keep=[] if groups is None else [groups],
         option="--groups",
         kind=format and format.value,
         report=progress,
+        see_kept=see_kept,
     )
-    return rows, None if groups is None else group_labels(kept.column(groups))
+    return rows, labels
+
+
+def distinct_labels(column: Any) -> tuple[Any, list[Any]]:
+    """The labels of a column of a batch as text: the positions of all rows, (N,), among the distinct
+    labels, and these in the order in which they appear; None for a missing one."""
+    import pyarrow
+
+    encoded = column.cast(pyarrow.string()).dictionary_encode(null_encoding="encode")
+    return encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
 
 
 def group_labels(column: Any) -> Any:
@@ -64,9 +81,12 @@ def order_values(column: Any) -> Any:
 
 
 @contextmanager
-def errors_name(data: Path) -> Iterator[None]:
-    """Add the name of the data file to errors about its rows."""
+def errors_name(files: TableFiles | Path) -> Iterator[None]:
+    """Add the name of the file to errors about its rows, or its model, that do not name it already."""
     try:
         yield
     except InputError as error:
-        raise error.about(display_name(data)) from None
+        if error.is_named:
+            raise
+        named = error.about(str(files)) if isinstance(files, Path) else files.named(error, 0)
+        raise named from None

@@ -13,6 +13,7 @@ import typer
 import qwyc
 from qwyc.cli.data import errors_name, group_labels, order_values
 from qwyc.cli.options import (
+    FILES,
     Alpha,
     ByClass,
     Confidence,
@@ -32,7 +33,8 @@ from qwyc.cli.printing import save_classifier
 from qwyc.cli.progress import ProgressLine
 from qwyc.errors import InputError, OptionError
 from qwyc.importers import SUPPORTED_FILES
-from qwyc.rows.files.reader import read_table
+from qwyc.rows.files.inputs import local_paths
+from qwyc.rows.files.reader import TableFiles
 from qwyc.runtime.output import check_target
 
 COST_NAMES = ("size", "measured")  # any other value of --costs names a file
@@ -76,11 +78,11 @@ def optimize(
         ),
     ],
     data: Annotated[
-        Path | None,
+        list[str] | None,
         argument(
-            "DATA",
-            "A sample of rows like future ones, without labels, that the model was not trained on: "
-            "CSV, Parquet or Arrow; - is standard input. Optional only with --alpha 0.",
+            "DATA...",
+            "A sample of rows like future ones, without labels, that the model was not trained on. "
+            f"{FILES}. Optional only with --alpha 0.",
         ),
     ] = None,
     output: Annotated[
@@ -199,19 +201,21 @@ def optimize(
         if alpha is None and by_class is None:
             options["alpha"] = DEFAULT_ALPHA
         rows = None
-        if data is not None:
+        about: TableFiles | Path = model
+        if data:
             assert ensemble.schema is not None  # a model in a file has one
             keep = [name for name in (groups, order_by) if name is not None]
             option_name = "--groups" if order_by is None else "--order-by"
             kind = format and format.value
-            rows, kept = read_table(
+            about = files = TableFiles(
                 data, ensemble.schema, keep=keep, option=option_name, kind=kind, report=progress
             )
+            rows, kept = files.table()
             if groups is not None:
                 options["groups"] = group_labels(kept.column(groups))
             if order_by is not None:
                 options["order_by"] = order_values(kept.column(order_by))
-        with errors_name(data or model):
+        with errors_name(about):
             classifier = qwyc.optimize(ensemble, rows, progress=progress, **options)
     save_classifier(classifier, target, as_json)
 
@@ -237,10 +241,11 @@ def _default_target(model: Path) -> Path:
 
 
 def _files_to_read(
-    model: Path, data: Path | None, costs: str | None, feature_costs: Path | None
+    model: Path, data: list[str] | None, costs: str | None, feature_costs: Path | None
 ) -> list[Path]:
     cost_file = Path(costs) if costs is not None and costs not in COST_NAMES else None
-    return [path for path in (model, data, cost_file, feature_costs) if path is not None]
+    named = (model, *local_paths(data or []), cost_file, feature_costs)
+    return [path for path in named if path is not None]
 
 
 def _parse_threshold(text: str | None) -> float | qwyc.Probability | None:
@@ -294,7 +299,7 @@ def _parse_feature_costs(path: Path | None, ensemble: qwyc.Ensemble) -> Any:
 def _check_columns(
     groups: str | None,
     order_by: str | None,
-    data: Path | None,
+    data: list[str] | None,
     method: Method,
     max_rows: int | None,
 ) -> None:
@@ -304,7 +309,7 @@ def _check_columns(
     name = "--groups" if groups is not None else "--order-by"
     if groups is None and order_by is None:
         return
-    if data is None:
+    if not data:
         raise OptionError(f"{name} names a column of DATA, but there is no DATA; give DATA too")
     if method is not Method.auto or max_rows is not None:
         raise OptionError(

@@ -42,6 +42,10 @@ class Repeats(str, Enum):
     independent = "independent"
 
 
+FILES = (
+    "CSV, Parquet or Arrow: files, folders, patterns such as 'part-*.csv', or URLs such as "
+    "s3://bucket/rows.parquet; - is standard input"
+)
 ClassifierFile = Annotated[Path, argument("FILE", "A .qwyc file.")]
 DataFormat = Annotated[
     Format | None, option("Format of DATA \\[default: by its name; csv for -]", "--format")

@@ -15,22 +15,30 @@ import typer
 
 import qwyc
 from qwyc.cli.data import schema_of
-from qwyc.cli.options import ClassifierFile, DataFormat, Format, Json, Threads, argument, option
+from qwyc.cli.options import (
+    FILES,
+    ClassifierFile,
+    DataFormat,
+    Format,
+    Json,
+    Threads,
+    argument,
+    option,
+)
 from qwyc.cli.printing import print_json
 from qwyc.cli.progress import ProgressLine
 from qwyc.errors import InputError, OptionError
 from qwyc.policy.columns import COLUMNS, arrow_columns
 from qwyc.rows.files.batch import Batch
-from qwyc.rows.files.reader import KINDS, display_name, read_batches
+from qwyc.rows.files.inputs import KINDS, local_paths
+from qwyc.rows.files.reader import TableFiles
 from qwyc.rows.files.writer import TableWriter
 from qwyc.runtime.output import check_target, open_output
 
 
 def predict(
     classifier_file: ClassifierFile,
-    data: Annotated[
-        Path, argument("DATA", "Rows: CSV, Parquet or Arrow, of any size; - is standard input.")
-    ],
+    data: Annotated[list[str], argument("DATA...", f"Rows, of any number. {FILES}.")],
     output: Annotated[
         Path, typer.Option("--output", "-o", help="File to write; - is standard output.")
     ] = Path("-"),
@@ -71,19 +79,17 @@ def predict(
             f"with --prefix, such as --prefix {prefix}qwyc_"
         )
     kind = _output_format(output, to)
-    check_target(output, inputs=[classifier_file, data])
+    check_target(output, inputs=[classifier_file, *local_paths(data)])
     classifier = qwyc.load(classifier_file)
     to_stdout = str(output) == "-"
     started = time.perf_counter()
     # Rows that scroll over the terminal show the progress themselves.
-    with ProgressLine(
-        f"Reading {display_name(data)}", quiet=to_stdout and sys.stdout.isatty()
-    ) as progress:
-        reading = read_batches(
+    with ProgressLine("Reading", quiet=to_stdout and sys.stdout.isatty()) as progress:
+        files = TableFiles(
             data, schema_of(classifier), keep=kept, kind=format and format.value, report=progress
         )
-        predictor = _BatchPredictor(classifier, data, names, threads)
-        with contextlib.closing(reading) as batches:
+        predictor = _BatchPredictor(classifier, files, names, threads)
+        with contextlib.closing(files.batches()) as batches:
             predictor.write_all(batches, output, kind)
     seconds = time.perf_counter() - started
     if as_json:
@@ -100,7 +106,7 @@ class _BatchPredictor:
     """Decides rows batch by batch, and counts them."""
 
     classifier: qwyc.Classifier
-    data: Path
+    files: TableFiles
     names: list[str]  # of the columns that are added
     threads: int | None
     rows: int = 0
@@ -125,7 +131,7 @@ class _BatchPredictor:
         try:
             decisions = self.classifier.decide(batch.features, threads=self.threads)
         except InputError as error:
-            raise error.about(display_name(self.data), rows_before=self.rows) from None
+            raise self.files.named(error, self.rows) from None
         classes, kept = self.classifier.ensemble.classes, batch.kept
         self.rows += len(decisions)
         self.positive += int(np.count_nonzero(decisions.label == classes[1]))

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 import qwyc
-from qwyc.cli.data import errors_name, read_rows
+from qwyc.cli.data import errors_name, open_rows
 from qwyc.cli.options import (
+    FILES,
     AlphaOfFile,
     ByClass,
     ClassifierFile,
@@ -26,17 +27,15 @@ from qwyc.cli.options import (
 )
 from qwyc.cli.printing import save_classifier
 from qwyc.cli.progress import ProgressLine
+from qwyc.rows.files.inputs import local_paths
 from qwyc.runtime.output import check_target
 
 
 def recertify(
     classifier_file: ClassifierFile,
     data: Annotated[
-        Path,
-        argument(
-            "DATA",
-            "Current rows that FILE was not made from: CSV, Parquet or Arrow; - is standard input.",
-        ),
+        list[str],
+        argument("DATA...", f"Current rows that FILE was not made from. {FILES}."),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="File to write; may be FILE.")],
     alpha: AlphaOfFile = None,
@@ -57,12 +56,12 @@ def recertify(
 
     [dim]qwyc recertify fraud.qwyc october.parquet -o fraud-october.qwyc[/]
     """
-    check_target(output, regular=True, inputs=[data])  # FILE may be replaced
+    check_target(output, regular=True, inputs=local_paths(data))  # FILE may be replaced
     classifier = qwyc.load(classifier_file)
     requested = None if alpha is None else parse_alpha(alpha)
-    with ProgressLine(f"Reading {data}") as progress:
-        rows, labels = read_rows(data, classifier, format, progress, groups)
-        with errors_name(data):
+    with ProgressLine("Reading") as progress:
+        rows, labels = open_rows(data, classifier, format, progress, groups)
+        with errors_name(rows):
             recertified = qwyc.recertify(
                 classifier,
                 rows,

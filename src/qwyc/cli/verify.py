@@ -9,8 +9,11 @@ from typing import Annotated
 import typer
 
 import qwyc
-from qwyc.cli.data import errors_name, read_rows
+from qwyc.check.diagnose import diagnosis_of
+from qwyc.check.verify import verify_rows
+from qwyc.cli.data import errors_name, open_rows
 from qwyc.cli.options import (
+    FILES,
     AlphaOfFile,
     ByClass,
     ClassifierFile,
@@ -33,11 +36,8 @@ EXIT_CODES = {"pass": 0, "fail": 1, "undecided": 3}
 def verify(
     classifier_file: ClassifierFile,
     data: Annotated[
-        Path,
-        argument(
-            "DATA",
-            "Fresh rows that FILE was not made from: CSV, Parquet or Arrow; - is standard input.",
-        ),
+        list[str],
+        argument("DATA...", f"Fresh rows that FILE was not made from. {FILES}."),
     ],
     alpha: AlphaOfFile = None,
     by_class: ByClass = None,
@@ -64,13 +64,11 @@ def verify(
     classifier = qwyc.load(classifier_file)
     requested = None if alpha is None else parse_alpha(alpha)
     limits = parse_by_class(by_class, classifier.ensemble.classes)
-    with ProgressLine(f"Reading {data}") as progress:
-        rows, labels = read_rows(data, classifier, format, progress, groups)
-        if model is not None:
-            progress(f"Comparing with {model}", 0, 0)
-        with errors_name(data):
+    with ProgressLine("Reading") as progress:
+        rows, labels = open_rows(data, classifier, format, progress, groups)
+        with errors_name(rows):
             try:
-                verification = qwyc.verify(
+                verification, seen = verify_rows(
                     classifier,
                     rows,
                     alpha=requested,
@@ -85,7 +83,8 @@ def verify(
             except qwyc.ParityError as error:
                 print(f"FAIL: {error}")
                 raise typer.Exit(1) from None
-            diagnosis = qwyc.diagnose(classifier, rows, threads=threads, progress=progress)
+    assert seen is not None  # the rows are not those of an engine
+    diagnosis = diagnosis_of(classifier, seen)
     if as_json:
         print_json(verification.as_dict() | {"diagnosis": asdict(diagnosis)})
     else:

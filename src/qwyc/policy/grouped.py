@@ -179,7 +179,7 @@ class GroupCounter:
     def __init__(self, units: npt.NDArray[np.intp], target: Target, n_policies: int = 1) -> None:
         self.units = units  # (N,) numbers from 0
         self.target = target
-        self.full = np.zeros(len(units), dtype=np.intp)  # (N,) full decisions
+        self.full: Decided = np.zeros(len(units), dtype=np.intp)  # (N,) full decisions
         self.found: list[list[tuple[Any, Any]]] = [[] for _ in range(n_policies)]
 
     @property
@@ -219,3 +219,31 @@ class GroupCounter:
             np.concatenate(tables),
             prior,
         )
+
+
+class Differing:
+    """Collects what K policies do on rows, a block of rows at a time, where groups are known only at the
+    end: whether rows repeat shows when all of them have come."""
+
+    def __init__(self, target: Target, n_policies: int = 1) -> None:
+        self.target = target
+        self._full: list[Decided] = []  # of each block
+        # For each policy: rows that differ, counted from the first row of all, and in which way each.
+        self._found: list[list[tuple[Any, Any]]] = [[] for _ in range(n_policies)]
+
+    def add(self, start: int, k: int, decided: Any, full: Decided) -> None:
+        """What the k-th policy decided about the block that begins at row `start`, and the full
+        decisions. Blocks come in order, and the first policy first."""
+        if k == 0:
+            self._full.append(full.astype(np.uint8))
+        rows, kinds = self.target.differing(decided, full)
+        dtype = np.uint32 if start + len(full) < 2**32 else np.intp
+        self._found[k].append(((start + rows).astype(dtype), kinds.astype(np.uint8)))
+
+    def by_group(self, units: npt.NDArray[np.intp]) -> GroupCounter:
+        """The same, counted by group: `units` (N,) are numbers from 0."""
+        counter = GroupCounter(units, self.target, len(self._found))
+        counter.full = np.concatenate(self._full)
+        for k, found in enumerate(self._found):
+            counter.found[k] = [(units[rows], kinds) for rows, kinds in found]
+        return counter

@@ -5,21 +5,27 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from qwyc.errors import RowsError
+from qwyc.errors import InputError
+from qwyc.model.ensemble import Ensemble, Sample
 from qwyc.policy.counts import Sums, sum_over_rows
-from qwyc.policy.grouped import GroupCounter, in_random_order
+from qwyc.policy.grouped import Differing, GroupCounter, in_random_order
+from qwyc.policy.scores import ScoreMatrix
 from qwyc.promise.certified import Certified
-from qwyc.promise.split import group_numbers
-from qwyc.rows.selection import row_count, take
-from qwyc.runtime.progress import ProgressOption, progress_reporter
-from qwyc.target.target import Decided, Target
+from qwyc.promise.group_labels import group_numbers
+from qwyc.rows.blocks import error_in_block, row_blocks
+from qwyc.runtime.progress import ProgressOption
+from qwyc.target.target import Decided
 
-BLOCK = 1 << 16  # rows between two reports of progress
+BLOCK = 1 << 16  # rows that are evaluated together, and between two reports of progress
+
+Look = Callable[[Sample], None]
+LookAtScores = Callable[[Sample, ScoreMatrix], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,31 +38,38 @@ class Comparison:
 
 
 def compare(
-    certified: Certified, X: Any, *, threads: int | None = None, progress: ProgressOption = False
-) -> Comparison:
-    """Decide rows early and in full."""
-    ensemble, target, n = certified.ensemble, certified.policy.target, row_count(X)
-    decided, full = np.empty(n, dtype=np.intp), np.empty(n, dtype=np.intp)
-    steps = np.empty(n, dtype=np.int32)
-    for part, block in _blocks(X, n, progress):
-        rows = ensemble.sample(block)
-        decided[part], steps[part], _ = certified.runner.decide(rows.rows, threads=threads)
-        full[part] = target.decide(ensemble.score_full(rows, threads=threads))
-    return Comparison(decided, full, steps)
-
-
-def sums_of_policy(
     certified: Certified,
     X: Any,
     *,
     threads: int | None = None,
     progress: ProgressOption = False,
-    counter: GroupCounter | None = None,
+    look: Look | None = None,
+    look_at_scores: LookAtScores | None = None,
+) -> Comparison:
+    """Decide rows early and in full, each once. `look` is called with each block of rows, and
+    `look_at_scores` with each block and what each base model says about it."""
+    ensemble, target = certified.ensemble, certified.policy.target
+    decided, full, steps = [], [], []
+    for sample in _samples(ensemble, X, progress, look):
+        early, taken, _ = certified.runner.decide(sample.rows, threads=threads)
+        if look_at_scores is None:
+            score = ensemble.score_full(sample, threads=threads)
+        else:
+            scores = ensemble.scores(sample, threads=threads)
+            look_at_scores(sample, scores)
+            score = scores.full
+        # Two decisions fit into a byte; a long stream has many rows.
+        decided.append(np.asarray(early).astype(np.uint8))
+        full.append(target.decide(score).astype(np.uint8))
+        steps.append(taken)
+    return Comparison(np.concatenate(decided), np.concatenate(full), np.concatenate(steps))
+
+
+def sums_of_policy(
+    certified: Certified, X: Any, *, threads: int | None = None, progress: ProgressOption = False
 ) -> Sums:
-    """What a classifier's policy does on rows. `counter` gets the same, to count groups."""
+    """What a classifier's policy does on rows."""
     seen = compare(certified, X, threads=threads, progress=progress)
-    if counter is not None:
-        counter.add(0, seen.decided, seen.full)
     return sum_over_rows(certified.policy, seen.decided, seen.full, seen.steps)
 
 
@@ -66,27 +79,24 @@ def sums_of_path(
     *,
     threads: int | None = None,
     progress: ProgressOption = False,
-    counter: GroupCounter | None = None,
-    look: Callable[[Any, npt.NDArray[Any]], None] | None = None,
+    differing: Differing | None = None,
+    look: Look | None = None,
+    look_at_scores: LookAtScores | None = None,
 ) -> tuple[Sums, str]:
-    """What every policy of a classifier's path does on rows, and the rows' digest. `counter` gets the same,
-    to count groups. `look` is called with each block of rows, as the base models take them, and what each
-    base model says."""
+    """What every policy of a classifier's path does on rows, and the rows' digest. `differing` collects
+    which rows are decided differently, to count groups. `look` is called with each block of rows, and
+    `look_at_scores` with each block and what each base model says about it."""
     path = certified.needed_choices().path
-    digest, sums = hashlib.sha256(), []
+    digest, sums, done = hashlib.sha256(), [], 0
     stops = np.zeros(path.lower.shape, dtype=np.int64)  # (K, T)
-    for part, block in _blocks(X, row_count(X), progress):
-        sample = certified.ensemble.sample(block)
+    for sample in _samples(certified.ensemble, X, progress, look):
         scores = certified.ensemble.scores(sample, threads=threads)
-        if look is not None:
-            look(sample.rows, scores.values)
+        if look_at_scores is not None:
+            look_at_scores(sample, scores)
         digest.update(scores.full_bytes)
-
-        def watch(k: int, decided: Any, full: Decided, start: int = part.start) -> None:
-            if counter is not None:
-                counter.add(k, decided, full, start)
-
+        watch = _watch_nothing if differing is None else partial(differing.add, done)
         part_sums = path.sums(scores, threads=threads, watch=watch)
+        done += len(scores.full)
         sums.append(part_sums.vector())
         assert part_sums.stops is not None  # it is the path's own
         stops += part_sums.stops
@@ -94,22 +104,28 @@ def sums_of_path(
     return replace(total, stops=stops), digest.hexdigest()
 
 
-def group_counter(
-    groups: Any, n_rows: int, target: Target, n_policies: int = 1
-) -> GroupCounter | None:
+def _watch_nothing(k: int, decided: Any, full: Decided) -> None:
+    pass
+
+
+def _samples(
+    ensemble: Ensemble, X: Any, progress: ProgressOption, look: Look | None
+) -> Iterator[Sample]:
+    """Blocks of rows, converted for the base models. An error about a row counts from the first of X."""
+    what = "Comparing with the full ensemble"
+    for place, block in row_blocks(X, BLOCK, progress, what):
+        sample = ensemble.sample(block)
+        try:
+            sample.rows  # noqa: B018  (it is converted here and kept)
+        except InputError as error:
+            raise error_in_block(X, error, place.start) from None
+        if look is not None:
+            look(sample)
+        yield sample
+
+
+def group_counter(groups: Any, n_rows: int, differing: Differing) -> GroupCounter | None:
     """What counts groups, which come in a random order; None where there are none."""
     if groups is None:
         return None
-    units = in_random_order(group_numbers(groups, n_rows), seed=0)
-    return GroupCounter(units, target, n_policies)
-
-
-def _blocks(X: Any, n: int, progress: ProgressOption) -> Iterator[tuple[slice, Any]]:
-    """Some rows at a time, and where they are in X."""
-    if not n:
-        raise RowsError("{rows} has no rows; rows like those to come are needed")
-    with progress_reporter(progress, "Comparing with the full ensemble", n) as report:
-        for i in range(0, n, BLOCK):
-            part = slice(i, min(i + BLOCK, n))
-            yield part, X if n <= BLOCK else take(X, np.arange(part.start, part.stop))
-            report(part.stop)
+    return differing.by_group(in_random_order(group_numbers(groups, n_rows), seed=0))

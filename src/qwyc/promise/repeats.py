@@ -27,6 +27,7 @@ from qwyc.rows.identity import Hashes
 
 MOST_EFFECT = 1.05  # the largest design effect that is neglected
 DOUBT = 1e-5  # how often one of the bounds on E[n_j] may fail
+PART = 1 << 16  # values that are counted at once
 FEWEST_VALUES = 20  # distinct values that a common divisor is looked for in
 
 Numbers = npt.NDArray[np.intp]
@@ -75,18 +76,20 @@ class Repeats:
 def units(rows_hash: Hashes | None, score_hash: Hashes | None) -> Repeats:
     """The rows that count together, by hashes of their values and of their scores, (N,) each. Values are
     not known where base models take rows that are no matrix."""
-    by_value = None if rows_hash is None else _Values.of(rows_hash)
-    found = Repeats(0, 0, 0, 0, "") if by_value is None else by_value.repeats("")
-    if by_value is not None and by_value.effect > MOST_EFFECT:
-        found = by_value.repeats("values")
+    by_value = None if rows_hash is None else _Times.of(rows_hash)
+    found = Repeats(0, 0, 0, 0, "") if by_value is None else by_value.repeats()
+    if by_value is not None and rows_hash is not None and by_value.effect > MOST_EFFECT:
+        found = by_value.repeats("values", _Values.of(rows_hash).number)
     if score_hash is None:
         return found
-    by_score = _Values.of(score_hash)
-    # Copies in values have been found already: each distinct row is asked about once.
-    once = by_score.number if by_value is None else by_score.number[by_value.first]
-    if by_score.effect > MOST_EFFECT and beyond_chance(np.bincount(once)):
-        return by_score.repeats("scores")
-    return found if by_value is not None else by_score.repeats("")
+    by_score = by_value if score_hash is rows_hash and by_value else _Times.of(score_hash)
+    if by_score.effect > MOST_EFFECT:
+        number = _Values.of(score_hash).number
+        # Copies in values have been found already: each distinct row is asked about once.
+        once = number if rows_hash is None else number[_Values.of(rows_hash).first]
+        if beyond_chance(np.bincount(once)):
+            return by_score.repeats("scores", number)
+    return found if by_value is not None else by_score.repeats()
 
 
 def beyond_chance(times: Numbers) -> bool:
@@ -111,32 +114,49 @@ def _lower(n: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.maximum(n - np.sqrt(-2 * n * math.log(DOUBT)), 0.0)
 
 
+@dataclass(frozen=True)
+class _Times:
+    """How often values occur among rows. It takes less memory than `_Values`, for many rows."""
+
+    rows: int
+    distinct: int
+    repeated: int  # rows whose value occurs more than once
+    largest: int  # how often the most frequent value occurs
+    effect: float  # the design effect: the mean, over rows, of how often the row's value occurs
+
+    @classmethod
+    def of(cls, hashes: Hashes) -> _Times:
+        ordered = np.sort(hashes)
+        begins = np.ones(len(ordered), dtype=bool)  # whether a row is the first of its value
+        np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
+        del ordered
+        times = np.flatnonzero(
+            begins
+        )  # (distinct,) where each value begins, and then how often it is
+        for i in range(0, len(times), PART):
+            end = times[i + PART : i + PART + 1] if i + PART < len(times) else [len(begins)]
+            times[i : i + PART] = np.diff(times[i : i + PART], append=end)
+        return cls(
+            rows=len(begins),
+            distinct=len(times),
+            repeated=int(times[times > 1].sum()),
+            largest=int(times.max(initial=0)),
+            effect=float(np.dot(times, times) / max(1, len(begins))),
+        )
+
+    def repeats(self, reason: str = "", number: Numbers | None = None) -> Repeats:
+        """What is said about rows that count together for a reason; `number` (N,) is the value of each."""
+        return Repeats(self.rows, self.distinct, self.repeated, self.largest, reason, number)
+
+
 @dataclass(frozen=True, eq=False)
 class _Values:
     """Rows by their value."""
 
     number: Numbers  # (N,) which value a row has, from 0
     first: Numbers  # (distinct,) a row of each value
-    times: Numbers  # (distinct,) how many rows have it
 
     @classmethod
     def of(cls, hashes: Hashes) -> _Values:
-        _, first, number, times = np.unique(
-            hashes, return_index=True, return_inverse=True, return_counts=True
-        )
-        return cls(number.astype(np.intp), first.astype(np.intp), times.astype(np.intp))
-
-    @property
-    def effect(self) -> float:
-        """The design effect: the mean, over rows, of how often the row's value occurs."""
-        return float((self.times.astype(float) ** 2).sum() / max(1, self.times.sum()))
-
-    def repeats(self, reason: str) -> Repeats:
-        return Repeats(
-            rows=len(self.number),
-            distinct=len(self.times),
-            repeated=int(self.times[self.times > 1].sum()),
-            largest=int(self.times.max(initial=0)),
-            reason=reason,
-            group=self.number if reason else None,
-        )
+        _, first, number = np.unique(hashes, return_index=True, return_inverse=True)
+        return cls(number.astype(np.intp, copy=False), first.astype(np.intp, copy=False))

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from qwyc.errors import InfeasibleError, InputError, OptionError
+from qwyc.errors import InfeasibleError
 from qwyc.promise.budget import Budget
-from qwyc.rows.values import is_null
 
 ENOUGH_TO_FIT = 20_000  # more rows hardly help the fit; they are worth more for certifying
 FEWEST_TO_FIT = 200
@@ -85,27 +83,3 @@ def check_enough_rows(n_rows: int, needed: int, budget: Budget, confidence: floa
             f"{FEWEST_TO_FIT} to fit on); the sample has {n_rows:,}. Pass more rows, or ask for a larger "
             "alpha."
         )
-
-
-def group_numbers(groups: Any, n_rows: int) -> npt.NDArray[np.intp]:
-    """Each row's group as a number from 0, in the order in which groups appear."""
-    if isinstance(groups, (str, bytes)):
-        raise OptionError(f"groups must be {n_rows} values, one per row; got the text {groups!r}")
-    try:
-        labels = list(
-            groups.to_list()
-            if hasattr(groups, "to_list")
-            else groups
-            if isinstance(groups, (list, tuple))
-            else np.asarray(groups).tolist()
-        )
-        known: dict[Any, int] = {}
-        numbers = [known.setdefault(label, len(known)) for label in labels]
-    except (TypeError, ValueError) as error:
-        raise OptionError(f"groups must be one plain label per row: {error}") from None
-    if len(labels) != n_rows:
-        raise OptionError(f"groups must be {n_rows} values, one per row; got {len(labels)}")
-    for i, label in enumerate(labels):
-        if is_null(label):
-            raise InputError(f"groups must be known for every row; row {i} has none: {label!r}")
-    return np.array(numbers, dtype=np.intp)

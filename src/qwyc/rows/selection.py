@@ -25,6 +25,21 @@ def row_count(X: Any) -> int:
         ) from None
 
 
+def part(X: Any, start: int, stop: int) -> Any:
+    """The rows from `start` up to `stop`, in a container of the same kind as X. Arrays and tables are not
+    copied."""
+    if hasattr(X, "iloc"):  # pandas
+        return X.iloc[start:stop]
+    if hasattr(X, "tocsr"):  # scipy sparse
+        return X.tocsr()[start:stop]
+    if isinstance(X, (np.ndarray, list, tuple)):
+        return X[start:stop]
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        return frame[start:stop].to_native()
+    raise InputError(f"cannot select rows of {type(X).__name__}; pass an array, a table or a list")
+
+
 def take(X: Any, rows: npt.NDArray[np.intp]) -> Any:
     """The rows at the positions `rows`, ascending, in a container of the same kind as X."""
     if isinstance(X, np.ndarray):

@@ -31,6 +31,14 @@ class Columns:
         """A pyarrow.RecordBatch as a batch."""
         return Batch(rows.select(self.features), rows.select(self.kept))
 
+    def without_rows(self, arrow_schema: Any) -> Batch:
+        """A batch without rows, of a file that has this schema."""
+        import pyarrow
+
+        fields = [arrow_schema.field(name) for name in self.names]
+        empty = [pyarrow.array([], type=field.type) for field in fields]
+        return self.split(pyarrow.RecordBatch.from_arrays(empty, names=self.names))
+
 
 ColumnMatcher = Callable[[Sequence[str]], Columns]  # from the names of a file's columns
 BatchReader = Iterator[tuple[Batch, int, int]]  # a batch, work done, total work (0: not known)

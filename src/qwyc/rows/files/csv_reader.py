@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from qwyc.errors import InputError, RowsError
@@ -50,45 +51,68 @@ class _CountedStream(io.RawIOBase):
         return part
 
 
+@dataclass(frozen=True)
+class _Text:
+    """A CSV whose header has been read."""
+
+    raw: _CountedStream  # the bytes of the file, compressed or not
+    stream: Any  # text after `body`
+    body: bytes  # the first rows
+    is_whole: bool  # whether `body` has all rows
+    names: list[str]  # of all columns
+    dialect: CsvDialect
+
+    @classmethod
+    def of(cls, file: BinaryIO, name: str, schema: Schema) -> _Text:
+        """`name` is for messages."""
+        import pyarrow
+
+        start = file.read(8)
+        raw = _CountedStream(start, file)
+        stream: Any = raw
+        for magic, codec in COMPRESSION.items():
+            if start.startswith(magic):
+                stream = pyarrow.CompressedInputStream(raw, codec)
+        head = read_fully(stream, HEAD)
+        is_whole = len(head) < HEAD
+        _check_text(head, name)
+        head = head.removeprefix(BYTE_ORDER_MARK)
+        if is_whole and not head.endswith((b"\n", b"\r")):
+            head += b"\n"  # a header without a line break is a table without rows
+        dialect = CsvDialect(_delimiter(head), _null_spellings(schema))
+        header_end = first_row_end(head, dialect.delimiter)
+        if not header_end and not is_whole:
+            raise InputError(
+                f"cannot read {name} as csv: its header has more than {HEAD:,} bytes; close its quotes if "
+                "one is open"
+            )
+        header, body = head[: header_end or len(head)], head[header_end or len(head) :]
+        return cls(raw, stream, body, is_whole, dialect.read(header).schema.names, dialect)
+
+    def blocks(self) -> Iterator[memoryview]:
+        """Blocks of whole rows."""
+        return row_blocks(self.body, self.stream, self.dialect.delimiter, BLOCK)
+
+
 def read_csv(file: BinaryIO, name: str, schema: Schema, match: ColumnMatcher) -> BatchReader:
     """The rows of a file or pipe. `name` is for messages; `match` chooses the columns by the header."""
     import pyarrow
 
-    start = file.read(8)
-    raw = _CountedStream(start, file)  # counts the bytes of the file, compressed or not
-    stream: Any = raw
-    for magic, codec in COMPRESSION.items():
-        if start.startswith(magic):
-            stream = pyarrow.CompressedInputStream(raw, codec)
-    head = read_fully(stream, HEAD)
-    is_whole = len(head) < HEAD
-    _check_text(head, name)
-    head = head.removeprefix(BYTE_ORDER_MARK)
-    if is_whole and not head.endswith((b"\n", b"\r")):
-        head += b"\n"  # a header without a line break is a table without rows
-    dialect = CsvDialect(_delimiter(head), _null_spellings(schema))
-    header_end = first_row_end(head, dialect.delimiter)
-    if not header_end and not is_whole:
-        raise InputError(
-            f"cannot read {name} as csv: its header has more than {HEAD:,} bytes; close its quotes if one "
-            "is open"
-        )
-    header, body = head[: header_end or len(head)], head[header_end or len(head) :]
-    names = dialect.read(header).schema.names
+    text = _Text.of(file, name, schema)
+    names, body, dialect = text.names, text.body, text.dialect
     columns = match(names)
-    sample = body if is_whole else body[: last_row_end(body, dialect.delimiter)]
+    sample = body if text.is_whole else body[: last_row_end(body, dialect.delimiter)]
     types = _column_types(columns, _boolean_columns(sample, names, columns, dialect), schema)
     total, done = _file_size(file), 0
     try:
-        for block in row_blocks(body, stream, dialect.delimiter, BLOCK):
+        for block in text.blocks():
             for rows in _read_block(block, names, types, dialect).to_batches():  # one, or none
-                yield columns.split(rows), min(raw.done, total), total
+                yield columns.split(rows), min(text.raw.done, total), total
                 done += rows.num_rows
     except RowsError as error:
         raise error.about(name, rows_before=done) from None
     if not done:
-        empty = pyarrow.RecordBatch.from_pylist([], schema=pyarrow.schema(types))
-        yield columns.split(empty), total, total
+        yield columns.without_rows(pyarrow.schema(types)), total, total
 
 
 def _read_block(

@@ -14,7 +14,7 @@ BUFFER_BYTES = 1 << 16  # of each column that are read at once
 
 def read_parquet(file: BinaryIO, name: str, match: ColumnMatcher) -> BatchReader:
     """The rows of a file. `name` is for messages."""
-    from pyarrow import RecordBatch, parquet
+    from pyarrow import parquet
 
     if not file.seekable():
         raise InputError(
@@ -31,4 +31,4 @@ def read_parquet(file: BinaryIO, name: str, match: ColumnMatcher) -> BatchReader
         done += rows.num_rows
         yield columns.split(rows), done, total
     if not done:
-        yield columns.split(RecordBatch.from_pylist([], schema=content.schema_arrow)), 0, 0
+        yield columns.without_rows(content.schema_arrow), 0, 0

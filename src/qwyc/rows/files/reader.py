@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import queue
-import sys
-import threading
+from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, BinaryIO
 
-from qwyc.errors import InputError, MissingDependencyError, RowsError
+from qwyc.errors import InputError, MissingDependencyError, QwycError, RowsError
+from qwyc.rows.blocks import RowStream
 from qwyc.rows.column_names import match_columns, quoted_names
+from qwyc.rows.files.ahead import read_ahead
 from qwyc.rows.files.arrow_reader import FILE_MAGIC, read_arrow
 from qwyc.rows.files.batch import Batch, BatchReader, Columns
 from qwyc.rows.files.csv_reader import read_csv
+from qwyc.rows.files.inputs import Data, Input, find_inputs
 from qwyc.rows.files.parquet_reader import read_parquet
 from qwyc.rows.schema import Schema
 
-KINDS = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".parquet": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-}
-COMPRESSED_SUFFIXES = (".gz", ".bz2", ".zst")  # of CSV
 MAGIC = {b"PAR1": "parquet", FILE_MAGIC: "arrow"}  # kinds by the first bytes of a file
-BATCHES_AHEAD = 2  # that are read before they are asked for
 
 Report = Callable[[str, int, int], None]  # what is done, work done, total work (0: not known)
 
@@ -38,65 +28,121 @@ def _no_report(what: str, done: int, total: int) -> None:
     pass
 
 
-def display_name(path: Path) -> str:
-    """The name of a file in messages; "-" is standard input."""
-    return "standard input" if str(path) == "-" else str(path)
+def _ignore(kept: Any) -> None:
+    pass
 
 
-def file_kind(path: Path, kind: str | None = None) -> str:
-    """ "csv", "parquet" or "arrow": `kind` if it is given, otherwise by the name; pipes are CSV."""
-    if kind is not None:
-        return kind
-    if str(path) == "-":
-        return "csv"
-    suffix = path.suffix.lower()
-    if suffix in COMPRESSED_SUFFIXES and KINDS.get(path.with_suffix("").suffix.lower()) == "csv":
-        return "csv"
-    if suffix not in KINDS:
-        raise InputError(
-            f"{path} must be a .csv (.csv.gz, .tsv), .parquet, .arrow, .feather or .ipc file; for another "
-            "name, give the format with --format"
+class TableFiles(RowStream):
+    """The rows of one or several files of one format, one after the other, in bounded memory.
+
+    `data` is a path, a URL, a folder or a pattern, or several of them; "-" is standard input. Only the
+    columns that the model takes are read, and the columns `keep`; `option` is what messages call these.
+    `kind` is the format, by default that of the names. The columns that are read must have the same names
+    and types in all files."""
+
+    def __init__(
+        self,
+        data: Data,
+        schema: Schema,
+        *,
+        keep: Sequence[str] = (),
+        option: str = "--keep",
+        kind: str | None = None,
+        report: Report = _no_report,
+        see_kept: Callable[[Any], None] = _ignore,
+    ) -> None:
+        import_pyarrow()
+        self.inputs = find_inputs(data, kind)
+        self._schema, self._keep, self._option = schema, list(keep), option
+        self._report = report
+        self._see_kept = see_kept  # gets the kept columns of each batch, when `blocks` reads it
+        self._begins: list[int] = []  # the first row of each file that has been opened
+
+    @property
+    def name(self) -> str:
+        """What messages call the files."""
+        first, more = self.inputs[0].name, len(self.inputs) - 1
+        return first if not more else f"{first} and {more:,} more file{'s' if more > 1 else ''}"
+
+    def batches(self) -> Generator[Batch]:
+        """Rows in batches of any size. There is at least one batch, which may be empty. Columns are
+        matched with the model's before the first batch of a file is read."""
+        with contextlib.closing(read_ahead(self._read())) as reading:
+            for batch, name, done, total in reading:
+                self._report(f"Reading {name}", done, total)
+                yield batch
+
+    def blocks(self, size: int) -> Iterator[Any]:
+        """Tables of `size` rows of the columns that the model takes: see `RowStream`."""
+        import pyarrow
+
+        waiting: list[Any] = []
+        missing = size  # rows until a block is complete
+        with contextlib.closing(self.batches()) as reading:
+            for batch in reading:
+                self._see_kept(batch.kept)
+                rows = batch.features
+                while rows.num_rows >= missing:
+                    yield pyarrow.Table.from_batches([*waiting, rows.slice(0, missing)])
+                    rows, waiting, missing = rows.slice(missing), [], size
+                if rows.num_rows:
+                    waiting.append(rows)
+                    missing -= rows.num_rows
+        if waiting:
+            yield pyarrow.Table.from_batches(waiting)
+        del waiting
+        pyarrow.default_memory_pool().release_unused()  # what follows needs memory of its own
+
+    def table(self) -> tuple[Any, Any]:
+        """All rows: a pyarrow.Table of the columns that the model takes, and one of the columns to keep."""
+        import pyarrow
+
+        batches = list(self.batches())
+        return (
+            pyarrow.Table.from_batches([batch.features for batch in batches]),
+            pyarrow.Table.from_batches([batch.kept for batch in batches]),
         )
-    return KINDS[suffix]
 
+    def named(self, error: InputError, rows_before: int) -> InputError:
+        """An error about rows that `rows_before` rows precede, with the name of the files; or, if it is
+        about one row, with the name of its file and the number of the row in the file."""
+        if error.row is None:
+            return error.about(self.name)
+        k = max(bisect_right(self._begins, rows_before + error.row) - 1, 0)
+        begin = self._begins[k] if self._begins else 0
+        return error.about(self.inputs[k].name, rows_before=rows_before - begin)
 
-def read_batches(
-    path: Path,
-    schema: Schema,
-    *,
-    keep: Sequence[str] = (),
-    option: str = "--keep",
-    kind: str | None = None,
-    report: Report = _no_report,
-) -> Generator[Batch]:
-    """The rows of a file, or of standard input if the path is "-", batch by batch.
+    # ---- in the thread that reads ahead -------------------------------------------------------
 
-    There is at least one batch, which may be empty. Columns are matched with the model's before the first
-    batch is read. `keep` are columns to read besides the model's, and `option` is what messages call
-    them."""
-    import_pyarrow()
-    kind, name = file_kind(path, kind), display_name(path)
-    with _open(path) as file, _read_errors(name, kind):
+    def _read(self) -> Iterator[tuple[Batch, str, int, int]]:
+        """Batches, the name of the file, and how much of the file is done, of how much."""
+        first: Batch | None = None
+        self._begins, rows = [], 0
+        for one in self.inputs:
+            self._begins.append(rows)
+            with one.open() as file, _read_errors(one):
+                for batch, done, total in self._reader(one, file):
+                    first = first or batch
+                    _check_types(batch, one, first, self.inputs[0])
+                    rows += batch.features.num_rows
+                    yield batch, one.name, done, total
+
+    def _reader(self, one: Input, file: BinaryIO) -> BatchReader:
         start = _first_bytes(file)
-        _check_magic(start, name, kind)
+        _check_magic(start, one)
 
         def match(labels: Sequence[str]) -> Columns:
-            return _choose_columns(labels, name, schema, list(keep), option)
+            return _choose_columns(labels, one.name, self._schema, self._keep, self._option)
 
-        batches: BatchReader
-        if kind == "csv":
-            batches = read_csv(file, name, schema, match)
-        elif kind == "parquet":
-            batches = read_parquet(file, name, match)
-        else:
-            batches = read_arrow(file, start, name, match)
-        for batch, done, total in _read_ahead(batches):
-            report(f"Reading {name}", done, total)
-            yield batch
+        if one.kind == "csv":
+            return read_csv(file, one.name, self._schema, match)
+        if one.kind == "parquet":
+            return read_parquet(file, one.name, match)
+        return read_arrow(file, start, one.name, match)
 
 
 def read_table(
-    path: Path,
+    data: Data,
     schema: Schema,
     *,
     keep: Sequence[str] = (),
@@ -105,12 +151,7 @@ def read_table(
     report: Report = _no_report,
 ) -> tuple[Any, Any]:
     """All rows: a pyarrow.Table of the columns that the model takes, and one of the columns to keep."""
-    pyarrow = import_pyarrow()
-    batches = list(read_batches(path, schema, keep=keep, option=option, kind=kind, report=report))
-    return (
-        pyarrow.Table.from_batches([batch.features for batch in batches]),
-        pyarrow.Table.from_batches([batch.kept for batch in batches]),
-    )
+    return TableFiles(data, schema, keep=keep, option=option, kind=kind, report=report).table()
 
 
 def import_pyarrow() -> Any:
@@ -122,65 +163,19 @@ def import_pyarrow() -> Any:
     return pyarrow
 
 
-def _read_ahead(batches: BatchReader) -> BatchReader:
-    """The same batches, read by another thread while this thread works on the last one. So Ctrl-C is
-    noticed while a slow pipe is read."""
-    waiting: queue.Queue[Any] = queue.Queue(maxsize=BATCHES_AHEAD)
-    stopped = threading.Event()
-
-    def put(item: Any) -> None:
-        while not stopped.is_set():
-            with contextlib.suppress(queue.Full):
-                waiting.put(item, timeout=0.1)
-                break
-
-    def read() -> None:
-        try:
-            for batch in batches:
-                put(batch)
-                if stopped.is_set():
-                    return
-            put(None)
-        except BaseException as error:  # raised again by the thread that uses the batches
-            put(error)
-
-    thread = threading.Thread(target=read, daemon=True)
-    thread.start()
-    try:
-        while (item := waiting.get()) is not None:
-            if isinstance(item, BaseException):
-                raise item
-            yield item
-    finally:
-        stopped.set()
-        thread.join(timeout=0.5)  # a thread that waits for a pipe does not end
-
-
 # ---- opening ---------------------------------------------------------------------------------
 
 
 @contextmanager
-def _open(path: Path) -> Iterator[BinaryIO]:
-    if str(path) == "-":
-        yield sys.stdin.buffer
-        return
-    try:
-        file = path.open("rb")
-    except FileNotFoundError:
-        raise InputError(f"cannot read {path}: no such file") from None
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
-    with file:
-        yield file
-
-
-@contextmanager
-def _read_errors(name: str, kind: str) -> Iterator[None]:
+def _read_errors(one: Input) -> Iterator[None]:
     """Turn the exceptions that damaged content causes into one InputError."""
     import pyarrow
 
+    name, kind = one.name, one.kind
     try:
         yield
+    except QwycError:
+        raise
     except UnicodeDecodeError:
         raise InputError(
             f"cannot read {name} as {kind}: it is not UTF-8 text; save it as UTF-8"
@@ -188,19 +183,44 @@ def _read_errors(name: str, kind: str) -> Iterator[None]:
     except (pyarrow.ArrowException, OSError) as error:
         reason = " ".join(str(error).split())
         raise InputError(f"cannot read {name} as {kind}: {reason}") from None
+    except Exception as error:
+        if one.is_local:
+            raise
+        reason = " ".join(str(error).split())  # file systems raise exceptions of their own
+        raise InputError(f"cannot read {name}: {reason or type(error).__name__}") from None
 
 
 def _first_bytes(file: BinaryIO) -> bytes:
     """The first bytes of a stream, which are still to be read; none if the stream cannot tell."""
-    return file.peek(8)[:8] if hasattr(file, "peek") else b""
+    if hasattr(file, "peek"):
+        return bytes(file.peek(8)[:8])
+    if not file.seekable():
+        return b""
+    start = file.read(8)
+    file.seek(-len(start), 1)
+    return start
 
 
-def _check_magic(start: bytes, name: str, kind: str) -> None:
+def _check_magic(start: bytes, one: Input) -> None:
     """Refuse a file that is of another kind than its name or --format says."""
     for magic, found in MAGIC.items():
-        if start.startswith(magic) and found != kind:
+        if start.startswith(magic) and found != one.kind:
             raise InputError(
-                f"cannot read {name} as {kind}: it is {found.title()}; say so with --format {found}"
+                f"cannot read {one.name} as {one.kind}: it is {found.title()}; say so with --format {found}"
+            )
+
+
+def _check_types(batch: Batch, one: Input, first: Batch, first_input: Input) -> None:
+    """Refuse a file whose columns differ from those of the first file."""
+    if batch is first or one is first_input:
+        return
+    pairs = ((batch.features, first.features), (batch.kept, first.kept))
+    for own, other in (pair for a, b in pairs for pair in zip(a.schema, b.schema, strict=True)):
+        if own.name != other.name or own.type != other.type:
+            raise InputError(
+                f"{one.name} differs from {first_input.name}: its column {own.name!r} is {own.type}, and "
+                f"column {other.name!r} is {other.type} there; write all files with the same columns and "
+                "types"
             )
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 from qwyc.errors import OptionError
+from qwyc.rows.files.dictionaries import GrowingDictionary
 
 
 class TableWriter:
@@ -20,29 +23,64 @@ class TableWriter:
         from pyarrow import ipc, parquet
 
         self._sink = pyarrow.PythonFile(file, mode="w")
+        self._kind = kind
         self._writer: Any = None  # pyarrow's writer; None for CSV
+        self._dictionaries: dict[str, GrowingDictionary] = {}
         if kind == "csv":
             _check_csv(arrow_schema)
             header = io.StringIO()
             csv.writer(header, lineterminator="\n").writerow(arrow_schema.names)
             file.write(header.getvalue().encode())
         elif kind == "parquet":
-            self._writer = parquet.ParquetWriter(self._sink, arrow_schema)
+            with _type_errors(kind):
+                self._writer = parquet.ParquetWriter(self._sink, arrow_schema)
         else:
             new = ipc.new_stream if pipe else ipc.new_file
-            self._writer = new(self._sink, arrow_schema)
+            options = ipc.IpcWriteOptions(emit_dictionary_deltas=True)
+            self._writer = new(self._sink, arrow_schema, options=options)
+            for field in arrow_schema:
+                if pyarrow.types.is_dictionary(field.type):
+                    self._dictionaries[field.name] = GrowingDictionary(field.name)
 
     def write(self, batch: Any) -> None:
         """Append the rows of a pyarrow.RecordBatch."""
         if self._writer is None:
             _write_csv(batch, self._sink)
-        else:
-            self._writer.write_batch(batch)
+            return
+        with _type_errors(self._kind):
+            self._writer.write_batch(self._with_grown_dictionaries(batch))
+
+    def _with_grown_dictionaries(self, batch: Any) -> Any:
+        import pyarrow
+
+        if not self._dictionaries:
+            return batch
+        columns = [
+            self._dictionaries[name].recoded(column) if name in self._dictionaries else column
+            for name, column in zip(batch.schema.names, batch.columns, strict=True)
+        ]
+        return pyarrow.RecordBatch.from_arrays(columns, schema=batch.schema)
 
     def close(self) -> None:
         """Write the footer, if the format has one. The stream stays open."""
         if self._writer is not None:
             self._writer.close()
+
+
+@contextmanager
+def _type_errors(kind: str) -> Iterator[None]:
+    """Turn Arrow's errors about columns that a format cannot represent into one sentence."""
+    import pyarrow
+
+    try:
+        yield
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError) as error:
+        other = "arrow" if kind == "parquet" else "parquet"
+        reason = " ".join(str(error).split())
+        raise OptionError(
+            f"the columns to keep cannot be written as {kind}: {reason}; try --to {other}, or keep fewer "
+            "columns"
+        ) from None
 
 
 def _check_csv(arrow_schema: Any) -> None:
