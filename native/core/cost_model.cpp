@@ -17,8 +17,25 @@ double cost_of(const MaskCost::Of& part, const Needs& needs) {
 
 }  // namespace
 
+double planes_cost(const MaskedTree& tree) {
+    switch (tree.form) {
+        case Form::kOblivious:
+            return 0;
+        case Form::kComplete:
+            return MaskCost::kSplit * ((1 << tree.bits) - 1);
+        default:
+            return MaskCost::kReachSplit * (tree.end - tree.begin);
+    }
+}
+
+Needs needs_of(const MaskedTrees& trees) {
+    Needs needs{static_cast<int32_t>(trees.features.size()), trees.n_questions, trees.n_trees()};
+    for (const MaskedTree& tree : trees.trees) needs.planes += planes_cost(tree);
+    return needs;
+}
+
 double mask_cost(double n, const Needs& needs) {
-    const double slab = cost_of(MaskCost::kSlab, needs);
+    const double slab = cost_of(MaskCost::kSlab, needs) + needs.planes;
     const double few = slab + cost_of(MaskCost::kFew, needs);
     // About n rows are expected: there may be more than kFew, and the last word is not full.
     const double more = std::clamp((n - 0.75 * kFew) / (0.5 * kFew), 0.0, 1.0);
@@ -38,10 +55,12 @@ int32_t rows_to_walk(double one_row, const Needs& needs) {
 template <class Real>
 Divider<Real>::Divider(const Forest<Real>& forest, const Questions<Real>& questions,
                        std::span<const int32_t> order, int32_t last,
-                       std::span<const double> survival, double walk)
+                       std::span<const double> survival, std::span<const double> planes,
+                       double walk)
     : last_(last),
       walk_(walk),
       masked_(last),
+      planes_(last),
       survival_(last + 1),
       fresh_(static_cast<size_t>(last) * kMaxSegmentTrees) {
     double reached = 1;
@@ -51,6 +70,7 @@ Divider<Real>::Divider(const Forest<Real>& forest, const Questions<Real>& questi
         if (survival[r] < reached) reached = std::max(survival[r], 0.0);
         survival_[r] = reached;
         masked_[r] = questions.masked[order[r]];
+        planes_[r] = planes[order[r]];
         if (!masked_[r]) continue;
         New* const here = &fresh_[static_cast<size_t>(r) * kMaxSegmentTrees];
         New total;
@@ -100,6 +120,7 @@ Division Divider<Real>::divide(double n) const {
             const int32_t r = b - 1;
             if (masked(r) != masked(a)) break;
             ++needs.trees;
+            needs.planes += planes_[r];
             needs.features += fresh(r, r - a).features;
             needs.questions += fresh(r, r - a).questions;
             double cost = masked(a) ? mask_cost(rows, needs) : rows * kDeepTree * needs.trees;

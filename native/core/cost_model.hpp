@@ -18,9 +18,10 @@ struct MaskCost {
     struct Of {
         double rows, feature, question, tree;  // to begin, and for each that the rows need
     };
-    static constexpr Of kSlab{30, 0, 0, 14};
+    static constexpr Of kSlab{30, 0, 0, 1};
     static constexpr Of kWord{60, 8, 1.7, 17};
     static constexpr Of kFew{50, 2, 0.85, 11};
+    static constexpr double kSplit = 0.42, kReachSplit = 1.2;  // of a slab, to make planes
     static constexpr double kFullTree = 8;  // of a word in full: sums are not tested
 };
 
@@ -29,7 +30,7 @@ struct RowCost {
     static constexpr double kRow = MaskCost::kWord.rows / 64,
                             kFeature = MaskCost::kWord.feature / 64;
     static constexpr double kQuestion = MaskCost::kWord.question / 64;
-    static constexpr double kFullTree = MaskCost::kFullTree / 64 + MaskCost::kSlab.tree / 512;
+    static constexpr double kFullTree = (MaskCost::kFullTree + MaskCost::kSlab.tree / 8) / 64;
 };
 
 constexpr double kDeepTree = 12;  // one row of many, through a tree that is too large for masks
@@ -48,10 +49,12 @@ inline double walk_cost(const RowTrees& trees) {
 // What some trees need of each row.
 struct Needs {
     int32_t features = 0, questions = 0, trees = 0;
+    double planes = 0;  // nanoseconds to make them, for a slab
 };
-inline Needs needs_of(const MaskedTrees& trees) {
-    return {static_cast<int32_t>(trees.features.size()), trees.n_questions, trees.n_trees()};
-}
+
+// Nanoseconds to make the planes of a tree for a slab.
+double planes_cost(const MaskedTree& tree);
+Needs needs_of(const MaskedTrees& trees);
 
 // Nanoseconds for about n rows at once through trees on masks.
 double mask_cost(double n, const Needs& needs);
@@ -74,11 +77,12 @@ struct Division {
 template <class Real>
 class Divider {
   public:
-    // survival: (last,) or longer, the share of rows that reach each step. walk: nanoseconds in
-    // which a row walks kWalksAtOnce trees.
+    // survival: (last,) or longer, the share of rows that reach each step. planes: (T,) by tree,
+    // nanoseconds to make its planes for a slab. walk: those in which a row walks kWalksAtOnce
+    // trees.
     Divider(const Forest<Real>& forest, const Questions<Real>& questions,
             std::span<const int32_t> order, int32_t last, std::span<const double> survival,
-            double walk);
+            std::span<const double> planes, double walk);
 
     // The cheapest division for batches of n rows. A long segment evaluates rows that have quit; a
     // short one reads rows more often, and asks again what was asked before.
@@ -101,6 +105,7 @@ class Divider {
     int32_t last_;
     double walk_;                   // nanoseconds for kWalksAtOnce trees
     std::vector<uint8_t> masked_;   // by step
+    std::vector<double> planes_;    // by step
     std::vector<double> survival_;  // by step, and 0 at the end; never rising
     std::vector<New> fresh_;        // (last, kMaxSegmentTrees)
 };

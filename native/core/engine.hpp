@@ -56,6 +56,9 @@ class FullEngine {
     const RowTrees& row_trees() const { return row_trees_; }
     const DeepTrees<Real>& deep() const { return deep_; }
 
+    // (T,) nanoseconds to make a tree's planes for a slab, by the cost model; 0 where it is walked.
+    std::vector<double> planes() const;
+
     // Nanoseconds for one row of many on one thread, by the cost model.
     double expected_cost() const { return plan_of("avx512", kSlab).cost; }
 
@@ -85,6 +88,7 @@ class FullEngine {
         bool any_masked = false;
         int32_t n_questions = 0, n_features = 0;  // of all parts
         double cost = 0;                          // nanoseconds for one row of many
+        double planes = 0;                        // those of all trees, for a slab
     };
     Plan make_plan(const Questions<Real>& questions) const;
     void use_large();  // on masks, where that is faster

@@ -21,8 +21,9 @@ FullEngine<Real>::FullEngine(const Forest<Real>& forest)
     std::iota(order_.begin(), order_.end(), 0);
     plan_ = make_plan(questions_);
     const double walk = WalkCost::kRow + walk_cost(row_trees_) * n / kWalksAtOnce;
-    walk_below_ =
-        plan_.any_masked ? rows_to_walk(walk, {plan_.n_features, plan_.n_questions, n}) : 6;
+    walk_below_ = plan_.any_masked
+                      ? rows_to_walk(walk, {plan_.n_features, plan_.n_questions, n, plan_.planes})
+                      : 6;
     use_large();
 }
 
@@ -54,6 +55,8 @@ typename FullEngine<Real>::Plan FullEngine<Real>::make_plan(
                 lay_out(forest_, questions,
                         std::span<const int32_t>(order_.data() + begin, order_.data() + end), true);
             const Needs needs = needs_of(part.trees);
+            plan.cost += needs.planes / kSlab;
+            plan.planes += needs.planes;
             plan.any_masked = true;
             plan.cost +=
                 RowCost::kRow + RowCost::kFeature * needs.features + answers_cost(part.trees);
@@ -62,6 +65,16 @@ typename FullEngine<Real>::Plan FullEngine<Real>::make_plan(
         plan.parts.push_back(std::move(part));
     }
     return plan;
+}
+
+template <class Real>
+std::vector<double> FullEngine<Real>::planes() const {
+    std::vector<double> cost(order_.size());
+    const Plan& plan = large_ ? few_ : plan_;
+    for (const Part& part : plan.parts)
+        for (int32_t t = 0; t < part.trees.n_trees(); ++t)
+            cost[part.begin + t] = planes_cost(part.trees.trees[t]);
+    return cost;
 }
 
 template <class Real>

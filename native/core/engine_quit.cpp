@@ -37,7 +37,8 @@ QuitEngine<Real, Policy>::QuitEngine(const FullEngine<Real>& full,
     for (size_t r = 0; r < reached.size(); ++r)  // a typical curve, where none is known
         reached[r] = survival.empty() ? 1.0 / (1.0 + static_cast<double>(r) / 6) : survival[r];
     const Questions<Real>& questions = full.questions();
-    const Divider<Real> divider(forest_, questions, policy_.order(), quit_end_, reached,
+    const std::vector<double> planes = full.planes();
+    const Divider<Real> divider(forest_, questions, policy_.order(), quit_end_, reached, planes,
                                 walk_cost(full.row_trees()));
     std::map<std::pair<int32_t, int32_t>, int32_t> laid_out;  // where a segment is in segments_
     const auto segment_of = [&](const Steps& steps) {
