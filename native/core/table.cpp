@@ -115,17 +115,10 @@ template <class Out, class At>
 bool read_texts(const Part& part, Out* out, const At& at) {
     const TextCodes& texts = *part.column.texts;
     bool refused = false;
-    std::string_view last;  // neighbours are often equal
-    double code = texts.of(last);
     for (int64_t i = part.begin; i < part.end; ++i) {
-        double here = texts.null();
-        if (!part.is_null(i)) {
-            const std::string_view text = at(part.chunk, i);
-            if (text != last) last = text, code = texts.of(text);
-            here = code;
-        }
-        refused |= here == kRefused;
-        *out++ = static_cast<Out>(here);
+        const double code = part.is_null(i) ? texts.null() : texts.of(at(part.chunk, i));
+        refused |= code == kRefused;
+        *out++ = static_cast<Out>(code);
     }
     return !refused;
 }
@@ -196,6 +189,7 @@ bool read_column(const Column& column, int64_t begin, int64_t end, Out* out) {
 
 template <class Out>
 bool Table::read(int64_t begin, int64_t end, Out* out, int64_t stride) const {
+    if (refused_) return false;
     for (const Column& column : columns_) {
         if (column.chunks.empty())
             std::fill_n(out, end - begin, Out(0));

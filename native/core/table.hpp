@@ -63,6 +63,7 @@ class Table {
     int64_t n_rows() const { return n_rows_; }
     int64_t n_features() const { return static_cast<int64_t>(columns_.size()); }
     Column& column(int64_t feature) { return columns_[feature]; }
+    void refuse() { refused_ = true; }  // a value is known to be refused
 
     // Rows [begin, end), column by column, `stride` from one column to the next. Columns that the
     // table does not have are 0. Returns false where a value is refused.
@@ -71,6 +72,7 @@ class Table {
 
   private:
     int64_t n_rows_;
+    bool refused_ = false;
     std::vector<Column> columns_;  // by feature; empty where it is not needed
 };
 

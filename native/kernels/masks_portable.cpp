@@ -50,6 +50,11 @@ inline void read_column(const In* x, V* out) {
     for (int t = 0; t < 64; ++t) out[t] = static_cast<V>(x[t]);
 }
 
+template <class In, class V>
+inline void read_some(const In* x, const int32_t* number, V* out) {
+    for (int t = 0; t < 64; ++t) out[t] = static_cast<V>(x[number[t]]);
+}
+
 // ---- questions -------------------------------------------------------------------------------
 
 // 64 bytes that are 0 or 1, as bits.

@@ -143,6 +143,11 @@ class Table:
         The columns of an Arrow stream, one for each feature, or one only. Returns the features whose columns have a type that is not read here.
         """
 
+    def add_objects(self, feature: int, objects: NDArray[numpy.generic], known: dict[str, float], unseen: float, null: float) -> bool:
+        """
+        Categories as Python objects, (N,), whose codes are `known`; infinity: refused. False where one is neither text nor missing.
+        """
+
     def matrix32(self, threads: int) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))] | None:
         """(n_features, N) float32, or None where a value is refused."""
 

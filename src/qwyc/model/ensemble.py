@@ -156,11 +156,13 @@ class Ensemble:
         if isinstance(X, Sample) or self.schema is None:
             return self.decisions(*runner.decide(self.rows_to_decide(X), threads=threads))
         rows = X if self.transform is None else self.transform(X)
+        reader = reader_of(self.schema)
+        read = reader.readable(rows, self._unused_features)
         decide_table = getattr(runner, "decide_table", None)
-        if decide_table is not None:
-            reader = reader_of(self.schema)
-            table = reader.decidable(rows, self._unused_features)
-            found = None if table is None else decide_table(table, reader.single, threads=threads)
+        if isinstance(read, np.ndarray):
+            return self.decisions(*runner.decide(read, threads=threads))
+        if read is not None and decide_table is not None:
+            found = decide_table(read, reader.single, threads=threads)
             if found is not None:
                 return self.decisions(*found)
         matrix = to_matrix(rows, self.schema, c_order=False)
@@ -176,7 +178,7 @@ class Ensemble:
 
     def decisions(self, decided: Decided, steps: npt.NDArray[np.int32], score: Floats) -> Decisions:
         """What a runner decided, with the classes."""
-        return Decisions(self.classes[decided], steps, score, steps == self.n_models)
+        return Decisions(self.classes.take(decided), steps, score, steps == self.n_models)
 
     def runner(self, policy: StoppingRule, survival: Floats | None = None) -> Runner:
         """The base models laid out for one policy, and for the share of rows that reach each step."""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from qwyc import _native
 from qwyc.rows import categories
-from qwyc.rows.arrays import NATIVE_DTYPES, as_readable, objects_to_numbers
+from qwyc.rows.arrays import NATIVE_DTYPES, as_readable, is_readable, objects_to_numbers
 from qwyc.rows.column_names import match_columns
 from qwyc.rows.frame_columns import column_to_numbers
 from qwyc.rows.pandas_blocks import column_arrays
@@ -60,14 +60,18 @@ class FrameReader:
         )
         self._texts: dict[bool, list[_native.TextCodes | None]] = {}
         self._code_lists: dict[tuple[int, int], tuple[Any, list[float]]] = {}
+        self._lookups: dict[int, dict[str, float]] = {}
         self._matched: tuple[Any, Sequence[int], bool] | None = None
 
-    def decidable(self, X: Any, unused: Sequence[int]) -> _native.Table | None:
-        """A frame as a table, unless it has a form for which there is a faster way. Columns that no base
-        model looks at are not read, unless the model refuses values."""
+    def readable(self, X: Any, unused: Sequence[int]) -> _native.Table | Array | None:
+        """A frame as a table, or as a matrix if its values lie in memory as one and need no check. None for
+        anything else. Columns that no base model looks at are not read, unless the model refuses values."""
         library = frame_library(X)
-        if not library or (library == "pandas" and self._uniform(X) is not None):
+        if not library:
             return None
+        if library == "pandas" and (values := self._uniform(X)) is not None:
+            plain = self._schema.takes_any_numbers and is_readable(values)
+            return values if plain else None
         table = self.table(X, library)
         if unused and not self._refuses:
             table.leave_out(unused)
@@ -141,23 +145,36 @@ class FrameReader:
         """Adds the columns of a pandas frame that can be read; returns the features of the others."""
         others = []
         arrays, known = column_arrays(frame), self._schema.categories
+        texts = self._text_codes(False)
         for j, position in enumerate(positions):
             array = arrays[position]
             if type(array) is np.ndarray:
                 if j not in known and _is_read(array.dtype):
                     table.add_numbers(j, array)
                     continue
+                if array.dtype == object and self._add_objects(table, j, array):
+                    continue
             elif hasattr(array, "codes") and j in known and not self._schema.hashed:
                 table.add_codes(j, array.codes, self._codes(j, array.categories))
                 continue
-            elif _is_arrow(array.dtype):
+            elif _is_arrow(array.dtype) and not self._needs_values(j, texts):
                 stream = array.__arrow_array__()
                 if hasattr(stream, "__arrow_c_stream__"):
-                    texts = self._text_codes(False)[j]
-                    if not table.add_arrow(stream.__arrow_c_stream__(), [j], [texts], one=True):
+                    if not table.add_arrow(stream.__arrow_c_stream__(), [j], [texts[j]], one=True):
                         continue
             others.append(j)
         return others
+
+    def _add_objects(self, table: _native.Table, j: int, array: Array) -> bool:
+        """Adds a column of objects, if they are the text of categories."""
+        if self._text_codes(False)[j] is None or None in self._schema.categories[j]:
+            return False
+        lookup = self._lookups.get(j)
+        if lookup is None:
+            known = self._schema.categories[j]
+            lookup = self._lookups[j] = _codes_by_text(known, self._schema.unseen)
+        unseen = categories.code_of_unseen(self._schema.unseen)
+        return table.add_objects(j, array, lookup, unseen, np.nan)
 
     def _codes(self, j: int, index: Any) -> list[float]:
         """The codes of a pandas Index of categories, and that of a missing value."""
@@ -179,14 +196,20 @@ class FrameReader:
         in_order: bool,
     ) -> Iterable[int]:
         """The same for a frame of a library that exports Arrow."""
-        if not in_order:
-            frame = frame.select([labels[position] for position in positions])
+        polars = type(frame).__module__.startswith("polars")
+        texts = self._text_codes(polars)
+        features = [j for j in range(len(positions)) if not self._needs_values(j, texts)]
+        if not in_order or len(features) < len(positions):
+            frame = frame.select([labels[positions[j]] for j in features])
         if not hasattr(frame, "__arrow_c_stream__"):  # a record batch
             frame = sys.modules["pyarrow"].Table.from_batches([frame])
-        texts = self._text_codes(type(frame).__module__.startswith("polars"))
-        return table.add_arrow(
-            frame.__arrow_c_stream__(), list(range(len(positions))), texts, one=False
-        )
+        stream = frame.__arrow_c_stream__()
+        others = table.add_arrow(stream, features, [texts[j] for j in features], one=False)
+        return [*others, *(j for j in range(len(positions)) if self._needs_values(j, texts))]
+
+    def _needs_values(self, j: int, texts: Sequence[_native.TextCodes | None]) -> bool:
+        """Whether a feature has categories that are looked up by Python values."""
+        return texts[j] is None and j in self._schema.categories
 
     def _text_codes(self, none_is_value: bool) -> list[_native.TextCodes | None]:
         """The codes of each feature whose categories may be text; None for numbers."""
@@ -247,10 +270,15 @@ def _is_arrow(dtype: Any) -> bool:
     return hasattr(dtype, "pyarrow_dtype") or getattr(dtype, "storage", None) == "pyarrow"
 
 
-def _text_codes(known: Sequence[Any], unseen: str, none_is_value: bool) -> _native.TextCodes | None:
+def _codes_by_text(known: Sequence[Any], unseen: str) -> dict[str, float]:
     texts = {value: float(code) for code, value in enumerate(known) if isinstance(value, str)}
     if unseen == "first":
         texts.setdefault("", np.nan)  # YDF: "" is missing
+    return texts
+
+
+def _text_codes(known: Sequence[Any], unseen: str, none_is_value: bool) -> _native.TextCodes | None:
+    texts = _codes_by_text(known, unseen)
     null = float(list(known).index(None)) if none_is_value and None in known else np.nan
     other = categories.code_of_unseen(unseen)
     try:
