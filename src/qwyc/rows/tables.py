@@ -158,10 +158,9 @@ class FrameReader:
                 table.add_codes(j, array.codes, self._codes(j, array.categories))
                 continue
             elif _is_arrow(array.dtype) and not self._needs_values(j, texts):
-                stream = array.__arrow_array__()
-                if hasattr(stream, "__arrow_c_stream__"):
-                    if not table.add_arrow(stream.__arrow_c_stream__(), [j], [texts[j]], one=True):
-                        continue
+                stream = array.__arrow_array__().__arrow_c_stream__()  # of a chunked array
+                if not table.add_arrow(stream, [j], [texts[j]], one=True):
+                    continue
             others.append(j)
         return others
 
