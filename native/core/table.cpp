@@ -93,9 +93,19 @@ bool read_bits(const Part& part, Out* out) {
     return true;
 }
 
+template <class Out>
+bool read_bools(const Part& part, Out* out) {
+    for (int64_t i = part.begin; i < part.end; ++i) {
+        const bool yes = number_at<uint8_t>(part.chunk, i) != 0;
+        *out++ = part.is_null(i) ? std::numeric_limits<Out>::quiet_NaN() : static_cast<Out>(yes);
+    }
+    return true;
+}
+
 template <class Offset>
 inline std::string_view text_at(const Chunk& chunk, int64_t i) {
-    const auto* const offset = reinterpret_cast<const Offset*>(chunk.data) + chunk.first + i;
+    Offset offset[2];  // which need not be aligned
+    std::memcpy(offset, chunk.data + (chunk.first + i) * sizeof(Offset), sizeof offset);
     return {reinterpret_cast<const char*>(chunk.bytes) + offset[0],
             static_cast<size_t>(offset[1] - offset[0])};
 }
@@ -146,6 +156,8 @@ bool read_part(const Part& part, Out* out) {
             return read_numbers<uint32_t>(part, out);
         case Cell::kUInt64:
             return read_numbers<uint64_t>(part, out);
+        case Cell::kBool:
+            return read_bools(part, out);
         case Cell::kBit:
             return read_bits(part, out);
         case Cell::kText32:

@@ -21,6 +21,7 @@ enum class Cell : uint8_t {
     kUInt16,
     kUInt32,
     kUInt64,
+    kBool,  // a byte; all but 0 are true
     kBit,
     kText32,
     kText64,

@@ -89,6 +89,26 @@ inline std::optional<Cell> cell_of(std::string_view format) {
     return std::nullopt;
 }
 
+// Whether a type has a meaning of its own besides that of its storage, which its format names. The
+// metadata are a number of pairs, and the length and bytes of each key and value.
+inline bool is_extension(const ArrowSchema& type) {
+    const char* at = type.metadata;
+    const auto number = [&] {
+        int32_t n;
+        std::memcpy(&n, at, sizeof n);
+        at += sizeof n;
+        return n;
+    };
+    for (int32_t pairs = at ? number() : 0; pairs > 0; --pairs) {
+        const int32_t n = number();
+        if (std::string_view(at, n) == "ARROW:extension:name") return true;
+        at += n;
+        const int32_t skipped = number();
+        at += skipped;
+    }
+    return type.dictionary && is_extension(*type.dictionary);
+}
+
 inline bool is_text(Cell cell) {
     return cell >= Cell::kText32;
 }

@@ -32,12 +32,13 @@ std::optional<Cell> numpy_cell(const nb::dlpack::dtype& dtype) {
             if (bytes == 8) return Cell::kInt64;
             break;
         case nb::dlpack::dtype_code::UInt:
+            if (bytes == 1) return Cell::kUInt8;
             if (bytes == 2) return Cell::kUInt16;
             if (bytes == 4) return Cell::kUInt32;
             if (bytes == 8) return Cell::kUInt64;
-            [[fallthrough]];
+            break;
         case nb::dlpack::dtype_code::Bool:
-            if (bytes == 1) return Cell::kUInt8;
+            if (bytes == 1) return Cell::kBool;
             break;
         default:
             break;
@@ -91,7 +92,8 @@ std::vector<int64_t> add_arrow(HeldTable& table, const nb::capsule& capsule,
         const bool dictionary = cell && !text && *cell >= Cell::kInt8 && *cell <= Cell::kUInt64 &&
                                 values && is_text(*values);
         // Text and dictionaries of text are categories; all else is numbers.
-        const bool fits = type.dictionary ? dictionary && texts[k] : cell && text == !!texts[k];
+        const bool fits = (type.dictionary ? dictionary && texts[k] : cell && text == !!texts[k]) &&
+                          !is_extension(type);
         if (!fits) others.push_back(features[k]), cell = std::nullopt;
         cells.push_back(cell), dictionary_cells.push_back(values);
         if (cell) table.column(features[k]).texts = texts[k];

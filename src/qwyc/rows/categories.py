@@ -43,7 +43,10 @@ def codes_of_column(column: Series[Any], known: Sequence[Any], unseen: str, name
     values, null = column_to_numbers(column, str(name), categorical=True)
     if values.dtype.kind == "O":
         if column.implementation.is_pandas_like() and None not in known:
-            positions, distinct = factorize(column)  # faster, but None and NaN become one value
+            try:
+                positions, distinct = factorize(column)  # faster, but None and NaN become one value
+            except TypeError:  # a value that cannot be hashed, which is named below
+                return codes_of_objects(values, known, unseen, name)
             return _codes_of_distinct(positions, distinct, known, unseen, name)
         return codes_of_objects(values, known, unseen, name)
     codes = codes_of_numbers(values, known, unseen, name, null)

@@ -45,6 +45,8 @@ def factorize(column: Series[Any]) -> tuple[Array, list[Any]]:
         native = column.to_native()
         if hasattr(native.dtype, "categories"):
             return native.array.codes, [*native.dtype.categories, None]
+        if hasattr(getattr(native.dtype, "pyarrow_dtype", None), "index_type") and len(native):
+            return _factorize_arrow(native.array.__arrow_array__())  # pandas: no unsigned indices
         positions, unique = native.factorize()
         return positions, [*unique, None]  # a missing value has position -1, the last
     if len(column) <= _FEW_ROWS:

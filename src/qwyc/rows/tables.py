@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from qwyc import _native
+from qwyc.errors import RowsError
 from qwyc.rows import categories
 from qwyc.rows.arrays import NATIVE_DTYPES, as_readable, is_readable, objects_to_numbers
 from qwyc.rows.column_names import match_columns
@@ -44,7 +46,8 @@ class FrameReader:
     """Reads frames for one model, and keeps what is the same for all of them."""
 
     def __init__(self, schema: Schema) -> None:
-        self._schema = schema
+        # A copy: the schema keeps its reader, and a cycle would be freed by the garbage collector only.
+        self._schema = schema = replace(schema)
         self.single = schema.dtype == "float32"
         # Whether a value may be refused. All columns are read then, also those that nobody needs.
         self._refuses = (
@@ -65,7 +68,8 @@ class FrameReader:
 
     def readable(self, X: Any, unused: Sequence[int]) -> _native.Table | Array | None:
         """A frame as a table, or as a matrix if its values lie in memory as one and need no check. None for
-        anything else. Columns that no base model looks at are not read, unless the model refuses values."""
+        anything else, and if the model refuses a column. Columns that no base model looks at are not
+        read, unless the model refuses values."""
         library = frame_library(X)
         if not library:
             return None
@@ -73,13 +77,13 @@ class FrameReader:
             plain = self._schema.takes_any_numbers and is_readable(values)
             return values if plain else None
         table = self.table(X, library)
-        if unused and not self._refuses:
+        if table is not None and unused and not self._refuses:
             table.leave_out(unused)
         return table
 
     def matrix(self, X: Any, *, c_order: bool) -> Any:
         """The rows of a frame as `qwyc.rows.matrix.to_matrix` gives them, or None if the model refuses a
-        value or the frame is of another library."""
+        value or a column, or the frame is of another library."""
         library = frame_library(X)
         if not library:
             return None
@@ -87,23 +91,30 @@ class FrameReader:
             dtype = None if self._schema.takes_any_numbers else self._schema.dtype
             return as_readable(values, dtype, c_order=c_order)
         table = self.table(X, library)
+        if table is None:
+            return None
         columns = table.matrix32(1) if self.single else table.matrix64(1)
         if columns is None:
             return None
         return np.ascontiguousarray(columns.T) if c_order else columns.T
 
-    def table(self, X: Any, library: str) -> _native.Table:
-        """A frame as a table. Raises an error if a column is missing or has a type that the model does
-        not take."""
+    def table(self, X: Any, library: str) -> _native.Table | None:
+        """A frame as a table, or None if the model does not take a column. An error here would not be the
+        first one: columns before it may hold values that are refused when they are read. Raises an error
+        if a column is missing."""
         table = _native.Table(len(X) if library != "pyarrow" else X.num_rows, self._shape)
         labels = X.column_names if library == "pyarrow" else X.columns
         positions, in_order = self._match(labels)
         if library == "pandas":
             others = self._add_pandas(table, X, positions)
         else:
-            others = self._add_arrow(table, X, labels, positions, in_order)
-        for j in others:
-            self._add_converted(table, j, X, labels[positions[j]])
+            others = self._add_arrow(table, X, positions, in_order)
+        try:
+            with np.errstate(all="ignore"):  # numbers past float32 become infinity
+                for j in others:
+                    self._add_converted(table, j, X, labels[positions[j]])
+        except RowsError:
+            return None
         return table
 
     def _match(self, labels: Any) -> tuple[Sequence[int], bool]:
@@ -127,14 +138,16 @@ class FrameReader:
         arrays = column_arrays(frame)
         if not in_order or not arrays or not isinstance(arrays[0], np.ndarray):
             return None
-        first, last = arrays[0], arrays[-1]
+        first = arrays[0]
         if first.dtype not in NATIVE_DTYPES or first.base is None:
             return None
         if any(
-            array.base is not first.base for array in arrays[1:] if isinstance(array, np.ndarray)
+            array.base is not first.base or array.dtype != first.dtype
+            for array in arrays[1:]
+            if isinstance(array, np.ndarray)
         ):
             return None
-        if not isinstance(last, np.ndarray) or last.dtype != first.dtype:
+        if not isinstance(arrays[-1], np.ndarray):
             return None
         values: Array = frame.to_numpy()
         return values if values.dtype in NATIVE_DTYPES else None
@@ -149,7 +162,7 @@ class FrameReader:
         for j, position in enumerate(positions):
             array = arrays[position]
             if type(array) is np.ndarray:
-                if j not in known and _is_read(array.dtype):
+                if j not in known and _is_read(array):
                     table.add_numbers(j, array)
                     continue
                 if array.dtype == object and self._add_objects(table, j, array):
@@ -190,7 +203,6 @@ class FrameReader:
         self,
         table: _native.Table,
         frame: Any,
-        labels: Sequence[str],
         positions: Sequence[int],
         in_order: bool,
     ) -> Iterable[int]:
@@ -199,19 +211,21 @@ class FrameReader:
         texts = self._text_codes(polars)
         features = [j for j in range(len(positions)) if not self._needs_values(j, texts)]
         if not in_order or len(features) < len(positions):
-            frame = frame.select([labels[positions[j]] for j in features])
+            chosen = [positions[j] for j in features]  # Polars takes some names for patterns
+            frame = frame[:, chosen] if polars else frame.select(chosen)
         if not hasattr(frame, "__arrow_c_stream__"):  # a record batch
             frame = sys.modules["pyarrow"].Table.from_batches([frame])
         stream = frame.__arrow_c_stream__()
         others = table.add_arrow(stream, features, [texts[j] for j in features], one=False)
-        return [*others, *(j for j in range(len(positions)) if self._needs_values(j, texts))]
+        return sorted({*others, *range(len(positions))} - (set(features) - set(others)))
 
     def _needs_values(self, j: int, texts: Sequence[_native.TextCodes | None]) -> bool:
         """Whether a feature has categories that are looked up by Python values."""
         return texts[j] is None and j in self._schema.categories
 
     def _text_codes(self, none_is_value: bool) -> list[_native.TextCodes | None]:
-        """The codes of each feature whose categories may be text; None for numbers."""
+        """The codes of each feature whose categories may be text; None for numbers, and for categories
+        whose columns are to be converted."""
         texts = self._texts.get(none_is_value)
         if texts is None:
             schema = self._schema
@@ -241,7 +255,7 @@ class FrameReader:
         values, null = column_to_numbers(column, name)
         if values.dtype.kind == "O":
             values = objects_to_numbers(values, schema.dtype, name)
-        elif not _is_read(values.dtype):
+        elif not _is_read(values):
             values = values.astype(schema.dtype)
         table.add_numbers(j, values, null)
 
@@ -259,9 +273,12 @@ def _are_same(kept: Any, labels: Any) -> bool:
     return bool(kept == labels) if isinstance(kept, list) else bool(kept.is_(labels))
 
 
-def _is_read(dtype: np.dtype[Any]) -> bool:
-    """Whether native code reads numbers of a type."""
-    return dtype.isnative and dtype.kind in "iufb" and dtype.itemsize <= 8 and dtype != np.float16
+def _is_read(array: Array) -> bool:
+    """Whether native code reads the numbers of an array, (N,)."""
+    dtype = array.dtype
+    if not dtype.isnative or dtype.kind not in "iufb" or dtype.itemsize > 8 or dtype == np.float16:
+        return False
+    return array.strides[0] % dtype.itemsize == 0  # not so for a field of a record
 
 
 def _is_arrow(dtype: Any) -> bool:
@@ -281,6 +298,7 @@ def _text_codes(known: Sequence[Any], unseen: str, none_is_value: bool) -> _nati
     null = float(list(known).index(None)) if none_is_value and None in known else np.nan
     other = categories.code_of_unseen(unseen)
     try:
-        return _native.TextCodes(list(texts), list(texts.values()), other, null)
+        "".join(texts).encode()
     except UnicodeEncodeError:
         return None  # a category that is no valid text
+    return _native.TextCodes(list(texts), list(texts.values()), other, null)
