@@ -273,7 +273,9 @@ def test_any_columns_in_any_chunks(columns, kinds, cuts, name):
     series = {}
     for label, values, kind in zip("abc", columns, kinds, strict=True):
         if kind in ("i8", "u2"):
-            values = [v if type(v) is int and (kind == "i8" or 0 <= v < 99) else None for v in values]
+            values = [
+                v if type(v) is int and (kind == "i8" or 0 <= v < 99) else None for v in values
+            ]
         if kind == "O":
             series[label] = [None if v is None else v == v and v > 0 for v in values]
         else:
