@@ -164,9 +164,11 @@ class FrameReader:
                 continue
             elif _is_arrow(array.dtype):
                 stream, texts = array.__arrow_array__(), self._text_codes(False)[j]
-                if hasattr(stream, "__arrow_c_stream__") and (texts or j not in known):
-                    if not table.add_arrow(stream.__arrow_c_stream__(), [j], [texts], one=True):
-                        continue
+                readable = hasattr(stream, "__arrow_c_stream__") and (texts or j not in known)
+                if readable and not table.add_arrow(
+                    stream.__arrow_c_stream__(), [j], [texts], one=True
+                ):
+                    continue
             others.append(j)
         return others
 
