@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -27,6 +28,7 @@ from qwyc.promise.evaluation import Evaluation
 from qwyc.promise.evidence import Choices
 from qwyc.report.card import card
 from qwyc.report.text import summary
+from qwyc.rows.named_row import NamedRow
 from qwyc.runtime.arguments import check_count, check_number
 
 MOST_LAZY_RUNNERS = 4  # that are kept
@@ -125,8 +127,9 @@ class Classifier(Certified):
 
     @cached_property
     def predict_one(self) -> Callable[[Any], Any]:
-        """`predict_one(row)`: the class of one row, (n_features,), from a NumPy array, a sequence or a
-        table of one row.
+        """`predict_one(row)`: the class of one row, (n_features,), from a NumPy array, a sequence, a
+        dict of values by column name, a pandas Series or a table of one row. Dicts, tables, and Series
+        whose labels are column names hold categories as values, as `predict` takes them in tables.
         Arrays of float32 or float64, and lists and tuples of Python's own numbers, take well under two
         microseconds for most rows; everything else is converted first. Safe to call from many threads at
         once."""
@@ -260,22 +263,58 @@ class _OneRow:
     runner: Runner
 
     def __call__(self, row: Any) -> Any:
-        return self.ensemble.decide(as_table(row), self.runner).label.tolist()[0]
+        return self.ensemble.decide(as_table(row, self.ensemble), self.runner).label.tolist()[0]
 
 
-def as_table(row: Any) -> Any:
+def as_table(row: Any, ensemble: Ensemble) -> Any:
     """One row as a table of one row, if it is not one already."""
     if isinstance(row, np.ndarray) and row.ndim == 1:
         return row[np.newaxis]
+    if isinstance(row, Mapping):
+        return _named_row(list(row.keys()), list(row.values()), ensemble, type(row).__name__)
+    series = getattr(sys.modules.get("pandas"), "Series", None)
+    if series is not None and isinstance(row, series):
+        if _goes_by_labels(row.index, ensemble):
+            return _named_row(row.index.tolist(), row.tolist(), ensemble, "Series")
+        return row.to_numpy()[np.newaxis]
     if isinstance(row, Sequence) and not isinstance(row, (str, bytes)):
         return [list(row)]
     if not isinstance(row, np.ndarray) and hasattr(row, "columns") and len(row) == 1:
         return row
     shape = f" of shape {row.shape}" if hasattr(row, "shape") else ""
     raise InputError(
-        "predict_one takes a one-dimensional NumPy array, a sequence of values or a table of one row; got "
-        f"{type(row).__name__}{shape}"
+        "predict_one takes a one-dimensional NumPy array, a sequence of values, a dict of values by column "
+        f"name, a pandas Series or a table of one row; got {type(row).__name__}{shape}"
     )
+
+
+def _goes_by_labels(labels: Any, ensemble: Ensemble) -> bool:
+    """Whether the labels of a pandas Series are names of columns, not only its positions."""
+    names = None if ensemble.schema is None else ensemble.schema.names
+    if ensemble.transform is None and names is None:
+        return False
+    known = names or ()
+    return any(isinstance(label, str) or str(label) in known for label in labels)
+
+
+def _named_row(names: list[Any], values: list[Any], ensemble: Ensemble, kind: str) -> Any:
+    """Values by the name of their column as a table of one row."""
+    if ensemble.transform is not None:  # which takes tables
+        try:
+            import pandas
+        except ImportError:
+            raise InputError(
+                f"a pipeline's own steps take tables, and a {kind} becomes one by pandas, which is not "
+                "installed: pass a table of one row"
+            ) from None
+        columns = {name: [value] for name, value in zip(names, values, strict=True)}
+        return pandas.DataFrame(columns)
+    if ensemble.schema is None or ensemble.schema.names is None:
+        raise InputError(
+            "the model has no names of columns, so predict_one takes values by their position; got "
+            f"{kind}: pass a sequence of the values in the order of the columns"
+        )
+    return NamedRow(names, values)
 
 
 def load(path: str | os.PathLike[str]) -> Classifier:

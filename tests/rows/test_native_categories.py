@@ -103,7 +103,8 @@ def columns_of(values):
     ordered = pd.Categorical(values, ["unused", *distinct[::-1]], ordered=True)
     yield "pandas ordered", pd.Series(ordered)
     yield "pandas category backwards", pd.Series(ordered)[::-2]
-    yield "pandas few categories", pd.Series(pd.Categorical(values, ["red"]))
+    few = [value if value == "red" else None for value in values]
+    yield "pandas few categories", pd.Series(pd.Categorical(few, ["red"]))
     yield "pandas unused categories", pd.Series(pd.Categorical(["red"] * 3, ["red", "unused"]))
     many = pd.Categorical(["red", "39", "299"], ["red", *map(str, range(300))])
     yield "pandas many categories", pd.Series(many)

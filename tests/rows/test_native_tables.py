@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import itertools
 import warnings
 from dataclasses import replace
 
@@ -273,7 +274,9 @@ def test_any_columns_in_any_chunks(columns, kinds, cuts, name):
     series = {}
     for label, values, kind in zip("abc", columns, kinds, strict=True):
         if kind in ("i8", "u2"):
-            values = [v if type(v) is int and (kind == "i8" or 0 <= v < 99) else None for v in values]
+            values = [
+                v if type(v) is int and (kind == "i8" or 0 <= v < 99) else None for v in values
+            ]
         if kind == "O":
             series[label] = [None if v is None else v == v and v > 0 for v in values]
         else:
@@ -283,7 +286,7 @@ def test_any_columns_in_any_chunks(columns, kinds, cuts, name):
             series[label] = pa.array(numbers, kind)
     table = pa.table(series)
     ends = sorted({0, 6, *cuts})
-    parts = [table[i:j] for i, j in zip(ends, ends[1:], strict=False)]
+    parts = [table[i:j] for i, j in itertools.pairwise(ends)]
     whole = pa.concat_tables(parts)
     schema = SCHEMAS[name]
     for X in (whole, pl.concat([pl.from_arrow(part) for part in parts], rechunk=False),

@@ -134,7 +134,7 @@ class Checks:
 
     def _keep_row(self, row: Any) -> None:
         """One row in any form that was decided and picked."""
-        rows = self.classifier.ensemble.rows(as_table(row))
+        rows = self.classifier.ensemble.rows(as_table(row, self.classifier.ensemble))
         decided, steps, _ = self.classifier.runner.decide(rows, threads=1)
         self._keep(Early(rows, decided, steps), 1)
 

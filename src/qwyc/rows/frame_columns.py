@@ -82,7 +82,7 @@ def column_to_numbers(
     import narwhals.stable.v1 as nw
 
     if is_text(column):
-        raise _text_without_codes(name, str(column.dtype).split("(")[0])
+        raise text_without_codes(name, str(column.dtype).split("(")[0])
     dtype = column.dtype
     if str(dtype).startswith(("Decimal", "Int128", "UInt128")):
         column = column.cast(nw.Float64)
@@ -90,26 +90,28 @@ def column_to_numbers(
         null = column.is_null().to_numpy()
         return column.fill_null(False if dtype == nw.Boolean else 0).to_numpy(), null
     elif not (dtype.is_numeric() or dtype in (nw.Boolean, nw.String, nw.Object, nw.Unknown)):
-        raise _wrong_type(name, dtype)
+        raise wrong_type(name, dtype)
     values = column.to_numpy()
     objects = values.dtype.kind == "O"
     if values.dtype.kind not in "biufO" or (
         dtype == nw.Unknown and objects and not all(is_null(value) for value in values)
     ):
         native = column.to_native()
-        raise _wrong_type(name, native.type if hasattr(native, "type") else native.dtype)
+        raise wrong_type(name, native.type if hasattr(native, "type") else native.dtype)
     if objects and not categorical and any(isinstance(value, str) for value in values):
-        raise _text_without_codes(name, "text")
+        raise text_without_codes(name, "text")
     return values, None
 
 
-def _wrong_type(name: str, dtype: object) -> RowsError:
+def wrong_type(name: str, dtype: object) -> RowsError:
+    """The error for a column that holds neither numbers nor categories."""
     return RowsError(
         "{place} holds {dtype}; the model takes numbers", column=name, dtype=str(dtype)
     )
 
 
-def _text_without_codes(name: str, kind: str) -> RowsError:
+def text_without_codes(name: str, kind: str) -> RowsError:
+    """The error for text in a column of numbers."""
     return RowsError(
         "{place} holds {kind}, but the model takes numbers there; if it is a category, the model does not "
         "store which code each value has: pass the codes as numbers, as in training",

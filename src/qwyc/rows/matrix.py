@@ -16,6 +16,7 @@ from qwyc.errors import RowsError
 from qwyc.rows.arrays import NATIVE_DTYPES, array_to_matrix, as_array, is_readable
 from qwyc.rows.column_names import feature_name, quoted_names
 from qwyc.rows.frames import as_frame, frame_to_matrix
+from qwyc.rows.named_row import NamedRow
 from qwyc.rows.schema import Schema
 from qwyc.rows.tables import reader_of
 
@@ -47,6 +48,8 @@ def _convert(X: Any, schema: Schema, c_order: bool) -> Array:
     if isinstance(X, np.ndarray):
         _refuse_without_names(X, schema)
         return array_to_matrix(X, schema, c_order=c_order)
+    if isinstance(X, NamedRow):
+        return X.to_matrix(schema)
     if hasattr(X, "toarray") and hasattr(X, "nnz"):  # scipy.sparse, without importing it
         raise RowsError(
             "{rows} is sparse ({kind}), and the model needs dense rows: pass X.toarray(). If the model "

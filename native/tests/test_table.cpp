@@ -1,0 +1,272 @@
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "core/table.hpp"
+#include "tests/check.hpp"
+
+namespace {
+
+using namespace qwyc;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+const uint8_t* bytes_of(const void* data) {
+    return static_cast<const uint8_t*>(data);
+}
+
+Column column_of(std::vector<Chunk> chunks, Checks checks = {kNan}) {
+    return {std::move(chunks), nullptr, checks};
+}
+
+// Rows [begin, end) of a table of one column. Nothing is written past them.
+template <class Out = double>
+std::vector<Out> read(const Column& column, int64_t begin, int64_t end, bool refused = false) {
+    Table table(end, 1);
+    table.column(0) = column;
+    std::vector<Out> out(end - begin + 1, Out(-99));
+    CHECK_EQUAL(table.read(begin, end, out.data(), end - begin), !refused);
+    CHECK_EQUAL(out.back(), Out(-99));
+    out.pop_back();
+    return out;
+}
+
+template <class Number>
+void check_numbers(Cell cell, std::vector<Number> numbers) {
+    const auto n = static_cast<int64_t>(numbers.size());
+    std::vector<double> expected(numbers.begin(), numbers.end());
+    std::vector<float> narrow;
+    for (Number number : numbers) narrow.push_back(static_cast<float>(number));
+    const auto size = static_cast<int64_t>(sizeof(Number));
+    const Column plain = column_of(
+        {{.cell = cell, .at = 0, .n = n, .stride = size, .data = bytes_of(numbers.data())}});
+    CHECK_ALL_EQUAL(read(plain, 0, n), expected, "plain");
+    CHECK_ALL_EQUAL(read<float>(plain, 0, n), narrow, "as float");
+
+    std::vector<uint8_t> shifted(n * size + 1);
+    std::memcpy(shifted.data() + 1, numbers.data(), n * size);
+    const Column unaligned =
+        column_of({{.cell = cell, .at = 0, .n = n, .stride = size, .data = shifted.data() + 1}});
+    CHECK_ALL_EQUAL(read(unaligned, 0, n), expected, "unaligned");
+
+    const Column backwards = column_of({{.cell = cell,
+                                         .at = 0,
+                                         .n = n,
+                                         .stride = -size,
+                                         .data = bytes_of(numbers.data() + n - 1)}});
+    CHECK_ALL_EQUAL(read(backwards, 0, n), std::vector<double>(expected.rbegin(), expected.rend()),
+                    "backwards");
+
+    const Column every_other = column_of(
+        {{.cell = cell, .at = 0, .n = 2, .stride = 2 * size, .data = bytes_of(numbers.data())}});
+    CHECK_ALL_EQUAL(read(every_other, 0, 2), (std::vector<double>{expected[0], expected[2]}),
+                    "with gaps");
+}
+
+TEST(numbers_of_every_type_and_layout) {
+    check_numbers<float>(Cell::kFloat32, {1.5f, -0.0f, 3e38f, 1e-45f});
+    check_numbers<double>(Cell::kFloat64, {0.1, -kInf, kNan, 1e300});
+    check_numbers<int8_t>(Cell::kInt8, {-128, 127, 0, 1});
+    check_numbers<int16_t>(Cell::kInt16, {-32768, 32767, 0, 1});
+    check_numbers<int32_t>(Cell::kInt32, {INT32_MIN, INT32_MAX, 0, (1 << 24) + 1});
+    // Rounded to double first, the first becomes another float.
+    check_numbers<int64_t>(Cell::kInt64, {(1LL << 60) + (1LL << 36) + 1, INT64_MIN, 0, INT64_MAX});
+    check_numbers<uint8_t>(Cell::kUInt8, {255, 0, 1, 2});
+    check_numbers<uint16_t>(Cell::kUInt16, {65535, 0, 1, 2});
+    check_numbers<uint32_t>(Cell::kUInt32, {UINT32_MAX, 0, 1, 2});
+    check_numbers<uint64_t>(Cell::kUInt64, {UINT64_MAX, 0, 1, (1ULL << 60) + (1ULL << 36) + 1});
+}
+
+TEST(booleans_are_bytes_or_bits) {
+    const uint8_t bytes[] = {0, 1, 2, 255}, null[] = {0, 0, 0, 1};
+    const Column of_bytes = column_of(
+        {{.cell = Cell::kBool, .at = 0, .n = 4, .stride = 1, .data = bytes, .null = null}});
+    CHECK_ALL_EQUAL(read(of_bytes, 0, 4), (std::vector<double>{0, 1, 1, kNan}), "bytes");
+    const uint8_t bits[] = {0b10110100, 0b00000001}, valid[] = {0b11011111, 0b11111111};
+    const Column of_bits = column_of(
+        {{.cell = Cell::kBit, .at = 0, .n = 6, .first = 3, .data = bits, .valid = valid}});
+    CHECK_ALL_EQUAL(read(of_bits, 0, 6), (std::vector<double>{0, 1, kNan, 0, 1, 1}), "bits");
+    CHECK_ALL_EQUAL(read(of_bits, 1, 3), (std::vector<double>{1, kNan}), "some bits");
+}
+
+TEST(nulls_by_bits_and_by_bytes) {
+    const double numbers[] = {0, 1, 2, 3, 4, 5};
+    const uint8_t valid[] = {0b11101011}, null[] = {1, 0, 0, 0, 1};
+    Chunk chunk{.cell = Cell::kFloat64,
+                .at = 0,
+                .n = 5,
+                .first = 1,
+                .stride = 8,
+                .data = bytes_of(numbers),
+                .valid = valid};
+    CHECK_ALL_EQUAL(read(column_of({chunk}), 0, 5), (std::vector<double>{1, kNan, 3, kNan, 5}),
+                    "by bits, which begin where numbers do");
+    chunk.valid = nullptr, chunk.null = null;
+    CHECK_ALL_EQUAL(read(column_of({chunk}), 0, 5), (std::vector<double>{kNan, 2, 3, 4, kNan}),
+                    "by bytes, which begin with the chunk");
+    chunk.valid = valid;
+    CHECK_ALL_EQUAL(read(column_of({chunk}), 3, 5), (std::vector<double>{kNan, kNan}), "by both");
+}
+
+TEST(chunks_of_any_length) {
+    std::vector<int32_t> numbers(40);
+    std::iota(numbers.begin(), numbers.end(), 0);
+    std::vector<Chunk> chunks;
+    int64_t at = 0;
+    for (int64_t n : {3, 0, 1, 20, 0, 0, 9, 7, 0}) {
+        chunks.push_back({.cell = Cell::kInt32,
+                          .at = at,
+                          .n = n,
+                          .first = at % 2,
+                          .stride = 4,
+                          .data = bytes_of(numbers.data() + at - at % 2)});
+        at += n;
+    }
+    CHECK_EQUAL(at, 40);
+    const Column column = column_of(chunks);
+    for (int64_t begin = 0; begin <= 40; ++begin)
+        for (int64_t end = begin; end <= 40; ++end)
+            CHECK_ALL_EQUAL(read(column, begin, end),
+                            std::vector<double>(numbers.begin() + begin, numbers.begin() + end),
+                            "chunks");
+}
+
+TEST(codes_by_position) {
+    const auto codes = std::make_shared<std::vector<double>>(std::vector<double>{7, 5, kInf, -1});
+    const int8_t positions[] = {1, 0, -1, 3, 127, -128, 2, 1};
+    const uint8_t valid[] = {0b11111110};
+    const Chunk chunk{.cell = Cell::kInt8,
+                      .at = 0,
+                      .n = 8,
+                      .stride = 1,
+                      .data = bytes_of(positions),
+                      .valid = valid,
+                      .codes = codes};
+    CHECK_ALL_EQUAL(read(column_of({chunk}), 0, 6), (std::vector<double>{-1, 7, -1, -1, -1, -1}),
+                    "null, and positions that are out of range");
+    read(column_of({chunk}), 0, 8, true);  // the category at 2 is refused
+    CHECK_ALL_EQUAL(read(column_of({chunk}), 7, 8), (std::vector<double>{5}), "after it");
+    const uint64_t large[] = {UINT64_MAX, 1};
+    const Column wide = column_of({{.cell = Cell::kUInt64,
+                                    .at = 0,
+                                    .n = 2,
+                                    .stride = 8,
+                                    .data = bytes_of(large),
+                                    .codes = codes}});
+    CHECK_ALL_EQUAL(read(wide, 0, 2), (std::vector<double>{-1, 5}), "past the range of int64");
+}
+
+const std::string kLong = "more than twelve bytes";
+
+// The texts in all three forms, after one that is not among them.
+struct Texts {
+    std::string bytes = "before";
+    std::vector<int32_t> small{0, 6};
+    std::vector<int64_t> large{0, 6};
+    std::vector<uint8_t> views = std::vector<uint8_t>(16);
+    std::vector<const uint8_t*> blocks;
+
+    explicit Texts(const std::vector<std::string>& texts) {
+        std::vector<int32_t> begins;
+        for (const std::string& text : texts) {
+            begins.push_back(static_cast<int32_t>(bytes.size()));
+            bytes += text;
+            small.push_back(static_cast<int32_t>(bytes.size()));
+            large.push_back(static_cast<int64_t>(bytes.size()));
+        }
+        blocks = {nullptr, bytes_of(bytes.data())};
+        for (size_t i = 0; i < texts.size(); ++i) {
+            uint8_t view[16] = {};
+            const auto size = static_cast<int32_t>(texts[i].size());
+            const int32_t rest[] = {1, begins[i]};  // block and offset
+            std::memcpy(view, &size, 4);
+            std::memcpy(view + 4, texts[i].data(), std::min<size_t>(texts[i].size(), 12));
+            if (size > 12) std::memcpy(view + 8, rest, 8);
+            views.insert(views.end(), view, view + 16);
+        }
+    }
+    std::vector<Chunk> chunks(int64_t n) const {
+        const Chunk chunk{.cell = Cell::kText32, .at = 0, .n = n, .first = 1};
+        std::vector<Chunk> all(3, chunk);
+        all[0].data = bytes_of(small.data());
+        all[1].cell = Cell::kText64, all[1].data = bytes_of(large.data());
+        all[2].cell = Cell::kTextView, all[2].data = views.data();
+        for (Chunk& one : all) one.bytes = bytes_of(bytes.data()), one.blocks = blocks.data();
+        return all;
+    }
+};
+
+TEST(texts_of_three_kinds) {
+    const std::string nul("a\0b", 3);
+    const Texts texts({"red", "red", kLong, "", nul, "a", "twelve bytes", kLong + "!", "red"});
+    const std::vector<std::string> known{"red", kLong, "", nul, "twelve bytes"};
+    const auto codes =
+        std::make_shared<TextCodes>(known, std::vector<double>{0, 1, 2, 3, 4}, -1, 9);
+    const auto strict =
+        std::make_shared<TextCodes>(known, std::vector<double>{0, 1, 2, 3, 4}, kRefused, kNan);
+    const uint8_t valid[] = {0b11111011, 0b11};  // no text at row 1
+    for (Chunk chunk : texts.chunks(9)) {
+        Column column = column_of({chunk});
+        column.texts = codes;
+        CHECK_ALL_EQUAL(read(column, 0, 9), (std::vector<double>{0, 0, 1, 2, 3, -1, 4, -1, 0}),
+                        "texts");
+        CHECK_ALL_EQUAL(read<float>(column, 2, 4), (std::vector<float>{1, 2}), "some texts");
+        column.chunks[0].valid = valid;
+        CHECK_ALL_EQUAL(read(column, 0, 3), (std::vector<double>{0, 9, 1}), "and a null");
+        column.texts = strict;
+        CHECK_ALL_EQUAL(read(column, 0, 5), (std::vector<double>{0, kNan, 1, 2, 3}), "known");
+        read(column, 0, 6, true);
+        read(column, 7, 9, true);
+        CHECK_ALL_EQUAL(read(column, 8, 9), (std::vector<double>{0}), "after a refused one");
+    }
+}
+
+TEST(values_that_are_refused_or_mean_missing) {
+    const double numbers[] = {1, kNan, kInf, -999, 1e300};
+    const Chunk chunk{
+        .cell = Cell::kFloat64, .at = 0, .n = 5, .stride = 8, .data = bytes_of(numbers)};
+    CHECK_ALL_EQUAL(read(column_of({chunk}, {.missing = -999}), 0, 5),
+                    (std::vector<double>{1, kNan, kInf, kNan, 1e300}), "missing");
+    const Column complete = column_of({chunk}, {.missing = -999, .refuses_nan = true});
+    read(complete, 0, 2, true);
+    read(complete, 3, 4, true);
+    CHECK_EQUAL(read(complete, 2, 3)[0], kInf);
+    const Column finite = column_of({chunk}, {.missing = kNan, .refuses_infinity = true});
+    read(finite, 2, 3, true);
+    CHECK_EQUAL(read(finite, 3, 5)[1], 1e300);
+    read<float>(finite, 4, 5, true);  // past float
+}
+
+TEST(large_integers_are_refused_where_asked) {
+    const int64_t past = (int64_t{1} << 53) + 1;
+    const int64_t numbers[] = {past - 1, 1 - past, past, -past, INT64_MIN};
+    const uint64_t unsigned_numbers[] = {uint64_t(past) - 1, uint64_t(past), UINT64_MAX};
+    const uint8_t null[] = {0, 0, 1, 1, 1};
+    const Checks checks{.missing = kNan, .refuses_large_integers = true};
+    Chunk chunk{.cell = Cell::kInt64, .at = 0, .n = 5, .stride = 8, .data = bytes_of(numbers)};
+    CHECK_EQUAL(read(column_of({chunk}, checks), 0, 2)[1], static_cast<double>(1 - past));
+    for (int64_t i : {2, 3, 4}) read(column_of({chunk}, checks), i, i + 1, true);
+    chunk.null = null;
+    CHECK(std::isnan(read(column_of({chunk}, checks), 0, 5)[4]));
+    chunk = {
+        .cell = Cell::kUInt64, .at = 0, .n = 3, .stride = 8, .data = bytes_of(unsigned_numbers)};
+    read(column_of({chunk}, checks), 0, 1);
+    for (int64_t i : {1, 2}) read(column_of({chunk}, checks), i, i + 1, true);
+}
+
+TEST(columns_that_are_left_out_are_zero) {
+    const float numbers[] = {1, 2, 3};
+    Table table(3, 3);
+    table.column(1) = column_of(
+        {{.cell = Cell::kFloat32, .at = 0, .n = 3, .stride = 4, .data = bytes_of(numbers)}});
+    std::vector<float> out(12, -99);
+    CHECK(table.read(1, 3, out.data(), 4));
+    CHECK_ALL_EQUAL(out, (std::vector<float>{0, 0, -99, -99, 2, 3, -99, -99, 0, 0, -99, -99}),
+                    "columns lie a stride apart");
+}
+
+}  // namespace
