@@ -300,15 +300,7 @@ def _goes_by_labels(labels: Any, ensemble: Ensemble) -> bool:
 def _named_row(names: list[Any], values: list[Any], ensemble: Ensemble, kind: str) -> Any:
     """Values by the name of their column as a table of one row."""
     if ensemble.transform is not None:  # which takes tables
-        try:
-            import pandas
-        except ImportError:
-            raise InputError(
-                f"a pipeline's own steps take tables, and a {kind} becomes one by pandas, which is not "
-                "installed: pass a table of one row"
-            ) from None
-        columns = {name: [value] for name, value in zip(names, values, strict=True)}
-        return pandas.DataFrame(columns)
+        return NamedRow(names, values).to_pandas()
     if ensemble.schema is None or ensemble.schema.names is None:
         raise InputError(
             "the model has no names of columns, so predict_one takes values by their position; got "

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qwyc.errors import RowsError
 from qwyc.rows import categories
 from qwyc.rows.arrays import objects_to_numbers, refuse_ambiguous_integers
-from qwyc.rows.column_names import match_columns
+from qwyc.rows.column_names import match_columns, refuse_duplicates
 from qwyc.rows.frame_columns import text_without_codes, wrong_type
 from qwyc.rows.schema import Schema
 from qwyc.rows.values import is_null
@@ -37,6 +38,20 @@ class NamedRow:
         for j, position in enumerate(match_columns([str(name) for name in self.names], schema)):
             row[:, j] = _as_number(self.values[position], j, schema, str(self.names[position]))
         return row
+
+    def to_pandas(self) -> Any:
+        """A pandas frame of one row."""
+        import narwhals.stable.v1 as nw
+
+        refuse_duplicates([str(name) for name in self.names])
+        columns = {name: [value] for name, value in zip(self.names, self.values, strict=True)}
+        try:
+            return nw.from_dict(columns, backend="pandas").to_native()
+        except ImportError:
+            raise RowsError(
+                "a pipeline's own steps take tables, and values by name become one with pandas, which is "
+                "not installed: pass a table of one row"
+            ) from None
 
 
 def _as_number(value: Any, j: int, schema: Schema, name: str) -> Array:
