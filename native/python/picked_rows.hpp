@@ -126,7 +126,7 @@ class PickedRowsOf {
 
   private:
     // Picked rows lie far apart, so processors do not fetch them in time.
-    static constexpr size_t kAhead = 8;
+    static constexpr size_t kAhead = 24;
     static constexpr int64_t kCacheLine = 64, kMostLines = 8;
 
     template <class In>
