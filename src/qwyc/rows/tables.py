@@ -33,12 +33,17 @@ def frame_library(X: Any) -> str:
     """The library of a frame that is read without a conversion: "pandas", "polars" or "pyarrow"; or ""."""
     name = type(X).__module__.partition(".")[0]
     library = sys.modules.get(name)
-    if library is None:
-        return ""
-    if name in ("pandas", "polars"):
-        return name if type(X) is library.DataFrame else ""
-    if name == "pyarrow" and isinstance(X, (library.Table, library.RecordBatch)):
+    if name == "pandas" and library is not None and type(X) is library.DataFrame:
         return name
+    # Old versions of these libraries do not export Arrow streams.
+    if name == "polars" and library is not None and type(X) is library.DataFrame:
+        return name if hasattr(X, "__arrow_c_stream__") else ""
+    if (
+        name == "pyarrow"
+        and library is not None
+        and isinstance(X, (library.Table, library.RecordBatch))
+    ):
+        return name if hasattr(library.Table, "__arrow_c_stream__") else ""
     return ""
 
 
@@ -171,8 +176,9 @@ class FrameReader:
                 table.add_codes(j, array.codes, self._codes(j, array.categories))
                 continue
             elif _is_arrow(array.dtype) and not self._needs_values(j, texts):
-                stream = array.__arrow_array__().__arrow_c_stream__()  # of a chunked array
-                if not table.add_arrow(stream, [j], [texts[j]], one=True):
+                chunked = array.__arrow_array__()
+                stream = getattr(chunked, "__arrow_c_stream__", None)  # old versions have none
+                if stream and not table.add_arrow(stream(), [j], [texts[j]], one=True):
                     continue
             others.append(j)
         return others
