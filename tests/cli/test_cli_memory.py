@@ -19,8 +19,7 @@ import qwyc
 COLUMNS = 24
 ROWS = 300_000  # of the smaller file: more batches than are under way at once
 TIMES = 4  # as many rows are in the other files
-# Bytes by which peaks differ from run to run and with how far reading is ahead; the rows take 170 million.
-SLACK = 75_000_000
+SLACK = 50_000_000  # bytes by which the peak of a process differs from run to run
 BYTES_A_ROW = {"predict": 0, "verify": 50, "recertify": 50}  # as docs/cli.md has them
 BYTES_WITH_GROUPS = 100
 

@@ -64,23 +64,25 @@ def frame_to_matrix(frame: DataFrame[Any], schema: Schema, *, c_order: bool = Tr
     rows = np.empty((len(frame), schema.n_features), schema.dtype, order="C" if c_order else "F")
     for j, position in enumerate(positions):
         column, name = frame.get_column(labels[position]), str(labels[position])
-        known = schema.categories.get(j)
-        if known is not None and schema.hashed:
-            rows[:, j] = categories.codes_of_hashed_column(column, known, name)
-        elif known is not None:
-            rows[:, j] = categories.codes_of_column(column, known, schema.unseen, name)
-        else:
-            _fill_numbers(rows[:, j], column, schema, name)
+        values, null = convert_column(column, j, schema, name)
+        rows[:, j] = values
+        if null is not None:
+            rows[null, j] = np.nan
     return rows
 
 
-def _fill_numbers(out: Array, column: Series[Any], schema: Schema, name: str) -> None:
-    """Write a column of numbers to `out`, (N,); null becomes NaN. Integers are converted to float32
-    directly, not through float64."""
+def convert_column(
+    column: Series[Any], j: int, schema: Schema, name: str
+) -> tuple[Array, npt.NDArray[np.bool_] | None]:
+    """Feature `j` of a data frame as numbers or codes, (N,), and a mask of nulls, (N,), or None if there
+    are none. Numbers keep their type: integers are to become float32 directly, not through float64."""
+    known = schema.categories.get(j)
+    if known is not None and schema.hashed:
+        return categories.codes_of_hashed_column(column, known, name), None
+    if known is not None:
+        return categories.codes_of_column(column, known, schema.unseen, name), None
     values, null = column_to_numbers(column, name)
     if values.dtype.kind == "O":
-        values = objects_to_numbers(values, out.dtype.name, name)
+        values = objects_to_numbers(values, schema.dtype, name)
     refuse_ambiguous_integers(values, schema, name)
-    out[:] = values
-    if null is not None:
-        out[null] = np.nan
+    return values, null

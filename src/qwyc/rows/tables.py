@@ -18,9 +18,9 @@ import numpy.typing as npt
 from qwyc import _native
 from qwyc.errors import RowsError
 from qwyc.rows import categories
-from qwyc.rows.arrays import NATIVE_DTYPES, as_readable, is_readable, objects_to_numbers
+from qwyc.rows.arrays import NATIVE_DTYPES, as_readable, is_readable
 from qwyc.rows.column_names import match_columns
-from qwyc.rows.frame_columns import column_to_numbers
+from qwyc.rows.frames import convert_column
 from qwyc.rows.pandas_blocks import column_arrays
 from qwyc.rows.schema import Schema
 
@@ -250,19 +250,9 @@ class FrameReader:
         if isinstance(frame, getattr(sys.modules.get("pyarrow"), "RecordBatch", ())):
             frame = sys.modules["pyarrow"].Table.from_batches([frame])
         column: Any = nw.from_native(frame[label], series_only=True)
-        schema, name = self._schema, str(label)
-        known = schema.categories.get(j)
-        if known is not None and schema.hashed:
-            table.add_numbers(j, categories.codes_of_hashed_column(column, known, name))
-            return
-        if known is not None:
-            table.add_numbers(j, categories.codes_of_column(column, known, schema.unseen, name))
-            return
-        values, null = column_to_numbers(column, name)
-        if values.dtype.kind == "O":
-            values = objects_to_numbers(values, schema.dtype, name)
-        elif not _is_read(values):
-            values = values.astype(schema.dtype)
+        values, null = convert_column(column, j, self._schema, str(label))
+        if not _is_read(values):
+            values = values.astype(self._schema.dtype)
         table.add_numbers(j, values, null)
 
 

@@ -116,6 +116,8 @@ class TableFiles(RowStream):
 
     def _read(self) -> Iterator[tuple[Batch, str, int, int]]:
         """Batches, the name of the file, and how much of the file is done, of how much."""
+        import pyarrow
+
         first: Batch | None = None
         self._begins, rows = [], 0
         for one in self.inputs:
@@ -126,6 +128,7 @@ class TableFiles(RowStream):
                     _check_types(batch, one, first, self.inputs[0])
                     rows += batch.features.num_rows
                     yield batch, one.name, done, total
+            pyarrow.default_memory_pool().release_unused()  # what this file's decoder held
 
     def _reader(self, one: Input, file: BinaryIO) -> BatchReader:
         start = _first_bytes(file)
