@@ -1,7 +1,7 @@
 """The columns of a pandas frame as arrays.
 
 pandas keeps columns of one type together in blocks. Its public functions make a Series of each column,
-which takes longer than deciding a small frame, so the blocks themselves are read if they are as expected.
+which is slow for frames of a few rows, so the blocks themselves are read if they are as expected.
 """
 
 from __future__ import annotations
