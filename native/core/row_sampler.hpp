@@ -76,7 +76,7 @@ class RowSampler {
     int64_t gap() {
         if (rate_ >= 1) return 1;
         const uint64_t bits = random_() >> 11;  // 53 of them
-        const int32_t known = gap_of_[bits >> kBucketBits];
+        const uint16_t known = gap_of_[bits >> kBucketBits];
         return known > 0 ? known : gap_of(bits);
     }
     int64_t gap_of(uint64_t bits) const { return 1 + static_cast<int64_t>(quotient(bits)); }
@@ -93,19 +93,20 @@ class RowSampler {
             const double high = quotient(i << kBucketBits) + kMargin;
             const double low = quotient(((i + 1) << kBucketBits) - 1) - kMargin;
             if (low > 0 && high < kLargestKnown && std::floor(low) == std::floor(high))
-                gap_of_[i] = 1 + static_cast<int32_t>(low);
+                gap_of_[i] = static_cast<uint16_t>(1 + low);
         }
     }
 
     static constexpr uint64_t kBuckets = 4096, kBucketBits = 53 - 12;
-    static constexpr double kLargestKnown = 1 << 30;
+    static constexpr double kLargestKnown = 65000;
     static constexpr int kAtOnce = 512;
     static constexpr double kLeastRate = 1e-9;
 
     const double rate_, log_missed_;  // and the logarithm of the probability of not being picked
-    std::vector<int32_t> gap_of_ = std::vector<int32_t>(kBuckets);  // 0: to be computed
-    MersenneTwister random_;                                        // the same numbers everywhere
-    std::mutex lock_;                                               // of the next three and random_
+    // Small, because other work drives it out of the caches between two draws. 0: to be computed.
+    std::vector<uint16_t> gap_of_ = std::vector<uint16_t>(kBuckets);
+    MersenneTwister random_;      // the same numbers everywhere
+    std::mutex lock_;             // of the next three and random_
     std::vector<int64_t> drawn_;  // positions, ascending, at least one of them unclaimed
     int64_t first_ = 0;           // the first of them that was not claimed
     int64_t last_ = -1;           // the last position that was drawn

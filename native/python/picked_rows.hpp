@@ -2,10 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <numeric>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -146,6 +148,11 @@ class PickedRowsOf {
 
     template <class In>
     void copy(const In* row, int64_t stride, Real* to) const {
+        if constexpr (std::is_same_v<In, Real>)
+            if (stride == 1) {
+                std::memcpy(to, row, static_cast<size_t>(n_features_) * sizeof(Real));
+                return;
+            }
         if (stride == 1)
             std::transform(row, row + n_features_, to, [](In x) { return static_cast<Real>(x); });
         else
