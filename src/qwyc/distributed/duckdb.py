@@ -6,6 +6,7 @@ nothing, and each column reaches the classifier as it is stored."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import threading
 from collections import deque
@@ -18,15 +19,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow
 
-from qwyc.classifier import Classifier
+from qwyc.classifier import Classifier, check_classifier
 from qwyc.distributed.shipping import Parcel, once, unpack
-from qwyc.distributed.work import Counting, Deciding, as_rows
+from qwyc.distributed.work import Counting, Deciding
+from qwyc.distributed.work import decide as decide_batch
 from qwyc.errors import InputError, OptionError
-from qwyc.policy.columns import COLUMNS, arrow_columns, arrow_type
+from qwyc.model.ensemble import Ensemble
+from qwyc.policy.columns import COLUMNS, arrow_type
+from qwyc.rows.column_names import quoted_names, similar_names
 from qwyc.runtime.threads import thread_count
 
 CASE_MATTERS = False  # in names of columns
-BATCH = 16_384  # rows that are counted at once; recertifying holds every base model's scores of them
+BATCH = (
+    16_384  # rows that are counted at once; recertifying holds every base model's scores of them
+)
 
 # DuckDB functions belong to a database, but the connection that makes one holds the only reference to its
 # Python code. Another connection that calls it later would crash the process, so it is kept here.
@@ -57,9 +63,7 @@ def decide(data: Any, parcel: Parcel, work: Deciding, classes: npt.NDArray[Any])
         for field, column in zip(COLUMNS, work.names, strict=True)
     ]
     try:
-        called = data.project(
-            ", ".join([*kept, f"{_quoted(name)}({arguments}) AS {_quoted(row)}"])
-        )
+        called = data.project(", ".join([*kept, f"{_quoted(name)}({arguments}) AS {_quoted(row)}"]))
     except duckdb.CatalogException:
         raise InputError(
             f"DuckDB {duckdb.__version__} does not tell which connection a relation belongs to: use "
@@ -129,7 +133,11 @@ def _make_once(
 
 
 def register(
-    connection: Any, classifier: Classifier, name: str, columns: Sequence[str], output: str | None
+    connection: Any,
+    classifier: Classifier,
+    name: str,
+    columns: Sequence[str] | None = None,
+    output: str | None = None,
 ) -> None:
     """Make a classifier a function of SQL: `SELECT id, fraud(age, job) FROM t`, or `fraud(t)`.
 
@@ -137,7 +145,8 @@ def register(
     ----------
     connection : a DuckDB connection; all connections to the same database have the function.
     name : of the function. One that this connection has registered before is replaced.
-    columns : names of the arguments, in their order. A row, such as `t` above, has them as its fields.
+    columns : the columns that the model takes, in its order, where it does not know them by name. They are
+        the arguments of the function; a row, such as `t` above, has them as its fields.
     output : one of label, steps, score and complete; None is a struct of them.
     """
     if not isinstance(connection, duckdb.DuckDBPyConnection):
@@ -148,15 +157,25 @@ def register(
         raise OptionError(f"name must be text, such as 'fraud'; got {name!r}")
     if output is not None and output not in COLUMNS:
         raise OptionError(f"output must be one of {', '.join(COLUMNS)}, or None; got {output!r}")
+    features = _features(check_classifier(classifier).ensemble, columns)
     with _lock:
-        try:
+        with contextlib.suppress(duckdb.InvalidInputException):  # there is none
             connection.remove_function(name)
-        except duckdb.InvalidInputException:
-            pass  # there is none
         try:
-            _make(connection, name, classifier, tuple(columns), output, side_effects=False)
+            _make(connection, name, classifier, features, output, side_effects=False)
         except duckdb.CatalogException as error:
             raise OptionError(f"DuckDB has a function {name!r} already: {error}") from None
+
+
+def _features(ensemble: Ensemble, columns: Sequence[str] | None) -> tuple[str, ...]:
+    """The columns that a function takes, in their order."""
+    if columns is None and ensemble.schema is not None and ensemble.transform is None:
+        columns = ensemble.schema.names
+    if columns is None:
+        raise OptionError("the model does not know its columns by name; pass columns")
+    if isinstance(columns, str) or not all(isinstance(column, str) for column in columns):
+        raise OptionError(f"columns must be a list of column names; got {columns!r}")
+    return tuple(ensemble.columns(list(columns)))
 
 
 def _make(
@@ -209,30 +228,40 @@ def function_of(
 ) -> Callable[..., Any]:
     """What DuckDB calls with a chunk of rows: a `pyarrow.ChunkedArray` for each argument."""
     names, n = list(features), len(features)
-    classes = classifier.ensemble.classes
-    at = None if output is None else COLUMNS.index(output)
+    has_code, array = classifier.ensemble.has_code, pyarrow.array
+    label_type, is_struct = arrow_type(classifier.ensemble.classes), pyarrow.types.is_struct
 
     def decide(*arguments: Any) -> Any:
-        if len(arguments) == 1 and pyarrow.types.is_struct(arguments[0].type):
-            table = _fields(arguments[0]).select(names)
+        if len(arguments) == 1 and is_struct(arguments[0].type):
+            table = _fields(arguments[0], name, names)
         elif len(arguments) == n:
             table = pyarrow.Table.from_arrays(arguments, names=names)
         else:
             raise InputError(
-                f"{name} takes {n} columns, {', '.join(names)}, or one row that has them; got "
-                f"{len(arguments)}"
+                f"{name} takes {n} columns ({quoted_names(names)}), or one row that has them; got "
+                f"{len(arguments)} arguments"
             )
-        decided = classifier.decide(as_rows(classifier, table), threads=1)
-        found = arrow_columns(decided, classes)
-        return pyarrow.StructArray.from_arrays(found, COLUMNS) if at is None else found[at]
+        decided = decide_batch(classifier, table.to_pandas() if has_code else table)
+        if output is not None:
+            return array(getattr(decided, output), label_type if output == "label" else None)
+        found = [array(decided.label, label_type), array(decided.steps), array(decided.score)]
+        return pyarrow.StructArray.from_arrays([*found, array(decided.complete)], COLUMNS)
 
     return decide
 
 
-def _fields(rows: Any) -> Any:
-    """The fields of a column of structs, as a table."""
-    names = [rows.type.field(i).name for i in range(rows.type.num_fields)]
-    return pyarrow.Table.from_arrays(rows.flatten(), names=names)
+def _fields(rows: Any, function: str, names: list[str]) -> Any:
+    """Fields of a column of structs, as a table."""
+    present = [rows.type.field(i).name for i in range(rows.type.num_fields)]
+    absent = [name for name in names if name not in present]
+    if absent:
+        similar = similar_names(absent, present)
+        raise InputError(
+            f"the row has no column {absent[0]!r}, which {function} takes (it has: "
+            f"{quoted_names(present)})"
+            + (f"; did you mean {quoted_names(similar)}?" if similar else "")
+        )
+    return pyarrow.Table.from_arrays(rows.flatten(), names=present).select(names)
 
 
 def _quoted(name: str) -> str:
