@@ -67,7 +67,7 @@ def decide(data: Any, parcel: Parcel, work: Deciding, classes: npt.NDArray[Any])
     except duckdb.CatalogException:
         raise InputError(
             f"DuckDB {duckdb.__version__} does not tell which connection a relation belongs to: use "
-            "qwyc.distributed.register with that connection, or DuckDB 2.0 or later"
+            "qwyc.distributed.duckdb.register with that connection, or DuckDB 2.0 or later"
         ) from None
     return called.project(", ".join([*kept, *fields]))
 
