@@ -52,8 +52,8 @@ class Engine(Protocol):
 
 
 def is_distributed(X: Any) -> bool:
-    """Whether X is a data set of Spark, Ray or Dask."""
-    return type(X).__module__.split(".")[0] in ("pyspark", "ray", "dask")
+    """Whether X is a data set of Spark, Ray, Dask or DuckDB."""
+    return type(X).__module__.split(".")[0] in ("pyspark", "ray", "dask", "duckdb", "_duckdb")
 
 
 def decide(
@@ -173,20 +173,27 @@ def engine_of(data: Any) -> Engine:
             from qwyc.distributed import dask
 
             return dask
+        if library in ("duckdb", "_duckdb") and kind == "DuckDBPyRelation":
+            from qwyc.distributed import duckdb
+
+            return duckdb
     except ImportError as error:
         raise MissingDependencyError(
             f"{library} data sets need {error.name}: pip install {error.name}"
         ) from None
     raise InputError(
-        "a Spark DataFrame, a Ray Dataset or a Dask DataFrame was expected; got "
+        "a Spark DataFrame, a Ray Dataset, a Dask DataFrame or a DuckDB relation was expected; got "
         f"{type(data).__module__}.{kind}" + _HINTS.get((library, kind), "")
     )
 
 
+_QUERY = ": pass connection.sql(query)"
 _HINTS = {
     ("pyspark", "RDD"): ": pass rdd.toDF()",
     ("dask", "Array"): ": pass dask.dataframe.from_dask_array(X)",
     ("dask", "Bag"): ": pass bag.to_dataframe()",
+    ("duckdb", "DuckDBPyConnection"): _QUERY,
+    ("_duckdb", "DuckDBPyConnection"): _QUERY,
 }
 
 

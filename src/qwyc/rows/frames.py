@@ -29,6 +29,12 @@ def as_frame(X: Any) -> DataFrame[Any] | None:
     import narwhals.stable.v1 as nw
 
     kind = type(X).__name__
+    if type(X).__module__.split(".")[0] in ("duckdb", "_duckdb"):
+        raise RowsError(
+            "{rows} ({kind}) is in DuckDB; use qwyc.distributed.decide(classifier, X), or pass the rows "
+            "themselves: X.to_arrow_table()",
+            kind=kind,
+        )
     pyarrow = sys.modules.get("pyarrow")
     if pyarrow is not None and isinstance(X, pyarrow.RecordBatch):
         X = pyarrow.Table.from_batches([X])

@@ -67,6 +67,7 @@ class FrameReader:
             schema.integers == "checked",
         )
         self._texts: dict[bool, list[_native.TextCodes | None]] = {}
+        self._arrow: dict[bool, tuple[list[int], list[_native.TextCodes | None]]] = {}
         self._code_lists: dict[tuple[int, int], tuple[Any, list[float]]] = {}
         self._lookups: dict[int, dict[str, float]] = {}
         self._matched: tuple[Any, Sequence[int], bool] | None = None
@@ -214,16 +215,28 @@ class FrameReader:
     ) -> Iterable[int]:
         """The same for a frame of a library that exports Arrow."""
         polars = type(frame).__module__.startswith("polars")
-        texts = self._text_codes(polars)
-        features = [j for j in range(len(positions)) if not self._needs_values(j, texts)]
+        features, texts = self._arrow_features(polars)
         if not in_order or len(features) < len(positions):
             chosen = [positions[j] for j in features]  # Polars takes some names for patterns
             frame = frame[:, chosen] if polars else frame.select(chosen)
         if not hasattr(frame, "__arrow_c_stream__"):  # a record batch
             frame = sys.modules["pyarrow"].Table.from_batches([frame])
         stream = frame.__arrow_c_stream__()
-        others = table.add_arrow(stream, features, [texts[j] for j in features], one=False)
+        others = table.add_arrow(stream, features, texts, one=False)
+        if not others and len(features) == len(positions):
+            return others  # which is what small batches mostly come to
         return sorted({*others, *range(len(positions))} - (set(features) - set(others)))
+
+    def _arrow_features(
+        self, none_is_value: bool
+    ) -> tuple[list[int], list[_native.TextCodes | None]]:
+        """The features whose columns native code may read, and the codes of each."""
+        kept = self._arrow.get(none_is_value)
+        if kept is None:
+            texts = self._text_codes(none_is_value)
+            features = [j for j in range(len(texts)) if not self._needs_values(j, texts)]
+            kept = self._arrow[none_is_value] = (features, [texts[j] for j in features])
+        return kept
 
     def _needs_values(self, j: int, texts: Sequence[_native.TextCodes | None]) -> bool:
         """Whether a feature has categories that are looked up by Python values."""

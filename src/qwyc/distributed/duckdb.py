@@ -1,0 +1,276 @@
+"""DuckDB, 1.2 and later: relations, and classifiers as functions of SQL.
+
+DuckDB runs in this process, so nothing is shipped. It calls a function with chunks of 2,048 rows as Arrow
+arrays, from as many threads as it runs a query on. Functions take arguments of any type: DuckDB casts
+nothing, and each column reaches the classifier as it is stored."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow
+
+from qwyc.classifier import Classifier, check_classifier
+from qwyc.distributed.shipping import Parcel, once, unpack
+from qwyc.distributed.work import Counting, Deciding
+from qwyc.distributed.work import decide as decide_batch
+from qwyc.errors import InputError, OptionError
+from qwyc.model.ensemble import Ensemble
+from qwyc.policy.columns import COLUMNS, arrow_type
+from qwyc.rows.column_names import quoted_names, similar_names
+from qwyc.runtime.threads import thread_count
+
+CASE_MATTERS = False  # in names of columns
+BATCH = (
+    16_384  # rows that are counted at once; recertifying holds every base model's scores of them
+)
+
+# DuckDB functions belong to a database, but the connection that makes one holds the only reference to its
+# Python code. Another connection that calls it later would crash the process, so it is kept here.
+_kept: list[Callable[..., Any]] = []
+_lock = threading.Lock()
+
+
+# ---- relations ------------------------------------------------------------------------------
+
+
+def columns(data: Any) -> list[str]:
+    return list(data.columns)
+
+
+def decide(data: Any, parcel: Parcel, work: Deciding, classes: npt.NDArray[Any]) -> Any:
+    """The relation with decisions: a projection that calls a function, which is made for it."""
+    name = f"{parcel.key}-{hashlib.sha256(repr(work.features).encode()).hexdigest()[:16]}"
+    classifier = once(parcel.key, lambda: unpack(parcel.content))
+    with _lock:
+        # DuckDB moves filters below projections, and would call a function without side effects in both.
+        _make_once(_connection(data), name, classifier, work.features)
+    taken = {column.casefold() for column in work.keep}
+    row = next(row for i in range(len(taken) + 1) if (row := f"decisions {i}") not in taken)
+    kept = [_quoted(column) for column in work.keep]
+    arguments = ", ".join(map(_quoted, work.features))
+    fields = [
+        f"struct_extract({_quoted(row)}, '{field}') AS {_quoted(column)}"
+        for field, column in zip(COLUMNS, work.names, strict=True)
+    ]
+    try:
+        called = data.project(", ".join([*kept, f"{_quoted(name)}({arguments}) AS {_quoted(row)}"]))
+    except duckdb.CatalogException:
+        raise InputError(
+            f"DuckDB {duckdb.__version__} does not tell which connection a relation belongs to: use "
+            "qwyc.distributed.duckdb.register with that connection, or DuckDB 2.0 or later"
+        ) from None
+    return called.project(", ".join([*kept, *fields]))
+
+
+def total(data: Any, parcel: Parcel, work: Counting, size: int) -> npt.NDArray[np.float64]:
+    """Sums over all rows. DuckDB streams them, and a few batches at a time are counted on all cores."""
+    classifier = once(parcel.key, lambda: unpack(parcel.content))
+    cores, sums = thread_count(None), np.zeros(size)
+    waiting: deque[Future[npt.NDArray[np.float64]]] = deque()
+    with ThreadPoolExecutor(cores) as pool:
+        for batch in _batches(data, list(work.features)):
+            waiting.append(pool.submit(work.on_arrow, classifier, batch))
+            if len(waiting) > cores:
+                sums += waiting.popleft().result()
+        for part in waiting:  # in the order of the rows, so that sums are the same every time
+            sums += part.result()
+    return sums
+
+
+def count(data: Any) -> int:
+    return int(data.aggregate("count(*)").fetchall()[0][0])
+
+
+def draw(data: Any, columns: list[str], share: float, seed: int) -> Any:
+    """About that share of the rows, as a pandas frame. DuckDB's own samples are not the same every time
+    where it runs on more than one thread."""
+    random, drawn = np.random.default_rng(seed), []
+    for table in _batches(data, columns):
+        drawn.append(table.filter(pyarrow.array(random.random(len(table)) < share)))
+    whole = pyarrow.concat_tables(drawn) if drawn else _reader(data, columns).read_all()
+    return _without_decimals(whole).to_pandas()
+
+
+def _reader(data: Any, names: Sequence[str]) -> Any:
+    """A stream of Arrow batches of these columns."""
+    chosen = data.project(", ".join(map(_quoted, names)))
+    read = getattr(chosen, "to_arrow_reader", None) or chosen.fetch_arrow_reader  # before 1.5
+    return read(BATCH)
+
+
+def _batches(data: Any, names: Sequence[str]) -> Iterator[Any]:
+    """The rows of these columns, as Arrow tables of about BATCH rows."""
+    for batch in _reader(data, names):
+        yield pyarrow.Table.from_arrays(batch.columns, names=list(names))
+
+
+def _connection(data: Any) -> Any:
+    """The connection of a relation, or where DuckDB does not tell (before 2.0) the default one."""
+    found = getattr(data, "_con", None)
+    return duckdb.default_connection() if found is None else found
+
+
+def _make_once(
+    connection: Any, name: str, classifier: Classifier, features: tuple[str, ...]
+) -> None:
+    """Make a function in the database of a connection unless it is there."""
+    known = "SELECT 1 FROM duckdb_functions() WHERE function_name = ?"
+    if connection.cursor().execute(known, [name]).fetchone() is None:
+        _make(connection, name, classifier, features, None, side_effects=True)
+
+
+# ---- functions ------------------------------------------------------------------------------
+
+
+def register(
+    connection: Any,
+    classifier: Classifier,
+    name: str,
+    columns: Sequence[str] | None = None,
+    output: str | None = None,
+) -> None:
+    """Make a classifier a function of SQL: `SELECT id, fraud(age, job) FROM t`, or `fraud(t)`.
+
+    Parameters
+    ----------
+    connection : a DuckDB connection; all connections to the same database have the function.
+    name : of the function. One that this connection has registered before is replaced.
+    columns : the columns that the model takes, in its order, where it does not know them by name. They are
+        the arguments of the function; a row, such as `t` above, has them as its fields.
+    output : one of label, steps, score and complete; None is a struct of them.
+    """
+    if not isinstance(connection, duckdb.DuckDBPyConnection):
+        raise OptionError(
+            f"a DuckDB connection was expected, such as duckdb.connect(); got {type(connection).__name__}"
+        )
+    if not isinstance(name, str) or not name:
+        raise OptionError(f"name must be text, such as 'fraud'; got {name!r}")
+    if output is not None and output not in COLUMNS:
+        raise OptionError(f"output must be one of {', '.join(COLUMNS)}, or None; got {output!r}")
+    features = _features(check_classifier(classifier).ensemble, columns)
+    with _lock:
+        with contextlib.suppress(duckdb.InvalidInputException):  # there is none
+            connection.remove_function(name)
+        try:
+            _make(connection, name, classifier, features, output, side_effects=False)
+        except duckdb.CatalogException as error:
+            raise OptionError(f"DuckDB has a function {name!r} already: {error}") from None
+
+
+def _features(ensemble: Ensemble, columns: Sequence[str] | None) -> tuple[str, ...]:
+    """The columns that a function takes, in their order."""
+    if columns is None and ensemble.schema is not None and ensemble.transform is None:
+        columns = ensemble.schema.names
+    if columns is None:
+        raise OptionError("the model does not know its columns by name; pass columns")
+    if isinstance(columns, str) or not all(isinstance(column, str) for column in columns):
+        raise OptionError(f"columns must be a list of column names; got {columns!r}")
+    return tuple(ensemble.columns(list(columns)))
+
+
+def _make(
+    connection: Any,
+    name: str,
+    classifier: Classifier,
+    features: tuple[str, ...],
+    output: str | None,
+    *,
+    side_effects: bool,
+) -> None:
+    types = output_types(classifier.ensemble.classes)
+    whole = ", ".join(f"{column} {kind}" for column, kind in types.items())
+    function = function_of(classifier, name, features, output)
+    _kept.append(function)
+    connection.create_function(
+        name,
+        function,
+        None,  # arguments of any type
+        f"STRUCT({whole})" if output is None else types[output],
+        type="arrow",
+        null_handling="special",  # a null is a missing value, not a decision that is null
+        side_effects=side_effects,
+    )
+
+
+def output_types(classes: npt.NDArray[Any]) -> dict[str, str]:
+    """The columns that decisions come in, and their types in SQL."""
+    label = arrow_type(classes)
+    if str(label) not in _SQL_TYPES:
+        raise OptionError(f"DuckDB has no type for classes of {label}; relabel them")
+    return dict(zip(COLUMNS, (_SQL_TYPES[str(label)], "INTEGER", "DOUBLE", "BOOLEAN"), strict=True))
+
+
+_SQL_TYPES = {
+    "bool": "BOOLEAN",
+    "int8": "TINYINT",
+    "int16": "SMALLINT",
+    "int32": "INTEGER",
+    "int64": "BIGINT",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    "string": "VARCHAR",
+    "binary": "BLOB",
+}
+
+
+def function_of(
+    classifier: Classifier, name: str, features: tuple[str, ...], output: str | None
+) -> Callable[..., Any]:
+    """What DuckDB calls with a chunk of rows: a `pyarrow.ChunkedArray` for each argument."""
+    names, n = list(features), len(features)
+    has_code, array = classifier.ensemble.has_code, pyarrow.array
+    label_type, is_struct = arrow_type(classifier.ensemble.classes), pyarrow.types.is_struct
+
+    def decide(*arguments: Any) -> Any:
+        if len(arguments) == 1 and is_struct(arguments[0].type):
+            table = _fields(arguments[0], name, names)
+        elif len(arguments) == n:
+            table = pyarrow.Table.from_arrays(arguments, names=names)
+        else:
+            raise InputError(
+                f"{name} takes {n} columns ({quoted_names(names)}), or one row that has them; got "
+                f"{len(arguments)} arguments"
+            )
+        decided = decide_batch(classifier, table.to_pandas() if has_code else table)
+        if output is not None:
+            return array(getattr(decided, output), label_type if output == "label" else None)
+        found = [array(decided.label, label_type), array(decided.steps), array(decided.score)]
+        return pyarrow.StructArray.from_arrays([*found, array(decided.complete)], COLUMNS)
+
+    return decide
+
+
+def _fields(rows: Any, function: str, names: list[str]) -> Any:
+    """Fields of a column of structs, as a table."""
+    present = [rows.type.field(i).name for i in range(rows.type.num_fields)]
+    absent = [name for name in names if name not in present]
+    if absent:
+        similar = similar_names(absent, present)
+        raise InputError(
+            f"the row has no column {absent[0]!r}, which {function} takes (it has: "
+            f"{quoted_names(present)})"
+            + (f"; did you mean {quoted_names(similar)}?" if similar else "")
+        )
+    return pyarrow.Table.from_arrays(rows.flatten(), names=present).select(names)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _without_decimals(table: Any) -> Any:
+    """A table with decimals as doubles: pandas would hold objects."""
+    for i, field in enumerate(table.schema):
+        if pyarrow.types.is_decimal(field.type):
+            table = table.set_column(i, field.name, table.column(i).cast(pyarrow.float64()))
+    return table
