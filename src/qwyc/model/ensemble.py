@@ -26,8 +26,9 @@ from qwyc.rows.column_names import match_columns
 from qwyc.rows.identity import Hashes, row_hashes
 from qwyc.rows.matrix import to_matrix
 from qwyc.rows.odd_rows import take_rows
-from qwyc.rows.odd_values import MISSING, refuse_code, row_reasons
+from qwyc.rows.odd_values import ERROR, MISSING, refuse_code, row_reasons
 from qwyc.rows.schema import Schema
+from qwyc.rows.selection import take
 from qwyc.rows.tables import frame_library, reader_of
 from qwyc.runtime.progress import Report
 from qwyc.target.target import Decided
@@ -128,9 +129,15 @@ class Ensemble:
     def _converted(self, X: Any) -> Any:
         return X if self.schema is None else to_matrix(X, self.schema)
 
-    def sample(self, X: Any) -> Sample:
-        """Rows that are used more than once, to be converted only once. It goes wherever X does."""
-        return Sample(self, X)
+    def sample(self, X: Any, unseen: str = ERROR) -> Sample:
+        """Rows that are used more than once, to be converted only once. It goes wherever X does. `unseen`
+        is what happens to values that the model refuses: with FLAG, their rows are not in the sample."""
+        if unseen == ERROR:
+            return Sample(self, X)
+        taken = take_rows(X, self.schema_of_values(unseen), unseen, c_order=True)
+        kept = None if taken.kept is None or taken.kept.all() else taken.kept
+        given = X if kept is None else take(X, np.flatnonzero(kept))
+        return Sample(self, given, lambda: taken.rows, kept)
 
     def columns(self, present: Sequence[Any]) -> list[Any]:
         """Of the columns that a table has, those that the model takes, in its order; all of them where
@@ -253,6 +260,17 @@ class Sample:
     ensemble: Ensemble
     given: Any
     convert: Callable[[], Any] | None = None  # where another sample has the rows already
+    kept: npt.NDArray[np.bool_] | None = None  # (N,) which of N rows these are; None: all of them
+
+    @property
+    def left_out(self) -> int:
+        """How many rows are not in the sample, since the model refuses a value of theirs."""
+        return 0 if self.kept is None else int(np.count_nonzero(~self.kept))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether all rows were left out."""
+        return self.kept is not None and not self.kept.any()
 
     @cached_property
     def transformed(self) -> Any:
