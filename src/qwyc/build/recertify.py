@@ -9,11 +9,12 @@ from typing import Any
 
 from qwyc import distributed
 from qwyc.build.sample_checks import NO_PROMISE
-from qwyc.check.fresh_rows import RowHashes, fresh_rows, repeats_option
+from qwyc.check.fresh_rows import KeptRows, RowHashes, fresh_rows, repeats_option
 from qwyc.check.training_rows import doubts_of, look_at_rows
-from qwyc.check.verify import DEFAULT_CONFIDENCE, warn_of_missing_groups
+from qwyc.check.verify import DEFAULT_CONFIDENCE, check_unseen_rows, warn_of_missing_groups
 from qwyc.classifier import Classifier, check_classifier
 from qwyc.errors import InputError, OptionError
+from qwyc.model.ensemble import Sample
 from qwyc.policy.grouped import Differing
 from qwyc.promise.budget import Alpha, budget_of, by_class_of
 from qwyc.promise.certificate import check_confidence, warn_of_rare_classes
@@ -21,6 +22,7 @@ from qwyc.promise.compare import group_counter, sums_of_path
 from qwyc.promise.evidence import Choices
 from qwyc.promise.origin import Origin
 from qwyc.promise.repeats import TOGETHER
+from qwyc.rows.odd_values import ERROR
 from qwyc.runtime.arguments import check_count
 from qwyc.runtime.progress import ProgressOption
 
@@ -37,6 +39,7 @@ def recertify(
     repeats: str | None = None,
     threads: int | None = None,
     progress: ProgressOption = False,
+    unseen: str = ERROR,
 ) -> Classifier:
     """The same classifier with its operating point chosen and certified anew, on other rows: more of
     them, or such as come now. Nothing is fitted again.
@@ -50,8 +53,13 @@ def recertify(
     promise is about the rows of new groups, as in `optimize`. Copies of a row are one group where many
     rows repeat, unless `repeats`, by default that of `optimize`, is "independent". Whether quitting pays
     is not decided again.
+
+    `unseen` is what happens to values that the model refuses, as in `Classifier.decide`. With "flag", their
+    rows are left out; `certificate.left_out` says how many these are, and the promise is about rows without
+    such values.
     """
     check_classifier(classifier)
+    check_unseen_rows(classifier, X, unseen)
     if classifier.certificate.how == "proven":
         raise OptionError("this classifier is proven for every input; there is nothing to certify")
     before = classifier.needed_choices()
@@ -76,7 +84,14 @@ def recertify(
             raise InputError("the data set has no rows; certifying needs rows like those to come")
     else:
         together = repeats_option(classifier, repeats)
-        hashes, watch = RowHashes(), look_at_rows(classifier.ensemble, X)
+        hashes, kept = RowHashes(), KeptRows()
+        watch = look_at_rows(classifier.ensemble, X, unseen)
+
+        def look(sample: Sample) -> None:
+            kept.add(sample)
+            if not sample.is_empty:
+                hashes.add(sample)
+
         differing = None
         if groups is not None or together == TOGETHER:
             differing = Differing(before.path.target, len(before.path))
@@ -86,10 +101,13 @@ def recertify(
             threads=threads,
             progress=progress,
             differing=differing,
-            look=hashes.add,
+            look=look,
             look_at_scores=None if watch is None else partial(watch.add_sample, threads=threads),
+            unseen=unseen,
         )
-        fresh = fresh_rows(hashes.take(), [classifier.origins.sample], groups, together)
+        kept.check("certify")
+        known_rows = [classifier.origins.sample]
+        fresh = fresh_rows(hashes.take(), known_rows, kept.of(groups), together)
         certified_on = None if fresh.hashes is None else Origin.of(fresh.hashes)
         if differing is not None:
             counter = group_counter(fresh.groups, sums.rows, differing)
@@ -108,6 +126,7 @@ def recertify(
         groups=0 if counter is None else counter.n_groups,
         windows=None,
         doubts=doubts,
+        left_out=sums.left_out,
     )
     choices = Choices(before.path, evidence)
     chosen = classifier.chosen_from(choices, budget, level, room)

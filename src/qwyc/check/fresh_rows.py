@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from qwyc.errors import InputError, QwycWarning
 from qwyc.model.ensemble import Sample
 from qwyc.promise import repeats
 from qwyc.promise.certified import Certified
+from qwyc.promise.group_labels import group_numbers
 from qwyc.promise.origin import Origin
 from qwyc.rows.identity import Hashes
+from qwyc.rows.selection import row_count
 from qwyc.runtime.arguments import check_choice
 
 
@@ -56,6 +59,39 @@ class RowHashes:
             return whole, whole
         used, self._used = np.concatenate(self._used), []
         return whole, used
+
+
+class KeptRows:
+    """Which rows of a sample were counted, block by block; the others have values that the model
+    refuses."""
+
+    def __init__(self) -> None:
+        self._blocks: list[npt.NDArray[np.bool_] | int] = []  # an int: so many rows, all counted
+        self.left_out = 0
+
+    def add(self, sample: Sample) -> None:
+        """The next rows."""
+        self._blocks.append(row_count(sample.rows) if sample.kept is None else sample.kept)
+        self.left_out += sample.left_out
+
+    def of(self, groups: Any) -> Any:
+        """Of labels, one for each row, those of the rows that were counted."""
+        if groups is None or not self.left_out:
+            return groups
+        kept = np.concatenate(
+            [np.ones(block, bool) if isinstance(block, int) else block for block in self._blocks]
+        )
+        return group_numbers(groups, len(kept))[kept]
+
+    def check(self, what: str) -> None:
+        """Raise an error if no row was counted."""
+        if self.left_out and not any(
+            isinstance(block, int) or block.any() for block in self._blocks
+        ):
+            raise InputError(
+                f"the model refuses a value in each of the {self.left_out:,} rows, so none is left to "
+                f"{what}: decide(X, unseen='flag') says why"
+            )
 
 
 def repeats_option(certified: Certified, together: str | None) -> str:

@@ -31,6 +31,8 @@ from qwyc.errors import TrainingRowsWarning
 from qwyc.model.ensemble import Ensemble, Sample
 from qwyc.model.trees import TreeModels
 from qwyc.policy.scores import ScoreMatrix
+from qwyc.promise.compare import count_taken
+from qwyc.rows.odd_values import ERROR, FLAG
 from qwyc.rows.selection import row_count
 
 DOUBT = 1e-4  # rows are training rows where new rows would be as close less often than this
@@ -91,12 +93,14 @@ def doubts_of(found: Closeness | None, what: str, *, stacklevel: int = 3) -> tup
     return (WHY,)
 
 
-def look_at_rows(ensemble: Ensemble, X: Any) -> Look | None:
-    """What looks at the rows of X as they are evaluated; None where it would show nothing."""
+def look_at_rows(ensemble: Ensemble, X: Any, unseen: str = ERROR) -> Look | None:
+    """What looks at the rows of X as they are evaluated; None where it would show nothing. With `unseen`
+    FLAG, rows with a value that the model refuses are not evaluated."""
     models = ensemble.base_models
     if not isinstance(models, TreeModels) or not len(models.trees.leaf_weight):
         return None  # a classifier from a file, for example, so that rows of a stream need no count
-    return Look.at(ensemble, row_count(X))
+    n_rows = row_count(X) if unseen != FLAG else count_taken(ensemble, X)
+    return Look.at(ensemble, n_rows) if n_rows else None
 
 
 class Look:

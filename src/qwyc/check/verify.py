@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from qwyc import distributed
-from qwyc.check.fresh_rows import RowHashes, fresh_rows, repeats_option
+from qwyc.check.fresh_rows import KeptRows, RowHashes, fresh_rows, repeats_option
 from qwyc.check.parity import ComparedModel
 from qwyc.check.training_rows import doubts_of, look_at_rows
 from qwyc.classifier import Classifier, check_classifier
@@ -23,6 +23,7 @@ from qwyc.promise.certificate import ClassLoss, Observed, check_confidence, perc
 from qwyc.promise.compare import Comparison, compare, group_counter
 from qwyc.promise.limits import Limit
 from qwyc.rows.blocks import RowStream
+from qwyc.rows.odd_values import ERROR, MISSING, check_unseen
 from qwyc.runtime.progress import ProgressOption
 
 DEFAULT_CONFIDENCE = 0.95
@@ -46,6 +47,7 @@ class Verification(Observed):
     doubts: tuple[str, ...] = ()  # why the rows cannot show that it holds, as clauses
     parity: str | None = None  # what was compared with the model itself, if that was given
     groups: int = 0  # of which the rows come, where `groups` were given
+    left_out: int = 0  # rows that were not counted, since the model refuses a value of theirs
 
     @property
     def passed(self) -> bool:
@@ -70,6 +72,7 @@ class Verification(Observed):
                 "more_rows": self.more_rows,
                 "doubts": list(self.doubts),
                 "groups": self.groups,
+                "left_out": self.left_out,
                 "parity": self.parity,
             }
         )
@@ -88,9 +91,15 @@ class Verification(Observed):
         return text if self.parity is None else f"{text}\n{self.parity}"
 
     def _counted(self) -> str:
+        text = ""
+        if self.left_out:
+            text = (
+                f" Left out, and not part of this result: {self.left_out:,} "
+                f"row{'s' if self.left_out > 1 else ''} with a value that the model refuses."
+            )
         if self.counts.groups is None:
-            return ""
-        return (
+            return text
+        return text + (
             f" The rows come from {self.groups:,} groups, the largest of {self.counts.groups.largest:,} "
             "rows; groups were counted, not rows."
         )
@@ -129,6 +138,7 @@ def verify(
     repeats: str | None = None,
     threads: int | None = None,
     progress: ProgressOption = False,
+    unseen: str = ERROR,
 ) -> Verification:
     """Test what a classifier promises, on fresh rows like those to come.
 
@@ -151,6 +161,10 @@ def verify(
 
     With `model`, the model that the classifier was made from, live or its file, all full decisions
     and scores are compared with the model's own first: ParityError, naming a row, where one differs.
+
+    `unseen` is what happens to values that the model refuses, as in `Classifier.decide`. With "flag", their
+    rows are left out, and the result says how many these are (`left_out`): it is about rows without such
+    values only.
     """
     return verify_rows(
         classifier,
@@ -163,6 +177,7 @@ def verify(
         repeats=repeats,
         threads=threads,
         progress=progress,
+        unseen=unseen,
     )[0]
 
 
@@ -178,11 +193,18 @@ def verify_rows(
     repeats: str | None = None,
     threads: int | None = None,
     progress: ProgressOption = False,
+    unseen: str = ERROR,
 ) -> tuple[Verification, Comparison | None]:
     """`verify`, and the decisions that it compared; None for a data set of an engine. With a classifier
     from a file, X may also be a `RowStream`, and `groups` may be `GroupLabels` that get their labels as the
     rows are read. Warnings point at the caller's caller."""
     check_classifier(classifier)
+    check_unseen_rows(classifier, X, unseen)
+    if model is not None and unseen == MISSING:
+        raise OptionError(
+            "the model itself gets rows as they are, so it refuses what unseen='missing' takes as missing: "
+            "leave model out, or use unseen='flag'"
+        )
     certificate = classifier.certificate
     budget = certificate.budget
     if alpha is not None or by_class is not None:
@@ -192,7 +214,9 @@ def verify_rows(
     compared = None if model is None else _compared_model(model, classifier, X)
     proof = None
     if compared is not None and not isinstance(X, RowStream):
-        compared.add(classifier.ensemble.sample(X), threads=threads)
+        sample = classifier.ensemble.sample(X, unseen)
+        if not sample.is_empty:
+            compared.add(sample, threads=threads)
         proof = compared.result()
     warn_of_missing_groups(classifier, groups, stacklevel=4)
     if distributed.is_distributed(X):
@@ -201,16 +225,20 @@ def verify_rows(
         sums = distributed.sums_of_policy(classifier, X)
         if not sums.rows:
             raise InputError("the data set has no rows; verifying needs rows like those to come")
-        return _verification(classifier, budget, level, sums.counts()[0], parity=proof), None
+        verified = _verification(classifier, budget, level, sums.counts()[0], parity=proof)
+        return replace(verified, left_out=sums.left_out), None
     together = repeats_option(classifier, repeats)
-    hashes = RowHashes()
+    hashes, kept = RowHashes(), KeptRows()
 
     def look(sample: Sample) -> None:
+        kept.add(sample)
+        if sample.is_empty:
+            return
         hashes.add(sample)
         if compared is not None and proof is None:
             compared.add(sample, threads=threads)
 
-    watch = None if budget.is_zero else look_at_rows(classifier.ensemble, X)
+    watch = None if budget.is_zero else look_at_rows(classifier.ensemble, X, unseen)
     seen = compare(
         classifier,
         X,
@@ -218,12 +246,14 @@ def verify_rows(
         progress=progress,
         look=look,
         look_at_scores=None if watch is None else partial(watch.add_sample, threads=threads),
+        unseen=unseen,
     )
+    kept.check("verify")
     if compared is not None and proof is None:
         proof = compared.result()
     made_from = classifier.origins
     known = (made_from.sample, made_from.recertified) if certificate.how != "proven" else ()
-    groups = fresh_rows(hashes.take(), known, groups, together, stacklevel=4).groups
+    groups = fresh_rows(hashes.take(), known, kept.of(groups), together, stacklevel=4).groups
     sums = sum_over_rows(classifier.policy, seen.decided, seen.full, seen.steps)
     counter = grouped = None
     if groups is not None:
@@ -239,7 +269,16 @@ def verify_rows(
     doubts = doubts_of(found, "these rows cannot show that the promise holds", stacklevel=4)
     n_groups = 0 if counter is None else counter.n_groups
     result = _verification(classifier, budget, level, counts, doubts, proof, n_groups)
-    return result, seen
+    return replace(result, left_out=seen.left_out), seen
+
+
+def check_unseen_rows(classifier: Classifier, X: Any, unseen: Any) -> None:
+    """Refuse an option `unseen` that does not go with a classifier and its rows."""
+    if check_unseen(unseen) == ERROR:
+        return
+    classifier.ensemble.schema_of_values(unseen)
+    if distributed.is_distributed(X):  # engine data sets
+        raise OptionError(f"unseen={unseen!r} is for rows in memory and in files")
 
 
 def _verification(

@@ -185,7 +185,7 @@ def certificate_facts(certificate: Certificate) -> dict[str, Any]:
         "groups": certificate.groups,
         "headroom": certificate.headroom,
         "doubts": list(certificate.doubts),
-    }
+    } | _left_out_facts(certificate.left_out)
 
 
 def read_certificate(
@@ -215,7 +215,13 @@ def read_certificate(
         headroom=count(facts.get("headroom", 0)),
         doubts=_read_doubts(facts),
         windows=_windows_of(policy, choices),
+        left_out=count(facts.get("left_out", 0)),
     )
+
+
+def _left_out_facts(left_out: int) -> dict[str, Any]:
+    """Files in which no row was left out are as they were before rows could be."""
+    return {"left_out": left_out} if left_out else {}
 
 
 def _counts_facts(counts: Counts) -> dict[str, Any]:
@@ -284,6 +290,7 @@ def evidence_facts(choices: Choices) -> dict[str, Any]:
         "sample": seen.sample,
         "groups": seen.groups,
         "doubts": list(seen.doubts),
+        **_left_out_facts(seen.left_out),
     } | evidence_parts.facts(seen)
 
 
@@ -342,6 +349,7 @@ def read_choices(facts: dict[str, Any], tensors: Tensors, policy: Policy) -> Cho
         groups=count(facts["groups"]),
         doubts=_read_doubts(facts),
         windows=evidence_parts.read_windows(facts, t, counts),
+        left_out=count(facts.get("left_out", 0)),
     )
     return Choices(path, evidence)
 

@@ -25,8 +25,11 @@ from qwyc.policy.scores import ScoreMatrix
 from qwyc.rows.column_names import match_columns
 from qwyc.rows.identity import Hashes, row_hashes
 from qwyc.rows.matrix import to_matrix
+from qwyc.rows.odd_rows import take_rows
+from qwyc.rows.odd_values import ERROR, MISSING, refuse_code, row_reasons
 from qwyc.rows.schema import Schema
-from qwyc.rows.tables import reader_of
+from qwyc.rows.selection import take
+from qwyc.rows.tables import frame_library, reader_of
 from qwyc.runtime.progress import Report
 from qwyc.target.target import Decided
 from qwyc.target.two_classes import TwoClasses
@@ -126,9 +129,15 @@ class Ensemble:
     def _converted(self, X: Any) -> Any:
         return X if self.schema is None else to_matrix(X, self.schema)
 
-    def sample(self, X: Any) -> Sample:
-        """Rows that are used more than once, to be converted only once. It goes wherever X does."""
-        return Sample(self, X)
+    def sample(self, X: Any, unseen: str = ERROR) -> Sample:
+        """Rows that are used more than once, to be converted only once. It goes wherever X does. `unseen`
+        is what happens to values that the model refuses: with FLAG, their rows are not in the sample."""
+        if unseen == ERROR:
+            return Sample(self, X)
+        taken = take_rows(X, self.schema_of_values(unseen), unseen, c_order=True)
+        kept = None if taken.kept is None or taken.kept.all() else taken.kept
+        given = X if kept is None else take(X, np.flatnonzero(kept))
+        return Sample(self, given, lambda: taken.rows, kept)
 
     def columns(self, present: Sequence[Any]) -> list[Any]:
         """Of the columns that a table has, those that the model takes, in its order; all of them where
@@ -156,17 +165,49 @@ class Ensemble:
         if isinstance(X, Sample) or self.schema is None:
             return self.decisions(*runner.decide(self.rows_to_decide(X), threads=threads))
         rows = X if self.transform is None else self.transform(X)
-        reader = reader_of(self.schema)
-        read = reader.readable(rows, self._unused_features)
+        found = self._decide_where_they_lie(rows, self.schema, runner, threads)
+        if found is None:
+            found = runner.decide(to_matrix(rows, self.schema, c_order=False), threads=threads)
+        return self.decisions(*found)
+
+    def _decide_where_they_lie(
+        self, X: Any, schema: Schema, runner: Runner, threads: int | None
+    ) -> tuple[Decided, npt.NDArray[np.int32], Floats] | None:
+        """What a runner finds about a frame that is read without a conversion; None for other rows, and if
+        the model refuses a value."""
+        reader = reader_of(schema)
+        read = reader.readable(X, self._unused_features)
         decide_table = getattr(runner, "decide_table", None)
         if isinstance(read, np.ndarray):
-            return self.decisions(*runner.decide(read, threads=threads))
-        if read is not None and decide_table is not None:
-            found = decide_table(read, reader.single, threads=threads)
-            if found is not None:
-                return self.decisions(*found)
-        matrix = to_matrix(rows, self.schema, c_order=False)
-        return self.decisions(*runner.decide(matrix, threads=threads))
+            return runner.decide(read, threads=threads)
+        if read is None or decide_table is None:
+            return None
+        found: tuple[Decided, npt.NDArray[np.int32], Floats] | None = decide_table(
+            read, reader.single, threads=threads
+        )
+        return found
+
+    def decide_unseen(
+        self, X: Any, runner: Runner, unseen: str, *, threads: int | None = None
+    ) -> Decisions:
+        """`decide` for rows that may hold values that the model refuses. `unseen` is MISSING or FLAG of
+        `qwyc.rows.odd_values`. Odd values are looked for only where the model refuses one."""
+        schema = self.schema_of_values(unseen)
+        found = self._decide_where_they_lie(X, schema, runner, threads)
+        if found is not None:
+            decided = self.decisions(*found)
+            return decided if unseen == MISSING else decided.among(*row_reasons([], len(decided)))
+        taken = take_rows(X, schema, unseen, tried=bool(frame_library(X)))
+        decided = self.decisions(*runner.decide(taken.rows, threads=threads))
+        return decided if taken.reason is None else decided.among(taken.reason, taken.kept)
+
+    def schema_of_values(self, unseen: str) -> Schema:
+        """The schema, which says what values are refused, unless code of others reads the rows."""
+        if self.schema is None:
+            raise refuse_code("a base model", unseen)
+        if self.transform is not None:
+            raise refuse_code(f"the pipeline's own step {self.transform}", unseen)
+        return self.schema
 
     @cached_property
     def _unused_features(self) -> list[int]:
@@ -219,6 +260,17 @@ class Sample:
     ensemble: Ensemble
     given: Any
     convert: Callable[[], Any] | None = None  # where another sample has the rows already
+    kept: npt.NDArray[np.bool_] | None = None  # (N,) which of N rows these are; None: all of them
+
+    @property
+    def left_out(self) -> int:
+        """How many rows are not in the sample, since the model refuses a value of theirs."""
+        return 0 if self.kept is None else int(np.count_nonzero(~self.kept))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether all rows were left out."""
+        return self.kept is not None and not self.kept.any()
 
     @cached_property
     def transformed(self) -> Any:

@@ -115,6 +115,7 @@ class Sums:
     cost: Floats  # (K,) what they cost
     exits: Ints  # (K, B) rows by where they stopped
     stops: Ints | None = None  # (K, T) the same by step; None for a sum of vectors
+    left_out: int = 0  # rows that are not counted, since the model refuses a value of theirs
 
     @property
     def rows(self) -> int:
@@ -133,30 +134,35 @@ class Sums:
         """As one vector of numbers that can be added up; exact up to 2**53. It leaves out `stops`, which
         would be most of it."""
         tables = self.differences.ravel(), self.exits.ravel()
-        return np.concatenate([self.by_class, *tables, self.steps, self.cost])
+        return np.concatenate([self.by_class, [self.left_out], *tables, self.steps, self.cost])
 
     @staticmethod
     def size(target: Target, n_models: int, K: int) -> int:
         """The length of the vector for K policies."""
-        return target.n_classes + K * (len(target.differences) + len(exit_bins(n_models)) + 2)
+        return target.n_classes + 1 + K * (len(target.differences) + len(exit_bins(n_models)) + 2)
 
     @classmethod
     def from_vector(cls, vector: Floats, target: Target, n_models: int) -> Sums:
         """From a sum of such vectors."""
         n_classes, kinds, bins = target.n_classes, len(target.differences), len(exit_bins(n_models))
-        K = (len(vector) - n_classes) // (kinds + bins + 2)
-        parts = np.split(vector, n_classes + K * np.cumsum([0, kinds, bins, 1]))
-        by_class, differences, exits, steps, cost = parts
+        K = (len(vector) - n_classes - 1) // (kinds + bins + 2)
+        ends = n_classes + 1 + K * np.cumsum([0, kinds, bins, 1])
+        by_class, left_out, differences, exits, steps, cost = np.split(vector, [n_classes, *ends])
         whole = differences.astype(np.int64).reshape(K, kinds)
         stopped = exits.astype(np.int64).reshape(K, bins)
-        return cls(by_class.astype(np.int64), whole, steps, cost, stopped)
+        left = int(left_out[0])
+        return cls(by_class.astype(np.int64), whole, steps, cost, stopped, left_out=left)
 
 
 def sum_over_rows(
-    rule: StoppingRule, decided: Any, full: Decided, steps: npt.NDArray[np.int32]
+    rule: StoppingRule,
+    decided: Any,
+    full: Decided,
+    steps: npt.NDArray[np.int32],
+    left_out: int = 0,
 ) -> Sums:
     """What one policy did on rows that it `decided` (N,), taking `steps` (N,) base models, and that the
-    full ensemble decides as `full` (N,)."""
+    full ensemble decides as `full` (N,); so many more rows were left out."""
     target, cost = rule.target, cost_of_steps(rule.order, rule.costs, steps)
     return Sums(
         target.count_classes(full),
@@ -165,4 +171,5 @@ def sum_over_rows(
         np.array([cost.sum()]),
         count_exits(steps, rule.n_models)[np.newaxis],
         np.bincount(steps - 1, minlength=rule.n_models).astype(np.int64)[np.newaxis],
+        left_out,
     )

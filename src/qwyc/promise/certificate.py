@@ -140,6 +140,7 @@ class Certificate(Observed):
     headroom: int = 0  # rows of a later verification that room was left for
     doubts: tuple[str, ...] = ()  # why nothing is promised, as clauses; none where it is
     windows: tuple[Window, ...] = ()  # where rows have an order; the counts are those of the latest
+    left_out: int = 0  # rows that were not counted, since the model refuses a value of theirs
     # Which features rows need along the order; None where it is not known. `Certified` fills it in.
     features: FeatureUse | None = field(default=None, compare=False, repr=False)
 
@@ -219,6 +220,7 @@ class Certificate(Observed):
             "groups": self.groups,
             "headroom": self.headroom,
             "doubts": list(self.doubts),
+            "left_out": self.left_out,
             "windows": [
                 asdict(window) | {"rows": window.rows, "interval": self._interval(window)}
                 for window in self.windows
@@ -236,6 +238,8 @@ class Certificate(Observed):
         counted = f"{self.budget.describe_counts(self.counts)} of {self.rows:,} rows"
         losses = "; ".join(str(loss) for loss in self.classes)
         source = f"fitted on {self.fit_rows:,} others, seed {self.seed}, sample {self.sample[:8]}"
+        if self.left_out:
+            source = f"{self.left_out:,} rows with refused values left out; {source}"
         if self.doubts:
             reasons = "; ".join(self.doubts)
             return (

@@ -19,6 +19,7 @@ from qwyc.policy.scores import ScoreMatrix
 from qwyc.promise.certified import Certified
 from qwyc.promise.group_labels import group_numbers
 from qwyc.rows.blocks import error_in_block, row_blocks
+from qwyc.rows.odd_values import ERROR, FLAG
 from qwyc.runtime.progress import ProgressOption
 from qwyc.target.target import Decided
 
@@ -35,6 +36,7 @@ class Comparison:
     decided: Decided  # (N,) early decisions
     full: Decided  # (N,) full decisions
     steps: npt.NDArray[np.int32]  # (N,) base models evaluated
+    left_out: int = 0  # more rows, that were not decided
 
 
 def compare(
@@ -45,12 +47,18 @@ def compare(
     progress: ProgressOption = False,
     look: Look | None = None,
     look_at_scores: LookAtScores | None = None,
+    unseen: str = ERROR,
 ) -> Comparison:
     """Decide rows early and in full, each once. `look` is called with each block of rows, and
-    `look_at_scores` with each block and what each base model says about it."""
+    `look_at_scores` with each block and what each base model says about it. With `unseen` FLAG of
+    `qwyc.rows.odd_values`, rows with a value that the model refuses are left out."""
     ensemble, target = certified.ensemble, certified.policy.target
-    decided, full, steps = [], [], []
-    for sample in _samples(ensemble, X, progress, look):
+    decided, full = [np.empty(0, np.uint8)], [np.empty(0, np.uint8)]
+    steps, left_out = [np.empty(0, np.int32)], 0
+    for sample in _samples(ensemble, X, progress, look, unseen):
+        left_out += sample.left_out
+        if sample.is_empty:
+            continue
         early, taken, _ = certified.runner.decide(sample.rows, threads=threads)
         if look_at_scores is None:
             score = ensemble.score_full(sample, threads=threads)
@@ -62,15 +70,22 @@ def compare(
         decided.append(np.asarray(early).astype(np.uint8))
         full.append(target.decide(score).astype(np.uint8))
         steps.append(taken)
-    return Comparison(np.concatenate(decided), np.concatenate(full), np.concatenate(steps))
+    return Comparison(
+        np.concatenate(decided), np.concatenate(full), np.concatenate(steps), left_out
+    )
 
 
 def sums_of_policy(
-    certified: Certified, X: Any, *, threads: int | None = None, progress: ProgressOption = False
+    certified: Certified,
+    X: Any,
+    *,
+    threads: int | None = None,
+    progress: ProgressOption = False,
+    unseen: str = ERROR,
 ) -> Sums:
-    """What a classifier's policy does on rows."""
-    seen = compare(certified, X, threads=threads, progress=progress)
-    return sum_over_rows(certified.policy, seen.decided, seen.full, seen.steps)
+    """What a classifier's policy does on rows; `unseen` is as in `compare`."""
+    seen = compare(certified, X, threads=threads, progress=progress, unseen=unseen)
+    return sum_over_rows(certified.policy, seen.decided, seen.full, seen.steps, seen.left_out)
 
 
 def sums_of_path(
@@ -82,14 +97,20 @@ def sums_of_path(
     differing: Differing | None = None,
     look: Look | None = None,
     look_at_scores: LookAtScores | None = None,
+    unseen: str = ERROR,
 ) -> tuple[Sums, str]:
     """What every policy of a classifier's path does on rows, and the rows' digest. `differing` collects
     which rows are decided differently, to count groups. `look` is called with each block of rows, and
-    `look_at_scores` with each block and what each base model says about it."""
+    `look_at_scores` with each block and what each base model says about it. `unseen` is as in
+    `compare`."""
     path = certified.needed_choices().path
-    digest, sums, done = hashlib.sha256(), [], 0
+    digest, done, left_out = hashlib.sha256(), 0, 0
+    sums = [np.zeros(Sums.size(path.target, len(path.order), len(path)))]
     stops = np.zeros(path.lower.shape, dtype=np.int64)  # (K, T)
-    for sample in _samples(certified.ensemble, X, progress, look):
+    for sample in _samples(certified.ensemble, X, progress, look, unseen):
+        left_out += sample.left_out
+        if sample.is_empty:
+            continue
         scores = certified.ensemble.scores(sample, threads=threads)
         if look_at_scores is not None:
             look_at_scores(sample, scores)
@@ -101,7 +122,13 @@ def sums_of_path(
         assert part_sums.stops is not None  # it is the path's own
         stops += part_sums.stops
     total = Sums.from_vector(np.sum(sums, axis=0), path.target, len(path.order))
-    return replace(total, stops=stops), digest.hexdigest()
+    return replace(total, stops=stops, left_out=left_out), digest.hexdigest()
+
+
+def count_taken(ensemble: Ensemble, X: Any) -> int:
+    """The number of rows of X, a container in memory, of which the model refuses no value."""
+    samples = _samples(ensemble, X, False, None, FLAG)
+    return sum(len(sample.rows) for sample in samples)
 
 
 def _watch_nothing(k: int, decided: Any, full: Decided) -> None:
@@ -109,13 +136,13 @@ def _watch_nothing(k: int, decided: Any, full: Decided) -> None:
 
 
 def _samples(
-    ensemble: Ensemble, X: Any, progress: ProgressOption, look: Look | None
+    ensemble: Ensemble, X: Any, progress: ProgressOption, look: Look | None, unseen: str
 ) -> Iterator[Sample]:
     """Blocks of rows, converted for the base models. An error about a row counts from the first of X."""
     what = "Comparing with the full ensemble"
     for place, block in row_blocks(X, BLOCK, progress, what):
-        sample = ensemble.sample(block)
         try:
+            sample = ensemble.sample(block, unseen)
             sample.rows  # noqa: B018  (it is converted here and kept)
         except InputError as error:
             raise error_in_block(X, error, place.start) from None

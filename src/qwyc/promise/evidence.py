@@ -38,6 +38,7 @@ class Evidence:
     groups: int = 0  # held out, where `groups` were given
     doubts: tuple[str, ...] = ()  # why nothing is promised, as clauses
     windows: PathWindows | None = None  # where rows have an order; `counts` are of the latest then
+    left_out: int = 0  # rows that are not counted, since the model refuses a value of theirs
 
     def passes(self, k: int, budget: Budget, confidence: float) -> bool:
         """Whether the k-th policy passes: by the counts, and by what was observed in every window."""
@@ -126,4 +127,5 @@ class Choices:
             headroom=headroom,
             doubts=seen.doubts,
             windows=() if seen.windows is None else seen.windows[k],
+            left_out=seen.left_out,
         )

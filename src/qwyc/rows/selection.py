@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -25,6 +26,14 @@ def row_count(X: Any) -> int:
         ) from None
 
 
+def _as_table(X: Any) -> Any:
+    """A pyarrow.RecordBatch as a table, which narwhals takes; anything else as it is."""
+    pyarrow = sys.modules.get("pyarrow")
+    if pyarrow is not None and isinstance(X, pyarrow.RecordBatch):
+        return pyarrow.Table.from_batches([X])
+    return X
+
+
 def part(X: Any, start: int, stop: int) -> Any:
     """The rows from `start` up to `stop`, in a container of the same kind as X. Arrays and tables are not
     copied."""
@@ -34,7 +43,7 @@ def part(X: Any, start: int, stop: int) -> Any:
         return X.tocsr()[start:stop]
     if isinstance(X, (np.ndarray, list, tuple)):
         return X[start:stop]
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    frame = nw.from_native(_as_table(X), eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         return frame[start:stop].to_native()
     raise InputError(f"cannot select rows of {type(X).__name__}; pass an array, a table or a list")
@@ -46,7 +55,7 @@ def take(X: Any, rows: npt.NDArray[np.intp]) -> Any:
         return X[rows]
     if hasattr(X, "iloc"):  # pandas
         return X.iloc[rows]
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    frame = nw.from_native(_as_table(X), eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         return frame[rows, :].to_native()
     if hasattr(X, "tocsr"):  # scipy sparse
