@@ -98,8 +98,10 @@ def column_to_numbers(
     ):
         native = column.to_native()
         raise wrong_type(name, native.type if hasattr(native, "type") else native.dtype)
-    if objects and not categorical and any(isinstance(value, str) for value in values):
-        raise text_without_codes(name, "text")
+    if objects and not categorical:
+        row = next((i for i, value in enumerate(values) if isinstance(value, str)), None)
+        if row is not None:
+            raise text_without_codes(name, "text", row)
     return values, None
 
 
@@ -110,11 +112,12 @@ def wrong_type(name: str, dtype: object) -> RowsError:
     )
 
 
-def text_without_codes(name: str, kind: str) -> RowsError:
-    """The error for text in a column of numbers."""
+def text_without_codes(name: str, kind: str, row: int | None = None) -> RowsError:
+    """The error for text in a column of numbers, or in one row of it."""
     return RowsError(
         "{place} holds {kind}, but the model takes numbers there; if it is a category, the model does not "
         "store which code each value has: pass the codes as numbers, as in training",
+        row=row,
         column=name,
         kind=kind,
     )
