@@ -15,6 +15,7 @@ import xgboost
 import qwyc
 from qwyc import distributed
 from qwyc.distributed import duckdb as adapter
+from qwyc.model.ensemble import Ensemble
 from qwyc.policy.columns import COLUMNS
 from trained import make_frame
 
@@ -105,10 +106,13 @@ def test_what_was_decided_goes_into_other_queries(connection, rows, fitted, tmp_
 
 def test_a_row_is_decided_once_also_where_decisions_are_filtered(connection, fitted, monkeypatch):
     fast, seen = fitted[1].at(alpha=0.05), []
-    whole = adapter.decide_batch
-    monkeypatch.setattr(
-        adapter, "decide_batch", lambda c, rows: seen.append(len(rows)) or whole(c, rows)
-    )
+    whole = Ensemble.decide_in_order
+
+    def watched(self, table, runner):
+        seen.append(len(table))
+        return whole(self, table, runner)
+
+    monkeypatch.setattr(Ensemble, "decide_in_order", watched)
     decided = distributed.decide(fast, connection.table("t"))
     assert seen == []  # nothing runs before it is asked for
     assert decided.filter("label = 1 AND steps < 30").aggregate("count(*)").fetchall()[0][0] > 0

@@ -227,9 +227,36 @@ def function_of(
     classifier: Classifier, name: str, features: tuple[str, ...], output: str | None
 ) -> Callable[..., Any]:
     """What DuckDB calls with a chunk of rows: a `pyarrow.ChunkedArray` for each argument."""
-    names, n = list(features), len(features)
-    has_code, array = classifier.ensemble.has_code, pyarrow.array
-    label_type, is_struct = arrow_type(classifier.ensemble.classes), pyarrow.types.is_struct
+    names, n, ensemble = list(features), len(features), classifier.ensemble
+    runner, n_models, classes = classifier.runner, classifier.ensemble.n_models, ensemble.classes
+    label_type, is_struct, array = arrow_type(classes), pyarrow.types.is_struct, pyarrow.array
+    arrow_classes = pyarrow.array(classes, label_type)
+    numbers = classes.dtype.kind in "biuf"
+    plain = type(classifier).decide is Classifier.decide  # a subclass may decide rows itself
+
+    def columns_of(table: Any) -> dict[str, Callable[[], Any]]:
+        """Functions that make each column: only those that are needed are called."""
+        found = ensemble.decide_in_order(table, runner) if plain else None
+        if found is None:
+            rows = table.to_pandas() if ensemble.has_code else table
+            decided = decide_batch(classifier, rows)
+            return {
+                "label": lambda: array(decided.label, label_type),
+                "steps": lambda: array(decided.steps),
+                "score": lambda: array(decided.score),
+                "complete": lambda: array(decided.complete),
+            }
+        index, steps, score = found
+        return {
+            "label": lambda: (
+                array(classes.take(index), label_type)
+                if numbers
+                else arrow_classes.take(array(index))
+            ),
+            "steps": lambda: array(steps),
+            "score": lambda: array(score),
+            "complete": lambda: array(steps == n_models),
+        }
 
     def decide(*arguments: Any) -> Any:
         if len(arguments) == 1 and is_struct(arguments[0].type):
@@ -241,11 +268,10 @@ def function_of(
                 f"{name} takes {n} columns ({quoted_names(names)}), or one row that has them; got "
                 f"{len(arguments)} arguments"
             )
-        decided = decide_batch(classifier, table.to_pandas() if has_code else table)
+        made = columns_of(table)
         if output is not None:
-            return array(getattr(decided, output), label_type if output == "label" else None)
-        found = [array(decided.label, label_type), array(decided.steps), array(decided.score)]
-        return pyarrow.StructArray.from_arrays([*found, array(decided.complete)], COLUMNS)
+            return made[output]()
+        return pyarrow.StructArray.from_arrays([make() for make in made.values()], COLUMNS)
 
     return decide
 
