@@ -197,6 +197,38 @@ def test_odd_names_and_classes_of_text(connection, rows):
         distributed.decide(fast, spoilt).fetchall()
 
 
+def test_a_value_that_is_refused_is_named_and_the_connection_goes_on(connection):
+    frame, y = make_frame(rows=1500)
+    numbers = frame[["a", "count"]].fillna(0)
+    forest = sklearn.ensemble.RandomForestClassifier(5, max_depth=3, random_state=0)
+    fast = qwyc.optimize(forest.fit(numbers, y), numbers, alpha=0.05, progress=False)
+    spoilt = """SELECT i AS id, (CASE i WHEN 40_000 THEN 'inf' ELSE '1' END)::DOUBLE AS a, 2 AS count
+        FROM range(200_000) r(i)"""
+    with pytest.raises(qwyc.InputError, match=r"row 40,000 of column 'a'") as caught:
+        qwyc.verify(fast, connection.sql(spoilt))
+    assert connection.execute("SELECT 1").fetchall() == [(1,)]
+    assert caught.value.row == 40_000
+
+
+@pytest.mark.skipif(
+    not TELLS_CONNECTION, reason="the default connection is used by other tests too"
+)
+def test_transactions(connection, rows, fitted):
+    fast = fitted[1].at(alpha=0.06)
+    connection.begin()
+    connection.execute("CREATE TABLE inner_t AS SELECT * FROM t")
+    for keep in (["id"], ["id", "note"]):
+        decided = distributed.decide(fast, connection.table("inner_t"), keep=keep)
+        assert_equal_decisions(table_of(decided), fast.decide(rows))
+    adapter.register(connection, fast, "inner_f")
+    connection.rollback()
+    decided = distributed.decide(fast, connection.table("t"))
+    assert_equal_decisions(table_of(decided), fast.decide(rows))
+    adapter.register(connection, fast, "inner_f")
+    found = connection.sql("SELECT id, unnest(inner_f(t)) FROM t")
+    assert_equal_decisions(table_of(found), fast.decide(rows))
+
+
 def test_a_table_larger_than_the_memory_of_duckdb(tmp_path):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(4000, 4)), columns=list("abcd"))
