@@ -15,6 +15,7 @@ import xgboost
 import qwyc
 from qwyc import distributed
 from qwyc.distributed import duckdb as adapter
+from qwyc.model.ensemble import Ensemble
 from qwyc.policy.columns import COLUMNS
 from trained import make_frame
 
@@ -105,10 +106,13 @@ def test_what_was_decided_goes_into_other_queries(connection, rows, fitted, tmp_
 
 def test_a_row_is_decided_once_also_where_decisions_are_filtered(connection, fitted, monkeypatch):
     fast, seen = fitted[1].at(alpha=0.05), []
-    whole = adapter.decide_batch
-    monkeypatch.setattr(
-        adapter, "decide_batch", lambda c, rows: seen.append(len(rows)) or whole(c, rows)
-    )
+    whole = Ensemble.decide_in_order
+
+    def watched(self, table, runner):
+        seen.append(len(table))
+        return whole(self, table, runner)
+
+    monkeypatch.setattr(Ensemble, "decide_in_order", watched)
     decided = distributed.decide(fast, connection.table("t"))
     assert seen == []  # nothing runs before it is asked for
     assert decided.filter("label = 1 AND steps < 30").aggregate("count(*)").fetchall()[0][0] > 0
@@ -191,6 +195,38 @@ def test_odd_names_and_classes_of_text(connection, rows):
     spoilt = connection.sql("SELECT 'inf'::DOUBLE AS x, 1 AS y")
     with pytest.raises(duckdb.Error, match=r"a batch of 1 rows .*infinity"):
         distributed.decide(fast, spoilt).fetchall()
+
+
+def test_a_value_that_is_refused_is_named_and_the_connection_goes_on(connection):
+    frame, y = make_frame(rows=1500)
+    numbers = frame[["a", "count"]].fillna(0)
+    forest = sklearn.ensemble.RandomForestClassifier(5, max_depth=3, random_state=0)
+    fast = qwyc.optimize(forest.fit(numbers, y), numbers, alpha=0.05, progress=False)
+    spoilt = """SELECT i AS id, (CASE i WHEN 40_000 THEN 'inf' ELSE '1' END)::DOUBLE AS a, 2 AS count
+        FROM range(200_000) r(i)"""
+    with pytest.raises(qwyc.InputError, match=r"row 40,000 of column 'a'") as caught:
+        qwyc.verify(fast, connection.sql(spoilt))
+    assert connection.execute("SELECT 1").fetchall() == [(1,)]
+    assert caught.value.row == 40_000
+
+
+@pytest.mark.skipif(
+    not TELLS_CONNECTION, reason="the default connection is used by other tests too"
+)
+def test_transactions(connection, rows, fitted):
+    fast = fitted[1].at(alpha=0.06)
+    connection.begin()
+    connection.execute("CREATE TABLE inner_t AS SELECT * FROM t")
+    for keep in (["id"], ["id", "note"]):
+        decided = distributed.decide(fast, connection.table("inner_t"), keep=keep)
+        assert_equal_decisions(table_of(decided), fast.decide(rows))
+    adapter.register(connection, fast, "inner_f")
+    connection.rollback()
+    decided = distributed.decide(fast, connection.table("t"))
+    assert_equal_decisions(table_of(decided), fast.decide(rows))
+    adapter.register(connection, fast, "inner_f")
+    found = connection.sql("SELECT id, unnest(inner_f(t)) FROM t")
+    assert_equal_decisions(table_of(found), fast.decide(rows))
 
 
 def test_a_table_larger_than_the_memory_of_duckdb(tmp_path):

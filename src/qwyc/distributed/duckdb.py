@@ -6,12 +6,12 @@ nothing, and each column reaches the classifier as it is stored."""
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, suppress
 from typing import Any
 
 import duckdb
@@ -77,9 +77,19 @@ def total(data: Any, parcel: Parcel, work: Counting, size: int) -> npt.NDArray[n
     classifier = once(parcel.key, lambda: unpack(parcel.content))
     cores, sums = thread_count(None), np.zeros(size)
     waiting: deque[Future[npt.NDArray[np.float64]]] = deque()
-    with ThreadPoolExecutor(cores) as pool:
-        for batch in _batches(data, list(work.features)):
-            waiting.append(pool.submit(work.on_arrow, classifier, batch))
+
+    def count(batch: Any, rows_before: int) -> npt.NDArray[np.float64]:
+        try:
+            return work.on_arrow(classifier, batch)
+        except InputError as error:
+            raise error.after(rows_before) from None
+
+    # An open stream would keep the connection busy after an error.
+    with closing(_batches(data, work.features)) as batches, ThreadPoolExecutor(cores) as pool:
+        rows = 0
+        for batch in batches:
+            waiting.append(pool.submit(count, batch, rows))
+            rows += len(batch)
             if len(waiting) > cores:
                 sums += waiting.popleft().result()
         for part in waiting:  # in the order of the rows, so that sums are the same every time
@@ -95,8 +105,9 @@ def draw(data: Any, columns: list[str], share: float, seed: int) -> Any:
     """About that share of the rows, as a pandas frame. DuckDB's own samples are not the same every time
     where it runs on more than one thread."""
     random, drawn = np.random.default_rng(seed), []
-    for table in _batches(data, columns):
-        drawn.append(table.filter(pyarrow.array(random.random(len(table)) < share)))
+    with closing(_batches(data, columns)) as batches:
+        for table in batches:
+            drawn.append(table.filter(pyarrow.array(random.random(len(table)) < share)))
     whole = pyarrow.concat_tables(drawn) if drawn else _reader(data, columns).read_all()
     return _without_decimals(whole).to_pandas()
 
@@ -108,10 +119,11 @@ def _reader(data: Any, names: Sequence[str]) -> Any:
     return read(BATCH)
 
 
-def _batches(data: Any, names: Sequence[str]) -> Iterator[Any]:
+def _batches(data: Any, names: Sequence[str]) -> Generator[Any, None, None]:
     """The rows of these columns, as Arrow tables of about BATCH rows."""
-    for batch in _reader(data, names):
-        yield pyarrow.Table.from_arrays(batch.columns, names=list(names))
+    with closing(_reader(data, names)) as reader:
+        for batch in reader:
+            yield pyarrow.Table.from_arrays(batch.columns, names=list(names))
 
 
 def _connection(data: Any) -> Any:
@@ -123,10 +135,12 @@ def _connection(data: Any) -> Any:
 def _make_once(
     connection: Any, name: str, classifier: Classifier, features: tuple[str, ...]
 ) -> None:
-    """Make a function in the database of a connection unless it is there."""
-    known = "SELECT 1 FROM duckdb_functions() WHERE function_name = ?"
-    if connection.cursor().execute(known, [name]).fetchone() is None:
-        _make(connection, name, classifier, features, None, side_effects=True)
+    """Make a function in the database of a connection unless it is there. A cursor does so outside of the
+    transaction that the connection may be in, and would take the function along if it is rolled back."""
+    with connection.cursor() as other:
+        known = "SELECT 1 FROM duckdb_functions() WHERE function_name = ?"
+        if other.execute(known, [name]).fetchone() is None:
+            _make(other, name, classifier, features, None, side_effects=True)
 
 
 # ---- functions ------------------------------------------------------------------------------
@@ -159,10 +173,14 @@ def register(
         raise OptionError(f"output must be one of {', '.join(COLUMNS)}, or None; got {output!r}")
     features = _features(check_classifier(classifier).ensemble, columns)
     with _lock:
-        with contextlib.suppress(duckdb.InvalidInputException):  # there is none
+        # There may be none, or one that a transaction took along when it was rolled back.
+        with suppress(duckdb.InvalidInputException, duckdb.CatalogException):
             connection.remove_function(name)
         try:
-            _make(connection, name, classifier, features, output, side_effects=False)
+            try:
+                _make(connection, name, classifier, features, output, side_effects=False)
+            except duckdb.NotImplementedException:  # the connection believes that it has the latter
+                _make(connection.cursor(), name, classifier, features, output, side_effects=False)
         except duckdb.CatalogException as error:
             raise OptionError(f"DuckDB has a function {name!r} already: {error}") from None
 
@@ -173,9 +191,10 @@ def _features(ensemble: Ensemble, columns: Sequence[str] | None) -> tuple[str, .
         columns = ensemble.schema.names
     if columns is None:
         raise OptionError("the model does not know its columns by name; pass columns")
-    if isinstance(columns, str) or not all(isinstance(column, str) for column in columns):
+    chosen = list(columns) if isinstance(columns, Iterable) else []
+    if isinstance(columns, str) or not all(isinstance(c, str) for c in chosen) or not chosen:
         raise OptionError(f"columns must be a list of column names; got {columns!r}")
-    return tuple(ensemble.columns(list(columns)))
+    return tuple(ensemble.columns(chosen))
 
 
 def _make(
@@ -227,9 +246,36 @@ def function_of(
     classifier: Classifier, name: str, features: tuple[str, ...], output: str | None
 ) -> Callable[..., Any]:
     """What DuckDB calls with a chunk of rows: a `pyarrow.ChunkedArray` for each argument."""
-    names, n = list(features), len(features)
-    has_code, array = classifier.ensemble.has_code, pyarrow.array
-    label_type, is_struct = arrow_type(classifier.ensemble.classes), pyarrow.types.is_struct
+    names, n, ensemble = list(features), len(features), classifier.ensemble
+    runner, n_models, classes = classifier.runner, classifier.ensemble.n_models, ensemble.classes
+    label_type, is_struct, array = arrow_type(classes), pyarrow.types.is_struct, pyarrow.array
+    arrow_classes = pyarrow.array(classes, label_type)
+    numbers = classes.dtype.kind in "biuf"
+    plain = type(classifier).decide is Classifier.decide  # a subclass may decide rows itself
+
+    def columns_of(table: Any) -> dict[str, Callable[[], Any]]:
+        """Functions that make each column: only those that are needed are called."""
+        found = ensemble.decide_in_order(table, runner) if plain else None
+        if found is None:
+            rows = table.to_pandas() if ensemble.has_code else table
+            decided = decide_batch(classifier, rows)
+            return {
+                "label": lambda: array(decided.label, label_type),
+                "steps": lambda: array(decided.steps),
+                "score": lambda: array(decided.score),
+                "complete": lambda: array(decided.complete),
+            }
+        index, steps, score = found
+        return {
+            "label": lambda: (
+                array(classes.take(index), label_type)
+                if numbers
+                else arrow_classes.take(array(index))
+            ),
+            "steps": lambda: array(steps),
+            "score": lambda: array(score),
+            "complete": lambda: array(steps == n_models),
+        }
 
     def decide(*arguments: Any) -> Any:
         if len(arguments) == 1 and is_struct(arguments[0].type):
@@ -241,11 +287,10 @@ def function_of(
                 f"{name} takes {n} columns ({quoted_names(names)}), or one row that has them; got "
                 f"{len(arguments)} arguments"
             )
-        decided = decide_batch(classifier, table.to_pandas() if has_code else table)
+        made = columns_of(table)
         if output is not None:
-            return array(getattr(decided, output), label_type if output == "label" else None)
-        found = [array(decided.label, label_type), array(decided.steps), array(decided.score)]
-        return pyarrow.StructArray.from_arrays([*found, array(decided.complete)], COLUMNS)
+            return made[output]()
+        return pyarrow.StructArray.from_arrays([make() for make in made.values()], COLUMNS)
 
     return decide
 

@@ -209,6 +209,22 @@ class Ensemble:
             raise refuse_code(f"the pipeline's own step {self.transform}", unseen)
         return self.schema
 
+    def decide_in_order(
+        self, table: Any, runner: Runner
+    ) -> tuple[Decided, npt.NDArray[np.int32], Floats] | None:
+        """What `decide` says on one thread about an Arrow table that has one column for each feature, in
+        their order: the index of each row's class, its steps and its score. None if the table needs more
+        than native code does, or has a value that is refused: `decide` then says which."""
+        decide_table = getattr(runner, "decide_table", None)
+        if self.schema is None or self.transform is not None or decide_table is None:
+            return None
+        reader = reader_of(self.schema)
+        read = reader.readable_in_order(table, self._unused_features)
+        found: tuple[Decided, npt.NDArray[np.int32], Floats] | None = (
+            None if read is None else decide_table(read, reader.single, threads=1)
+        )
+        return found
+
     @cached_property
     def _unused_features(self) -> list[int]:
         """Features that no base model is known to look at."""

@@ -87,6 +87,19 @@ class FrameReader:
             table.leave_out(unused)
         return table
 
+    def readable_in_order(self, frame: Any, unused: Sequence[int]) -> _native.Table | None:
+        """`readable` for an Arrow table that is known to have one column for each feature, in their order:
+        small batches take less time. None if a column must be converted."""
+        features, texts = self._arrow_features(False)
+        if len(features) < self._schema.n_features:
+            return None
+        table = _native.Table(frame.num_rows, self._shape)
+        if table.add_arrow(frame.__arrow_c_stream__(), features, texts, one=False):
+            return None
+        if unused and not self._refuses:
+            table.leave_out(unused)
+        return table
+
     def matrix(self, X: Any, *, c_order: bool) -> Any:
         """The rows of a frame as `qwyc.rows.matrix.to_matrix` gives them, or None if the model refuses a
         value or a column, or the frame is of another library."""
