@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import qwyc
-from qwyc.cli.options import Format
+from qwyc.cli.options import Format, Unseen
 from qwyc.cli.progress import ProgressLine
 from qwyc.errors import InputError
 from qwyc.promise.group_labels import GroupLabels
@@ -30,6 +30,7 @@ def open_rows(
     format: Format | None,
     progress: ProgressLine,
     groups: str | None = None,
+    unseen: Unseen = Unseen.error,
 ) -> tuple[TableFiles, GroupLabels | None]:
     """The rows of DATA, still to be read, and the labels of their groups, if a column of DATA has them.
     The labels come with the rows."""
@@ -47,6 +48,7 @@ def open_rows(
         kind=format and format.value,
         report=progress,
         see_kept=see_kept,
+        odd=unseen != Unseen.error,
     )
     return rows, labels
 

@@ -42,6 +42,14 @@ class Repeats(str, Enum):
     independent = "independent"
 
 
+class Unseen(str, Enum):
+    """What happens to values that the model refuses."""
+
+    error = "error"
+    missing = "missing"
+    flag = "flag"
+
+
 FILES = (
     "CSV, Parquet or Arrow: files, folders, patterns such as 'part-*.csv', or URLs such as "
     "s3://bucket/rows.parquet; - is standard input"
@@ -89,6 +97,15 @@ RepeatedRows = Annotated[
         "--repeats",
         help="What rows of DATA that equal each other are: copies, which count together if there are many, "
         "or independent draws, such as rows of a few categorical columns.",
+    ),
+]
+UnseenInTest = Annotated[
+    Unseen,
+    typer.Option(
+        "--unseen",
+        help="What happens to a value that the model refuses, such as an unknown category or text in a "
+        "column of numbers: stop with an error, take it as missing, or leave its row out (flag), which "
+        "the result says.",
     ),
 ]
 RepeatsOfFile = Annotated[

@@ -22,13 +22,14 @@ from qwyc.cli.options import (
     Format,
     Json,
     Threads,
+    Unseen,
     argument,
     option,
 )
 from qwyc.cli.printing import print_json
 from qwyc.cli.progress import ProgressLine
 from qwyc.errors import InputError, OptionError
-from qwyc.policy.columns import COLUMNS, arrow_columns
+from qwyc.policy.columns import arrow_columns, column_names
 from qwyc.rows.files.batch import Batch
 from qwyc.rows.files.inputs import KINDS, local_paths
 from qwyc.rows.files.reader import TableFiles
@@ -52,6 +53,14 @@ def predict(
     prefix: Annotated[
         str, option("Prefix for the names of the columns that predict adds.", metavar="TEXT")
     ] = "",
+    unseen: Annotated[
+        Unseen,
+        typer.Option(
+            help="What happens to a value that the model refuses, such as an unknown category or text in a "
+            "column of numbers: stop with an error, take it as missing, or do not decide its row (flag): "
+            "the column reason says why, and the others are empty.",
+        ),
+    ] = Unseen.error,
     format: DataFormat = None,
     to: Annotated[
         Format | None,
@@ -71,7 +80,7 @@ def predict(
     [dim]zcat today.csv.gz | qwyc predict fraud.qwyc - | head[/]
     """
     kept = keep or []
-    names = [prefix + column for column in COLUMNS]
+    names = [prefix + column for column in column_names(reason=unseen == Unseen.flag)]
     duplicates = [name for name in kept if name in names]
     if duplicates:
         raise OptionError(
@@ -86,9 +95,14 @@ def predict(
     # Rows that scroll over the terminal show the progress themselves.
     with ProgressLine("Reading", quiet=to_stdout and sys.stdout.isatty()) as progress:
         files = TableFiles(
-            data, schema_of(classifier), keep=kept, kind=format and format.value, report=progress
+            data,
+            schema_of(classifier),
+            keep=kept,
+            kind=format and format.value,
+            report=progress,
+            odd=unseen != Unseen.error,
         )
-        predictor = _BatchPredictor(classifier, files, names, threads)
+        predictor = _BatchPredictor(classifier, files, names, threads, unseen.value)
         with contextlib.closing(files.batches()) as batches:
             predictor.write_all(batches, output, kind)
     seconds = time.perf_counter() - started
@@ -109,7 +123,9 @@ class _BatchPredictor:
     files: TableFiles
     names: list[str]  # of the columns that are added
     threads: int | None
+    unseen: str
     rows: int = 0
+    not_decided: int = 0
     positive: int = 0
     steps: int = 0
     complete: int = 0
@@ -129,11 +145,12 @@ class _BatchPredictor:
         import pyarrow
 
         try:
-            decisions = self.classifier.decide(batch.features, threads=self.threads)
+            decisions = self.classifier.decide(batch.rows, threads=self.threads, unseen=self.unseen)
         except InputError as error:
             raise self.files.named(error, self.rows) from None
         classes, kept = self.classifier.ensemble.classes, batch.kept
         self.rows += len(decisions)
+        self.not_decided += decisions.not_decided
         self.positive += int(np.count_nonzero(decisions.label == classes[1]))
         self.steps += int(decisions.steps.sum())
         self.complete += int(np.count_nonzero(decisions.complete))
@@ -146,18 +163,27 @@ class _BatchPredictor:
         """The counts, for --json."""
         return {
             "rows": self.rows,
+            "not_decided": self.not_decided,
             "positive": self.positive,
-            "mean_models": self.steps / self.rows if self.rows else None,
+            "mean_models": self.steps / self.decided if self.decided else None,
             "base_models": self.classifier.policy.n_models,
             "complete": self.complete,
         }
 
+    @property
+    def decided(self) -> int:
+        """Rows that were decided."""
+        return self.rows - self.not_decided
+
     def summary(self) -> str:
         """The counts as a sentence, if there are rows."""
+        if not self.decided:
+            return "none was decided; the column reason says why."
         n_models, positive = self.classifier.policy.n_models, self.classifier.ensemble.classes[1]
+        left_out = f"{self.not_decided:,} were not decided; " if self.not_decided else ""
         return (
-            f"{self.positive / self.rows:.1%} are {positive}; {self.steps / self.rows:.1f} of {n_models} "
-            "base models per row."
+            f"{left_out}{self.positive / self.decided:.1%} are {positive}; "
+            f"{self.steps / self.decided:.1f} of {n_models} base models per row."
         )
 
 

@@ -21,6 +21,8 @@ from qwyc.cli.options import (
     Json,
     RepeatsOfFile,
     Threads,
+    Unseen,
+    UnseenInTest,
     argument,
     parse_alpha,
     parse_by_class,
@@ -44,6 +46,7 @@ def recertify(
     groups: GroupsOfRows = None,
     headroom: Headroom = 0,
     repeats: RepeatsOfFile = None,
+    unseen: UnseenInTest = Unseen.error,
     format: DataFormat = None,
     threads: Threads = None,
     as_json: Json = False,
@@ -60,7 +63,7 @@ def recertify(
     classifier = qwyc.load(classifier_file)
     requested = None if alpha is None else parse_alpha(alpha)
     with ProgressLine("Reading") as progress:
-        rows, labels = open_rows(data, classifier, format, progress, groups)
+        rows, labels = open_rows(data, classifier, format, progress, groups, unseen)
         with errors_name(rows):
             recertified = qwyc.recertify(
                 classifier,
@@ -73,5 +76,6 @@ def recertify(
                 repeats=None if repeats is None else repeats.value,
                 threads=threads,
                 progress=progress,
+                unseen=unseen.value,
             )
     save_classifier(recertified, output, as_json)

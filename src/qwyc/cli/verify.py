@@ -23,6 +23,8 @@ from qwyc.cli.options import (
     Json,
     RepeatsOfFile,
     Threads,
+    Unseen,
+    UnseenInTest,
     argument,
     parse_alpha,
     parse_by_class,
@@ -50,6 +52,7 @@ def verify(
         ),
     ] = None,
     repeats: RepeatsOfFile = None,
+    unseen: UnseenInTest = Unseen.error,
     format: DataFormat = None,
     threads: Threads = None,
     as_json: Json = False,
@@ -65,7 +68,7 @@ def verify(
     requested = None if alpha is None else parse_alpha(alpha)
     limits = parse_by_class(by_class, classifier.ensemble.classes)
     with ProgressLine("Reading") as progress:
-        rows, labels = open_rows(data, classifier, format, progress, groups)
+        rows, labels = open_rows(data, classifier, format, progress, groups, unseen)
         with errors_name(rows):
             try:
                 verification, seen = verify_rows(
@@ -79,6 +82,7 @@ def verify(
                     repeats=None if repeats is None else repeats.value,
                     threads=threads,
                     progress=progress,
+                    unseen=unseen.value,
                 )
             except qwyc.ParityError as error:
                 print(f"FAIL: {error}")

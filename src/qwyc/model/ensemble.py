@@ -26,7 +26,7 @@ from qwyc.rows.column_names import match_columns
 from qwyc.rows.identity import Hashes, row_hashes
 from qwyc.rows.matrix import to_matrix
 from qwyc.rows.odd_rows import take_rows
-from qwyc.rows.odd_values import ERROR, MISSING, refuse_code, row_reasons
+from qwyc.rows.odd_values import ERROR, MISSING, MarkedRows, refuse_code, row_reasons
 from qwyc.rows.schema import Schema
 from qwyc.rows.selection import take
 from qwyc.rows.tables import frame_library, reader_of
@@ -136,7 +136,9 @@ class Ensemble:
             return Sample(self, X)
         taken = take_rows(X, self.schema_of_values(unseen), unseen, c_order=True)
         kept = None if taken.kept is None or taken.kept.all() else taken.kept
-        given = X if kept is None else take(X, np.flatnonzero(kept))
+        given = X.frame if isinstance(X, MarkedRows) else X
+        if kept is not None:
+            given = take(given, np.flatnonzero(kept))
         return Sample(self, given, lambda: taken.rows, kept)
 
     def columns(self, present: Sequence[Any]) -> list[Any]:

@@ -29,6 +29,7 @@ from qwyc.rows.odd_columns import (
 from qwyc.rows.odd_frames import frame_with_odd_values
 from qwyc.rows.odd_values import (
     MISSING,
+    MarkedRows,
     OddValues,
     TakenRows,
     alike,
@@ -59,6 +60,8 @@ def take_rows(
     `unseen` is MISSING: values that are no number or no category that the model knows are taken as
     missing; or FLAG: rows with a value that the model refuses are left out, and a reason is given. An error
     about the columns is raised in both cases. `tried` says that the model refuses a value of a frame."""
+    if isinstance(X, MarkedRows):
+        return _with_odd_values(X.frame, schema, unseen, c_order, X.odd)
     rows = None if tried else _without_odd_values(X, schema, c_order)
     if rows is None:
         return _with_odd_values(X, schema, unseen, c_order)
@@ -82,7 +85,9 @@ def _without_odd_values(X: Any, schema: Schema, c_order: bool) -> Array | None:
     return rows
 
 
-def _with_odd_values(X: Any, schema: Schema, unseen: str, c_order: bool) -> TakenRows:
+def _with_odd_values(
+    X: Any, schema: Schema, unseen: str, c_order: bool, marks: Sequence[OddValues] = ()
+) -> TakenRows:
     names: Names = [feature_name(j, schema) for j in range(schema.n_features)]
     with np.errstate(all="ignore"):  # numbers past float32 become infinity
         if isinstance(X, (NamedRow, np.ndarray, list, tuple)) or is_sparse(X):
@@ -92,6 +97,7 @@ def _with_odd_values(X: Any, schema: Schema, unseen: str, c_order: bool) -> Take
         if read is None:
             return _other_rows(X, schema, unseen, names, c_order)
         rows, found, names = read
+        found = sorted([*marks, *found], key=lambda odd: odd.feature)
         rows = without_sentinel(rows, schema)
     if unseen == MISSING:
         refuse_as_missing(found, schema, names)

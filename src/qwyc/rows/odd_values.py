@@ -6,7 +6,7 @@ for, and taken as missing or left out with their rows, as the option `unseen` sa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,9 +33,35 @@ class OddValues:
     feature: int
     rows: npt.NDArray[np.intp]  # (m,) ascending
     reasons: Array  # (m,) of text
-    can_be_missing: bool = (
-        True  # not a number or category; otherwise missing, infinite or ambiguous
-    )
+    # Whether it is no number or no category, and not a missing, infinite or ambiguous number.
+    can_be_missing: bool = True
+
+    def after(self, rows_before: int) -> OddValues:
+        """The same values, counted from a row that so many rows precede."""
+        return replace(self, rows=self.rows + rows_before)
+
+
+@dataclass(frozen=True, eq=False)
+class MarkedRows:
+    """A frame, and values that are null in it because its file holds something that is no number."""
+
+    frame: Any
+    odd: tuple[OddValues, ...]
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+
+def marked(frame: Any, found: Iterable[OddValues], first: int) -> Any:
+    """A frame whose rows are those from `first` on, with the odd values of these rows; the frame alone
+    if it has none."""
+    odd = []
+    for part in found:
+        inside = (part.rows >= first) & (part.rows < first + len(frame))
+        if inside.any():
+            rows, reasons = part.rows[inside] - first, part.reasons[inside]
+            odd.append(OddValues(part.feature, rows, reasons, part.can_be_missing))
+    return MarkedRows(frame, tuple(odd)) if odd else frame
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +112,11 @@ def not_hashed(name: Name, value: object) -> str:
 def not_a_number(name: Name, value: object) -> str:
     """Why a value in a column of numbers is refused."""
     return f"column {name!r}: {quoted(value)} is not a number"
+
+
+def not_true_or_false(name: Name, value: object) -> str:
+    """Why a value of a CSV file is refused in a column of true and false."""
+    return f"column {name!r}: {quoted(value)} is neither true nor false, as the first rows are"
 
 
 def ambiguous(name: Name, value: object) -> str:

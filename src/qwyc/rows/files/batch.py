@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from qwyc.rows.odd_values import MarkedRows, OddValues
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -13,6 +15,12 @@ class Batch:
 
     features: Any  # a pyarrow.RecordBatch, columns in the model's order
     kept: Any  # a pyarrow.RecordBatch of the same rows
+    odd: tuple[OddValues, ...] = ()  # values that could not be read, which are null in `features`
+
+    @property
+    def rows(self) -> Any:
+        """The features as the model takes them, with what is known about odd values."""
+        return MarkedRows(self.features, self.odd) if self.odd else self.features
 
 
 @dataclass(frozen=True)
@@ -27,9 +35,9 @@ class Columns:
         """The names of all columns that are read, without duplicates."""
         return list(dict.fromkeys([*self.features, *self.kept]))
 
-    def split(self, rows: Any) -> Batch:
+    def split(self, rows: Any, odd: Sequence[OddValues] = ()) -> Batch:
         """A pyarrow.RecordBatch as a batch."""
-        return Batch(rows.select(self.features), rows.select(self.kept))
+        return Batch(rows.select(self.features), rows.select(self.kept), tuple(odd))
 
     def without_rows(self, arrow_schema: Any) -> Batch:
         """A batch without rows, of a file that has this schema."""

@@ -84,19 +84,19 @@ def _find_wrong_encoding(
 
 def _first_wrong_cell(cells: Sequence[str], arrow_type: Any, dialect: CsvDialect) -> int | None:
     """The position of the first cell that Arrow does not convert to a type, found by bisection."""
-    if _converts(cells, arrow_type, dialect):
+    if converts(cells, arrow_type, dialect):
         return None
     good, bad = 0, len(cells)  # cells[:good] are converted, cells[:bad] are not
     while bad - good > 1:
         middle = (good + bad) // 2
-        if _converts(cells[good:middle], arrow_type, dialect):
+        if converts(cells[good:middle], arrow_type, dialect):
             good = middle
         else:
             bad = middle
     return good
 
 
-def _converts(cells: Sequence[str], arrow_type: Any, dialect: CsvDialect) -> bool:
+def converts(cells: Sequence[str], arrow_type: Any, dialect: CsvDialect) -> bool:
     """Whether Arrow converts all cells of a column to a type."""
     import pyarrow
 

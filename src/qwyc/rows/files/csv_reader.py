@@ -5,6 +5,7 @@ numbers are float64 and categories have the type of the model's categories, in e
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -23,6 +24,14 @@ from qwyc.rows.files.csv_blocks import (
 )
 from qwyc.rows.files.csv_dialect import CsvDialect
 from qwyc.rows.files.csv_errors import find_wrong_row
+from qwyc.rows.files.csv_odd import Wrong, is_mostly_boolean, read_odd_block
+from qwyc.rows.odd_values import (
+    OddValues,
+    not_a_number,
+    not_known,
+    not_true_or_false,
+    odd_values,
+)
 from qwyc.rows.schema import Schema
 
 HEAD = 1 << 20  # bytes that the types of columns are inferred from
@@ -94,20 +103,26 @@ class _Text:
         return row_blocks(self.body, self.stream, self.dialect.delimiter, BLOCK)
 
 
-def read_csv(file: BinaryIO, name: str, schema: Schema, match: ColumnMatcher) -> BatchReader:
-    """The rows of a file or pipe. `name` is for messages; `match` chooses the columns by the header."""
+def read_csv(
+    file: BinaryIO, name: str, schema: Schema, match: ColumnMatcher, *, odd: bool = False
+) -> BatchReader:
+    """The rows of a file or pipe. `name` is for messages; `match` chooses the columns by the header. With
+    `odd`, values of a wrong type are not an error: batches say which these are."""
     import pyarrow
 
     text = _Text.of(file, name, schema)
     names, body, dialect = text.names, text.body, text.dialect
     columns = match(names)
     sample = body if text.is_whole else body[: last_row_end(body, dialect.delimiter)]
-    types = _column_types(columns, _boolean_columns(sample, names, columns, dialect), schema)
+    booleans = _boolean_columns(sample, names, columns, dialect, odd=odd)
+    types = _column_types(columns, booleans, schema)
     total, done = _file_size(file), 0
     try:
         for block in text.blocks():
-            for rows in _read_block(block, names, types, dialect).to_batches():  # one, or none
-                yield columns.split(rows), min(text.raw.done, total), total
+            table, wrong = _read_block(block, names, types, dialect, odd=odd)
+            found = [_odd_values(*cells, columns, types, schema) for cells in wrong]
+            for rows in table.to_batches():  # one, or none
+                yield columns.split(rows, found), min(text.raw.done, total), total
                 done += rows.num_rows
     except RowsError as error:
         raise error.about(name, rows_before=done) from None
@@ -116,18 +131,46 @@ def read_csv(file: BinaryIO, name: str, schema: Schema, match: ColumnMatcher) ->
 
 
 def _read_block(
-    block: memoryview, names: Sequence[str], types: Mapping[str, Any], dialect: CsvDialect
-) -> Any:
-    """A pyarrow.Table of the columns that have types. An error counts rows in the block."""
+    block: memoryview,
+    names: Sequence[str],
+    types: Mapping[str, Any],
+    dialect: CsvDialect,
+    *,
+    odd: bool,
+) -> tuple[Any, list[Wrong]]:
+    """A pyarrow.Table of the columns that have types, and with `odd` the values of a wrong type. An error
+    counts rows in the block."""
     import pyarrow
 
+    with contextlib.suppress(pyarrow.ArrowInvalid):
+        return dialect.read(block, names=names, types=types), []
     try:
-        return dialect.read(block, names=names, types=types)
+        if odd:
+            return read_odd_block(block, names, types, dialect)
+        return dialect.read(block, names=names, types=types), []  # raises the error again
     except pyarrow.ArrowInvalid:
         wrong = find_wrong_row(block, names, types, dialect)
         if wrong is None:
             raise
         raise wrong from None
+
+
+def _odd_values(
+    name: str,
+    rows: Any,
+    texts: Sequence[str],
+    columns: Columns,
+    types: Mapping[str, Any],
+    schema: Schema,
+) -> OddValues:
+    """Values of a wrong type in a column of the model."""
+    import pyarrow
+
+    j = columns.features.index(name)
+    reason = not_known if j in schema.categories else not_a_number
+    if pyarrow.types.is_boolean(types[name]):
+        reason = not_true_or_false
+    return odd_values(j, name, rows, texts, reason)[0]
 
 
 def _check_text(head: bytes, name: str) -> None:
@@ -154,9 +197,10 @@ def _null_spellings(schema: Schema) -> tuple[str, ...]:
 
 
 def _boolean_columns(
-    sample: bytes, names: Sequence[str], columns: Columns, dialect: CsvDialect
+    sample: bytes, names: Sequence[str], columns: Columns, dialect: CsvDialect, *, odd: bool
 ) -> set[str]:
-    """The features that hold true and false in the first rows. Rows that are wrong are skipped here."""
+    """The features that hold true and false in the first rows; with `odd`, mostly. Rows that are wrong are
+    skipped here."""
     import pyarrow
 
     if not sample.strip():
@@ -165,7 +209,12 @@ def _boolean_columns(
     table = dialect.read(
         text, names=names, include=columns.features, invalid_row_handler=lambda row: "skip"
     )
-    return {field.name for field in table.schema if pyarrow.types.is_boolean(field.type)}
+    return {
+        field.name
+        for field in table.schema
+        if pyarrow.types.is_boolean(field.type)
+        or (odd and pyarrow.types.is_string(field.type) and is_mostly_boolean(table[field.name]))
+    }
 
 
 def _column_types(columns: Columns, booleans: Set[str], schema: Schema) -> dict[str, Any]:

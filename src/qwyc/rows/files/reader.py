@@ -17,6 +17,7 @@ from qwyc.rows.files.batch import Batch, BatchReader, Columns
 from qwyc.rows.files.csv_reader import read_csv
 from qwyc.rows.files.inputs import Data, Input, find_inputs
 from qwyc.rows.files.parquet_reader import read_parquet
+from qwyc.rows.odd_values import OddValues, marked
 from qwyc.rows.schema import Schema
 
 MAGIC = {b"PAR1": "parquet", FILE_MAGIC: "arrow"}  # kinds by the first bytes of a file
@@ -38,7 +39,8 @@ class TableFiles(RowStream):
     `data` is a path, a URL, a folder or a pattern, or several of them; "-" is standard input. Only the
     columns that the model takes are read, and the columns `keep`; `option` is what messages call these.
     `kind` is the format, by default that of the names. The columns that are read must have the same names
-    and types in all files."""
+    and types in all files. With `odd`, text in a column of numbers of a CSV file is not an error: batches
+    and blocks say where it is, for `qwyc.rows.odd_rows.take_rows`."""
 
     def __init__(
         self,
@@ -50,11 +52,13 @@ class TableFiles(RowStream):
         kind: str | None = None,
         report: Report = _no_report,
         see_kept: Callable[[Any], None] = _ignore,
+        odd: bool = False,
     ) -> None:
         import_pyarrow()
         self.inputs = find_inputs(data, kind)
         self._schema, self._keep, self._option = schema, list(keep), option
         self._report = report
+        self._odd = odd
         self._see_kept = see_kept  # gets the kept columns of each batch, when `blocks` reads it
         self._begins: list[int] = []  # the first row of each file that has been opened
 
@@ -77,19 +81,27 @@ class TableFiles(RowStream):
         import pyarrow
 
         waiting: list[Any] = []
+        marks: list[
+            OddValues
+        ] = []  # of the rows that wait and those after them, counted from the first
+        begin = end = 0  # rows before the block, and before the next batch
         missing = size  # rows until a block is complete
         with contextlib.closing(self.batches()) as reading:
             for batch in reading:
                 self._see_kept(batch.kept)
                 rows = batch.features
+                marks += [odd.after(end) for odd in batch.odd]
+                end += rows.num_rows
                 while rows.num_rows >= missing:
-                    yield pyarrow.Table.from_batches([*waiting, rows.slice(0, missing)])
-                    rows, waiting, missing = rows.slice(missing), [], size
+                    table = pyarrow.Table.from_batches([*waiting, rows.slice(0, missing)])
+                    yield marked(table, marks, begin)
+                    rows, waiting, missing, begin = rows.slice(missing), [], size, begin + size
+                    marks = [odd for odd in marks if odd.rows[-1] >= begin]
                 if rows.num_rows:
                     waiting.append(rows)
                     missing -= rows.num_rows
         if waiting:
-            yield pyarrow.Table.from_batches(waiting)
+            yield marked(pyarrow.Table.from_batches(waiting), marks, begin)
         del waiting
         pyarrow.default_memory_pool().release_unused()  # what follows needs memory of its own
 
@@ -138,7 +150,7 @@ class TableFiles(RowStream):
             return _choose_columns(labels, one.name, self._schema, self._keep, self._option)
 
         if one.kind == "csv":
-            return read_csv(file, one.name, self._schema, match)
+            return read_csv(file, one.name, self._schema, match, odd=self._odd)
         if one.kind == "parquet":
             return read_parquet(file, one.name, match)
         return read_arrow(file, start, one.name, match)

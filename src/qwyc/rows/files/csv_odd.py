@@ -1,0 +1,92 @@
+"""CSV text with values that are no numbers in columns of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qwyc.rows.files.csv_dialect import CsvDialect
+from qwyc.rows.files.csv_errors import converts
+
+Wrong = tuple[str, npt.NDArray[np.intp], list[str]]  # a column, rows of it (m,) and their texts
+
+
+def read_odd_block(
+    block: memoryview, names: Sequence[str], types: Mapping[str, Any], dialect: CsvDialect
+) -> tuple[Any, list[Wrong]]:
+    """A pyarrow.Table of the columns that have types, with null for values of a wrong type, and these
+    values. Raises pyarrow.ArrowInvalid if a row is wrong in another way.
+
+    Each distinct text of a column is converted once, by Arrow's own reader of CSV."""
+    import pyarrow
+
+    texts = {name: pyarrow.string() for name in types}
+    table = dialect.read(block, names=names, types=texts).combine_chunks()
+    wrong: list[Wrong] = []
+    columns = []
+    for name, arrow_type in types.items():
+        column = table.column(name)
+        if arrow_type != pyarrow.string():
+            encoded = pyarrow.concat_arrays(column.chunks or [pyarrow.array([], pyarrow.string())])
+            column, bad = _converted(encoded.dictionary_encode(), arrow_type, dialect)
+            if len(bad):
+                wrong.append((name, bad, encoded.take(pyarrow.array(bad)).to_pylist()))
+        columns.append(column)
+    return pyarrow.Table.from_arrays(columns, names=list(types)), wrong
+
+
+def is_mostly_boolean(column: Any) -> bool:
+    """Whether most texts of a column, a pyarrow.ChunkedArray, stand for true and false."""
+    import pyarrow
+    import pyarrow.compute
+    from pyarrow import csv
+
+    options = csv.ConvertOptions()
+    words = [word for word in (*options.true_values, *options.false_values) if word.isalpha()]
+    known = pyarrow.compute.is_in(column, pyarrow.array(words))
+    count = pyarrow.compute.sum(known).as_py() or 0
+    return bool(2 * count > len(column) - column.null_count)
+
+
+def _converted(
+    encoded: Any, arrow_type: Any, dialect: CsvDialect
+) -> tuple[Any, npt.NDArray[np.intp]]:
+    """A pyarrow.DictionaryArray of texts as an array of a type, and the rows that are not of it."""
+    import pyarrow
+
+    distinct = encoded.dictionary.to_pylist()
+    bad = set(_wrong_texts(distinct, 0, arrow_type, dialect))
+    good = [i for i in range(len(distinct)) if i not in bad]
+    values = pyarrow.nulls(len(distinct), arrow_type)
+    if good:
+        text = "\n".join(_quoted(distinct[i]) for i in good)
+        read = dialect.read(text.encode(), names=["cell"], types={"cell": arrow_type})
+        place = np.full(len(distinct), -1)
+        place[good] = np.arange(len(good))
+        at = pyarrow.array(place, mask=place < 0)
+        values = pyarrow.concat_arrays(read.column("cell").chunks).take(at)
+    is_bad = np.zeros(len(distinct) + 1, bool)
+    is_bad[list(bad)] = True
+    indices = encoded.indices.fill_null(len(distinct)).to_numpy(zero_copy_only=False)
+    return values.take(encoded.indices), np.flatnonzero(is_bad[indices])
+
+
+def _wrong_texts(
+    texts: Sequence[str], first: int, arrow_type: Any, dialect: CsvDialect
+) -> Iterator[int]:
+    """The positions, from `first` on, of the texts that Arrow does not convert, found by halving."""
+    if converts(texts, arrow_type, dialect):
+        return
+    if len(texts) == 1:
+        yield first
+        return
+    middle = len(texts) // 2
+    yield from _wrong_texts(texts[:middle], first, arrow_type, dialect)
+    yield from _wrong_texts(texts[middle:], first + middle, arrow_type, dialect)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
