@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.classifier import Classifier
+from qwyc.distributed.shipping import digest
 from qwyc.errors import InputError
 from qwyc.policy.columns import COLUMNS, arrow_columns
 from qwyc.policy.counts import Sums
@@ -17,6 +18,12 @@ from qwyc.policy.decisions import Decisions
 from qwyc.promise.compare import sums_of_path, sums_of_policy
 
 Floats = npt.NDArray[np.float64]
+CLASSIFIER = "classifier"  # the column that names the classifier
+
+
+def added_columns(with_digest: bool) -> tuple[str, ...]:
+    """What is known of a decided row."""
+    return (*COLUMNS, CLASSIFIER) if with_digest else COLUMNS
 
 
 @dataclass(frozen=True)
@@ -25,38 +32,55 @@ class Deciding:
 
     features: tuple[str, ...]  # columns that the classifier takes
     keep: tuple[str, ...]  # columns to keep
-    names: tuple[str, ...]  # of the columns added, in the order of COLUMNS
+    names: tuple[str, ...]  # of the columns added, in the order of `added`
+    digest: bool = False  # add a column that names the classifier
 
     @property
     def needed(self) -> list[str]:
         """Every column that the work reads or keeps, once."""
         return list(dict.fromkeys([*self.features, *self.keep]))
 
-    def on_arrow(self, classifier: Classifier, table: Any) -> Any:
-        """An Arrow table, with decisions."""
-        import pyarrow
+    @property
+    def added(self) -> tuple[str, ...]:
+        """What the columns added hold."""
+        return added_columns(self.digest)
 
-        rows = as_rows(classifier, table.select(list(self.features)))
-        decision_columns = arrow_columns(decide(classifier, rows), classifier.ensemble.classes)
-        return pyarrow.Table.from_arrays(
-            [*table.select(list(self.keep)).columns, *decision_columns],
+    def on_arrow(self, classifier: Classifier, rows: Any) -> Any:
+        """An Arrow table or record batch, with decisions."""
+        return type(rows).from_arrays(
+            [*rows.select(list(self.keep)).columns, *self.decided(classifier, rows)],
             names=[*self.keep, *self.names],
         )
+
+    def decided(self, classifier: Classifier, rows: Any) -> list[Any]:
+        """The columns added, for an Arrow table or record batch."""
+        import pyarrow
+
+        chosen = as_rows(classifier, rows.select(list(self.features)))
+        columns = arrow_columns(decide(classifier, chosen), classifier.ensemble.classes)
+        if self.digest:
+            columns.append(pyarrow.repeat(digest(classifier), rows.num_rows))
+        return columns
 
     def on_pandas(self, classifier: Classifier, frame: Any) -> Any:
         """A pandas frame, with decisions; its index is kept."""
         decided = decide(classifier, frame[list(self.features)])
-        return self.with_columns(frame, {column: getattr(decided, column) for column in COLUMNS})
+        columns = {column: getattr(decided, column) for column in COLUMNS}
+        if self.digest:
+            columns[CLASSIFIER] = [digest(classifier)] * len(frame)
+        return self.with_columns(frame, columns)
 
     def with_columns(self, frame: Any, decision_columns: Mapping[str, Any]) -> Any:
-        """What is kept of a pandas frame, with an array for each of COLUMNS."""
+        """What is kept of a pandas frame, with an array for each of `added`."""
         import pandas
 
         added = {
             name: pandas.Series(
-                decision_columns[column], index=frame.index
-            )  # text becomes pandas' kind
-            for name, column in zip(self.names, COLUMNS, strict=True)
+                decision_columns[column],
+                index=frame.index,  # text becomes pandas' kind
+                dtype="str" if column == CLASSIFIER else None,
+            )
+            for name, column in zip(self.names, self.added, strict=True)
         }
         return frame[list(self.keep)].assign(**added)
 
@@ -103,9 +127,11 @@ def as_rows(classifier: Classifier, table: Any) -> Any:
     return table.to_pandas() if classifier.ensemble.has_code else table
 
 
-def output_names(prefix: str, keep: Sequence[str], case_matters: bool) -> tuple[str, ...]:
+def output_names(
+    prefix: str, keep: Sequence[str], case_matters: bool, with_digest: bool = False
+) -> tuple[str, ...]:
     """What the columns added are called; none may be there already."""
-    names = tuple(prefix + column for column in COLUMNS)
+    names = tuple(prefix + column for column in added_columns(with_digest))
     folded = {name.casefold() for name in names}
     taken = [name for name in keep if name in names]
     if not case_matters:
