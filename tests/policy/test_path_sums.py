@@ -33,7 +33,9 @@ def test_sums_are_those_of_every_policy(nested, K, T, dtype):
         chosen = slice(None) if rows is None else rows
         full = path.target.decide(matrix.full)[chosen]
         seen = []
-        sums = path.sums(matrix, rows=rows, threads=2, watch=lambda k, d, f: seen.append((k, d, f)))
+        sums = path.sums(
+            matrix, rows=rows, threads=2, watch=lambda *one, seen=seen: seen.append(one)
+        )
         for k in range(K):
             decisions = path[k].apply(matrix)
             want = sum_over_rows(path[k], decisions.label[chosen], full, decisions.steps[chosen])

@@ -194,7 +194,7 @@ def sums_of_stops(rule: AlongOrder, full: Decided, stops: Ints, differences: Int
         rule.target.count_classes(full),
         differences,
         (stops @ np.arange(1, n_models + 1)).astype(np.float64),
-        stops @ np.cumsum(rule.costs[rule.order]),
+        stops.astype(np.float64) @ np.cumsum(rule.costs[rule.order]),
         np.add.reduceat(stops, firsts, axis=1),
         stops,
     )
