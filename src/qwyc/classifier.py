@@ -29,6 +29,7 @@ from qwyc.promise.evidence import Choices
 from qwyc.report.card import card
 from qwyc.report.text import summary
 from qwyc.rows.named_row import NamedRow
+from qwyc.rows.odd_values import ERROR, FLAG, MISSING, check_unseen, row_reasons
 from qwyc.runtime.arguments import check_count, check_number
 
 MOST_LAZY_RUNNERS = 4  # that are kept
@@ -41,18 +42,44 @@ class Classifier(Certified):
     Rows may be NumPy arrays or pandas, Polars and Arrow tables. All methods may be called from many
     threads at once."""
 
-    def predict(self, X: Any, *, threads: int | None = None) -> npt.NDArray[Any]:
-        """The class of every row, (N,), as the source model's own `predict` gives it."""
+    def predict(
+        self, X: Any, *, threads: int | None = None, unseen: str = ERROR
+    ) -> npt.NDArray[Any]:
+        """The class of every row, (N,), as the source model's own `predict` gives it.
+
+        `unseen` is "error" or "missing", as in `decide`."""
+        if unseen != ERROR:
+            if check_unseen(unseen) == FLAG:
+                raise OptionError(
+                    "unseen='flag' leaves rows without a class, and predict has no place for a reason: use "
+                    "decide(X, unseen='flag'), which gives label and reason"
+                )
+            return self.decide(X, threads=threads, unseen=unseen).label
         plain = self._plain_arrays
         label: Any = None if plain is None else plain.predict(X, threads)
         return self.decide(X, threads=threads).label if label is None else label
 
-    def decide(self, X: Any, *, threads: int | None = None) -> Decisions:
+    def decide(self, X: Any, *, threads: int | None = None, unseen: str = ERROR) -> Decisions:
         """The class of every row, how many base models it took, its score and whether the score is
-        complete."""
+        complete.
+
+        `unseen` says what happens to a value that the model refuses: an unknown category, where the source
+        library refuses those, or a value that is no number in a column of numbers. "error" raises an error
+        that names the row and the column. "missing" takes it as missing. "flag" does not decide its row,
+        and `reason` says why; the same holds for missing values and infinities that the model refuses."""
+        if unseen != ERROR:
+            return self._decide_unseen(X, check_unseen(unseen), threads)
         plain = self._plain_arrays
         decided: Any = None if plain is None else plain.decide(X, threads)
         return self.ensemble.decide(X, self.runner, threads=threads) if decided is None else decided
+
+    def _decide_unseen(self, X: Any, unseen: str, threads: int | None) -> Decisions:
+        plain = self._plain_arrays
+        found: Any = None if plain is None else plain.decide(X, threads)
+        if found is None:
+            return self.ensemble.decide_unseen(X, self.runner, unseen, threads=threads)
+        decided: Decisions = found
+        return decided if unseen == MISSING else decided.among(*row_reasons([], len(decided)))
 
     @cached_property
     def _plain_arrays(self) -> PlainArrays | None:
@@ -132,7 +159,8 @@ class Classifier(Certified):
         whose labels are column names hold categories as values, as `predict` takes them in tables.
         Arrays of float32 or float64, and lists and tuples of Python's own numbers, take well under two
         microseconds for most rows; everything else is converted first. Safe to call from many threads at
-        once."""
+        once. A value that the model refuses is an error: `decide` of a table of one row has the option
+        `unseen`."""
         any_row = _OneRow(self.ensemble, self.runner)
         if self.ensemble.transform is not None:
             return any_row

@@ -22,7 +22,7 @@ def converted(X: Any, schema: Schema) -> Any:
     with np.errstate(all="ignore"):
         rows = frame_to_matrix(as_frame(X), schema)
         rows[rows == rows.dtype.type(schema.missing)] = np.nan
-    matrix._check_special_values(rows, schema)
+    matrix.check_special_values(rows, schema)
     return rows
 
 

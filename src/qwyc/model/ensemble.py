@@ -25,8 +25,10 @@ from qwyc.policy.scores import ScoreMatrix
 from qwyc.rows.column_names import match_columns
 from qwyc.rows.identity import Hashes, row_hashes
 from qwyc.rows.matrix import to_matrix
+from qwyc.rows.odd_rows import take_rows
+from qwyc.rows.odd_values import MISSING, refuse_code, row_reasons
 from qwyc.rows.schema import Schema
-from qwyc.rows.tables import reader_of
+from qwyc.rows.tables import frame_library, reader_of
 from qwyc.runtime.progress import Report
 from qwyc.target.target import Decided
 from qwyc.target.two_classes import TwoClasses
@@ -156,17 +158,49 @@ class Ensemble:
         if isinstance(X, Sample) or self.schema is None:
             return self.decisions(*runner.decide(self.rows_to_decide(X), threads=threads))
         rows = X if self.transform is None else self.transform(X)
-        reader = reader_of(self.schema)
-        read = reader.readable(rows, self._unused_features)
+        found = self._decide_where_they_lie(rows, self.schema, runner, threads)
+        if found is None:
+            found = runner.decide(to_matrix(rows, self.schema, c_order=False), threads=threads)
+        return self.decisions(*found)
+
+    def _decide_where_they_lie(
+        self, X: Any, schema: Schema, runner: Runner, threads: int | None
+    ) -> tuple[Decided, npt.NDArray[np.int32], Floats] | None:
+        """What a runner finds about a frame that is read without a conversion; None for other rows, and if
+        the model refuses a value."""
+        reader = reader_of(schema)
+        read = reader.readable(X, self._unused_features)
         decide_table = getattr(runner, "decide_table", None)
         if isinstance(read, np.ndarray):
-            return self.decisions(*runner.decide(read, threads=threads))
-        if read is not None and decide_table is not None:
-            found = decide_table(read, reader.single, threads=threads)
-            if found is not None:
-                return self.decisions(*found)
-        matrix = to_matrix(rows, self.schema, c_order=False)
-        return self.decisions(*runner.decide(matrix, threads=threads))
+            return runner.decide(read, threads=threads)
+        if read is None or decide_table is None:
+            return None
+        found: tuple[Decided, npt.NDArray[np.int32], Floats] | None = decide_table(
+            read, reader.single, threads=threads
+        )
+        return found
+
+    def decide_unseen(
+        self, X: Any, runner: Runner, unseen: str, *, threads: int | None = None
+    ) -> Decisions:
+        """`decide` for rows that may hold values that the model refuses. `unseen` is MISSING or FLAG of
+        `qwyc.rows.odd_values`. Odd values are looked for only where the model refuses one."""
+        schema = self.schema_of_values(unseen)
+        found = self._decide_where_they_lie(X, schema, runner, threads)
+        if found is not None:
+            decided = self.decisions(*found)
+            return decided if unseen == MISSING else decided.among(*row_reasons([], len(decided)))
+        taken = take_rows(X, schema, unseen, tried=bool(frame_library(X)))
+        decided = self.decisions(*runner.decide(taken.rows, threads=threads))
+        return decided if taken.reason is None else decided.among(taken.reason, taken.kept)
+
+    def schema_of_values(self, unseen: str) -> Schema:
+        """The schema, which says what values are refused, unless code of others reads the rows."""
+        if self.schema is None:
+            raise refuse_code("a base model", unseen)
+        if self.transform is not None:
+            raise refuse_code(f"the pipeline's own step {self.transform}", unseen)
+        return self.schema
 
     @cached_property
     def _unused_features(self) -> list[int]:

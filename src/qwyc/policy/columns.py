@@ -9,14 +9,26 @@ import numpy.typing as npt
 from qwyc.policy.decisions import Decisions
 
 COLUMNS = ("label", "steps", "score", "complete")
+REASON = "reason"  # why a row was not decided, one more column with unseen="flag"
+
+
+def column_names(*, reason: bool) -> tuple[str, ...]:
+    """The names of the columns; with `reason`, those of decisions with unseen="flag"."""
+    return (*COLUMNS, REASON) if reason else COLUMNS
 
 
 def arrow_columns(decisions: Decisions, classes: npt.NDArray[Any]) -> list[Any]:
-    """Arrow arrays, each (N,), in the order of COLUMNS; a label has the type of the classes."""
+    """Arrow arrays, each (N,), in the order of COLUMNS; a label has the type of the classes. Decisions
+    that have reasons get one more column, of text; rows that were not decided are null in the others."""
     import pyarrow
 
     label = pyarrow.array(decisions.label, arrow_type(classes))
-    return [label, *map(pyarrow.array, (decisions.steps, decisions.score, decisions.complete))]
+    numbers = decisions.steps, decisions.score, decisions.complete
+    if decisions.reason is None:
+        return [label, *map(pyarrow.array, numbers)]
+    null = None if not decisions.not_decided else ~decisions.decided
+    reason = pyarrow.array(decisions.reason, pyarrow.string())
+    return [label, *(pyarrow.array(values, mask=null) for values in numbers), reason]
 
 
 def arrow_type(classes: npt.NDArray[Any]) -> Any:

@@ -103,6 +103,11 @@ def _check_shape(X: Array, values: Array, schema: Schema, *, text_is_known: bool
             "codes of its categories",
             dtype=str(values.dtype),
         )
+    check_dimensions(X, values, schema)
+
+
+def check_dimensions(X: Array, values: Array, schema: Schema) -> None:
+    """Refuse what is not a table with a column for each feature."""
     if values.ndim == 0:
         raise RowsError(
             "{rows} ({kind}) is not a table of rows and columns; pass an array or a data frame",
@@ -157,12 +162,10 @@ def refuse_ambiguous_integers(values: Array, schema: Schema, name: str | int) ->
     """Refuse integers (N,) past 2**53 that become another float32 by way of float64.
 
     scikit-learn converts data frames of several types and lists by way of float64, but not always."""
-    if schema.integers != "checked" or values.dtype.kind not in "iu" or values.dtype.itemsize < 8:
+    if schema.integers != "checked":
         return
-    if not len(values) or (values.max() <= 2**53 and values.min() >= -(2**53)):
-        return
-    bad = values.astype(np.float32) != values.astype(np.float64).astype(np.float32)
-    if bad.any():
+    bad = ambiguous_integers(values)
+    if bad is not None and bad.any():
         row = int(np.argmax(bad))
         raise RowsError(
             "{rows} has an integer past 2**53 in {place}, {value}, which the source library rounds in two "
@@ -171,3 +174,15 @@ def refuse_ambiguous_integers(values: Array, schema: Schema, name: str | int) ->
             column=name,
             value=str(values[row]),
         )
+
+
+def ambiguous_integers(values: Array) -> npt.NDArray[np.bool_] | None:
+    """Which values, (N,), become another float32 by way of float64; None if it is clear that none does."""
+    if values.dtype.kind not in "iu" or values.dtype.itemsize < 8:
+        return None
+    if not len(values) or (values.max() <= 2**53 and values.min() >= -(2**53)):
+        return None
+    bad: npt.NDArray[np.bool_] = values.astype(np.float32) != values.astype(np.float64).astype(
+        np.float32
+    )
+    return bad

@@ -26,7 +26,7 @@ Column = str | int  # the name of a column, or its position
 
 _MAX_CATEGORIES = 20  # in one message
 _MISSING = float("nan")
-_HASHED_TYPES = (str, int, np.bool_, np.integer)  # that CatBoost takes for categories
+HASHED_TYPES = (str, int, np.bool_, np.integer)  # that CatBoost takes for categories
 
 
 # ---- categories by their value ---------------------------------------------------------------
@@ -208,7 +208,7 @@ def codes_of_hashed(values: Sequence[Any], known: Sequence[Any], name: Column) -
     If no hash is known, the trees do not use the column, and its values are not checked."""
     if not known:
         return np.full(len(values), -1.0)
-    wrong = {kind for kind in set(map(type, values)) if not issubclass(kind, _HASHED_TYPES)}
+    wrong = {kind for kind in set(map(type, values)) if not issubclass(kind, HASHED_TYPES)}
     if wrong:
         row = next(i for i, value in enumerate(values) if type(value) in wrong)
         raise _wrong_type_for_hash(values[row], row, name)

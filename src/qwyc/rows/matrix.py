@@ -35,29 +35,39 @@ def to_matrix(X: Any, schema: Schema, *, c_order: bool = True) -> Array:
             return X  # no value needs a check, which keeps small batches fast
     # Casts to float32 may overflow to infinity, as they do in the source libraries.
     with np.errstate(all="ignore"):
-        rows = _convert(X, schema, c_order)
-        if not np.isnan(schema.missing):
-            missing = rows == rows.dtype.type(schema.missing)  # (N, n_features)
-            if missing.any():
-                rows = np.where(missing, rows.dtype.type(np.nan), rows)
-    _check_special_values(rows, schema)
+        rows = without_sentinel(convert_rows(X, schema, c_order), schema)
+    check_special_values(rows, schema)
     return rows
 
 
-def _convert(X: Any, schema: Schema, c_order: bool) -> Array:
+def without_sentinel(rows: Array, schema: Schema) -> Array:
+    """A matrix (N, n_features) with NaN for the number that means missing, if the model has one."""
+    if np.isnan(schema.missing):
+        return rows
+    missing = rows == rows.dtype.type(schema.missing)  # (N, n_features)
+    return np.where(missing, rows.dtype.type(np.nan), rows) if missing.any() else rows
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether X is a matrix of scipy.sparse, which is not imported."""
+    return hasattr(X, "toarray") and hasattr(X, "nnz")
+
+
+def convert_rows(X: Any, schema: Schema, c_order: bool) -> Array:
+    """`to_matrix` without a check for NaN and infinity; the number that means missing is kept."""
     if isinstance(X, np.ndarray):
-        _refuse_without_names(X, schema)
+        refuse_without_names(X, schema)
         return array_to_matrix(X, schema, c_order=c_order)
     if isinstance(X, NamedRow):
         return X.to_matrix(schema)
-    if hasattr(X, "toarray") and hasattr(X, "nnz"):  # scipy.sparse, without importing it
+    if is_sparse(X):
         raise RowsError(
             "{rows} is sparse ({kind}), and the model needs dense rows: pass X.toarray(). If the model "
             "takes absent entries for missing, as XGBoost does, fill them with NaN",
             kind=type(X).__name__,
         )
     if isinstance(X, (list, tuple)):
-        _refuse_without_names(X, schema)
+        refuse_without_names(X, schema)
         values = as_array(X, object if schema.arrays_hold_values else None)
         return array_to_matrix(values, schema, from_list=True)
     matrix: Array | None = reader_of(schema).matrix(X, c_order=c_order)
@@ -65,12 +75,12 @@ def _convert(X: Any, schema: Schema, c_order: bool) -> Array:
         return matrix
     frame = as_frame(X)
     if frame is None:
-        _refuse_without_names(X, schema)
+        refuse_without_names(X, schema)
         return array_to_matrix(as_array(X), schema)
     return frame_to_matrix(frame, schema, c_order=c_order)
 
 
-def _refuse_without_names(X: Any, schema: Schema) -> None:
+def refuse_without_names(X: Any, schema: Schema) -> None:
     """Refuse what has no column names if columns are known by name only."""
     if schema.by_name:
         raise RowsError(
@@ -81,7 +91,7 @@ def _refuse_without_names(X: Any, schema: Schema) -> None:
         )
 
 
-def _check_special_values(rows: Array, schema: Schema) -> None:
+def check_special_values(rows: Array, schema: Schema) -> None:
     """Refuse NaN and infinity if the source library refuses them, or the model has no output for NaN."""
     if not schema.finite_only or np.isfinite(rows).all():
         return

@@ -36,7 +36,7 @@ class NamedRow:
         """(1, n_features), of dtype `schema.dtype`."""
         row = np.empty((1, schema.n_features), schema.dtype)
         for j, position in enumerate(match_columns([str(name) for name in self.names], schema)):
-            row[:, j] = _as_number(self.values[position], j, schema, str(self.names[position]))
+            row[:, j] = as_number(self.values[position], j, schema, str(self.names[position]))
         return row
 
     def to_pandas(self) -> Any:
@@ -54,7 +54,7 @@ class NamedRow:
             ) from None
 
 
-def _as_number(value: Any, j: int, schema: Schema, name: str) -> Array:
+def as_number(value: Any, j: int, schema: Schema, name: str) -> Array:
     """A value of feature `j` as the trees take it, (1,)."""
     known, column = schema.categories.get(j), _as_column(value)
     plain = column.dtype.kind in "biuf"

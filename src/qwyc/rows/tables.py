@@ -245,15 +245,23 @@ class FrameReader:
 
     def _add_converted(self, table: _native.Table, j: int, frame: Any, label: Any) -> None:
         """A column of any other type."""
-        import narwhals.stable.v1 as nw
+        values, null = convert_column(as_series(frame, label), j, self._schema, str(label))
+        self._add_values(table, j, values, null)
 
-        if isinstance(frame, getattr(sys.modules.get("pyarrow"), "RecordBatch", ())):
-            frame = sys.modules["pyarrow"].Table.from_batches([frame])
-        column: Any = nw.from_native(frame[label], series_only=True)
-        values, null = convert_column(column, j, self._schema, str(label))
+    def _add_values(self, table: _native.Table, j: int, values: Array, null: Array | None) -> None:
+        """The numbers of a column, (N,), and a mask of nulls."""
         if not _is_read(values):
             values = values.astype(self._schema.dtype)
         table.add_numbers(j, values, null)
+
+
+def as_series(frame: Any, label: Any) -> Any:
+    """A column of a frame of any library as a Series of narwhals."""
+    import narwhals.stable.v1 as nw
+
+    if isinstance(frame, getattr(sys.modules.get("pyarrow"), "RecordBatch", ())):
+        frame = sys.modules["pyarrow"].Table.from_batches([frame])
+    return nw.from_native(frame[label], series_only=True)
 
 
 def reader_of(schema: Schema) -> FrameReader:

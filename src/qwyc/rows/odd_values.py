@@ -1,0 +1,183 @@
+"""Odd values: those that a model refuses, found in all rows instead of the first one alone.
+
+A call tries its rows as they are. Only where that raises an error about a value are the odd values looked
+for, and taken as missing or left out with their rows, as the option `unseen` says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qwyc.errors import OptionError, RowsError
+from qwyc.rows.schema import Schema
+from qwyc.runtime.arguments import check_choice
+
+Array = npt.NDArray[Any]
+Bools = npt.NDArray[np.bool_]
+Name = str | int  # of a column, or its position
+
+ERROR, MISSING, FLAG = "error", "missing", "flag"
+UNSEEN = (ERROR, MISSING, FLAG)
+
+_LONGEST = 60  # characters of a value in a reason
+
+
+@dataclass(frozen=True, eq=False)
+class OddValues:
+    """Values of one feature that the model refuses."""
+
+    feature: int
+    rows: npt.NDArray[np.intp]  # (m,) ascending
+    reasons: Array  # (m,) of text
+    can_be_missing: bool = (
+        True  # not a number or category; otherwise missing, infinite or ambiguous
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class TakenRows:
+    """The rows that a model takes, of N."""
+
+    rows: Array  # (n, n_features) as the base models take them
+    reason: Array | None = None  # (N,) of objects: why a row was left out, None for the n others
+    kept: Bools | None = None  # (N,) which rows were not left out; None for all of them
+
+
+def check_unseen(unseen: Any) -> str:
+    """The option `unseen`, if it is one of UNSEEN."""
+    return check_choice("unseen", unseen, UNSEEN)
+
+
+def refuse_code(what: str, unseen: str) -> OptionError:
+    """The error for rows that code of others reads."""
+    return OptionError(
+        f"unseen={unseen!r} needs rows that qwyc converts itself, and {what} reads them here: which values "
+        "it refuses is not known. Use unseen='error', and repair or drop rows before"
+    )
+
+
+def quoted(value: object) -> str:
+    """A value for a reason, not too long."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
+
+
+def not_known(name: Name, value: object) -> str:
+    """Why a category is refused."""
+    return f"column {name!r}: {quoted(value)} is not a category that the model knows"
+
+
+def not_a_category(name: Name, value: object) -> str:
+    """Why a value that cannot be compared with categories is refused."""
+    return f"column {name!r}: a {type(value).__name__} is not a category"
+
+
+def not_hashed(name: Name, value: object) -> str:
+    """Why CatBoost refuses a value for a category."""
+    return (
+        f"column {name!r}: {quoted(value)} is neither text nor an integer, as CatBoost takes them"
+    )
+
+
+def not_a_number(name: Name, value: object) -> str:
+    """Why a value in a column of numbers is refused."""
+    return f"column {name!r}: {quoted(value)} is not a number"
+
+
+def ambiguous(name: Name, value: object) -> str:
+    """Why a large integer is refused."""
+    return f"column {name!r}: {value} is past 2**53, and the source library rounds it in two ways"
+
+
+def wrong_type(name: Name, dtype: object) -> str:
+    """Why all values of a column are refused."""
+    return f"column {name!r} holds {dtype}, and the model takes none of its values"
+
+
+def odd_values(
+    feature: int,
+    name: Name,
+    rows: Any,
+    values: Iterable[Any],
+    reason: Callable[[Name, Any], str],
+    *,
+    can_be_missing: bool = True,
+) -> list[OddValues]:
+    """The odd values of one feature in these rows, (m,), with a reason for each; [] if there are none."""
+    if not len(rows):
+        return []
+    reasons = np.empty(len(rows), object)
+    reasons[:] = [reason(name, value) for value in values]
+    return [OddValues(feature, np.asarray(rows, np.intp), reasons, can_be_missing)]
+
+
+def alike(feature: int, rows: Any, reason: str, *, can_be_missing: bool = True) -> list[OddValues]:
+    """The same with one reason for all rows."""
+    if not len(rows):
+        return []
+    reasons = np.full(len(rows), reason, object)
+    return [OddValues(feature, np.asarray(rows, np.intp), reasons, can_be_missing)]
+
+
+def row_reasons(found: Sequence[OddValues], n_rows: int) -> tuple[Array, Bools]:
+    """Why rows are left out, (N,) of objects: the reason of the first feature, and how many more features
+    there are; None for rows without odd values. And which rows these are, (N,)."""
+    reason = np.full(n_rows, None, object)
+    count = np.zeros(n_rows, np.intp)
+    for odd in sorted(found, key=lambda odd: odd.feature, reverse=True):
+        reason[odd.rows] = odd.reasons
+        count[odd.rows] += 1
+    for i in np.flatnonzero(count > 1).tolist():
+        more = count[i] - 1
+        reason[i] += f"; and {more:,} more column{'s' if more > 1 else ''}"
+    return reason, count == 0
+
+
+def special_values(rows: Array, schema: Schema, names: Sequence[Name]) -> list[OddValues]:
+    """The values of a matrix, (N, n_features), that are missing or infinite where the model refuses it."""
+    if not schema.finite_only:
+        return []
+    found: list[OddValues] = []
+    for j, name in enumerate(names):
+        values = rows[:, j]
+        if np.isfinite(values).all():
+            continue
+        if not schema.accepts_missing or j in schema.must_have:
+            reason = f"column {name!r}: the value is missing, and the model refuses missing values"
+            found += alike(j, np.flatnonzero(np.isnan(values)), reason, can_be_missing=False)
+        if not schema.accepts_infinity:
+            past = "" if rows.dtype == np.float64 else " or past float32"
+            reason = f"column {name!r}: the number is infinite{past}, and the model refuses it"
+            found += alike(j, np.flatnonzero(np.isinf(values)), reason, can_be_missing=False)
+    return found
+
+
+def refuses_missing(schema: Schema, feature: int) -> bool:
+    """Whether the model refuses a missing value of this feature."""
+    if schema.hashed and schema.categories.get(feature):
+        return True
+    return not schema.accepts_missing or feature in schema.must_have
+
+
+def refuse_as_missing(found: Sequence[OddValues], schema: Schema, names: Sequence[Name]) -> None:
+    """Raise an error if an odd value cannot be taken as missing."""
+    for odd in found:
+        place: dict[str, Any] = {"row": int(odd.rows[0]), "column": names[odd.feature]}
+        if not odd.can_be_missing:
+            raise RowsError(
+                "{rows} has a value in {place} that the model refuses: {reason}. Fill it in or drop "
+                "the row",
+                reason=str(odd.reasons[0]),
+                **place,
+            )
+        if refuses_missing(schema, odd.feature):
+            raise RowsError(
+                "{place} cannot be taken as missing, because the model refuses missing values there "
+                "({reason}): fill it in, or pass unseen='flag' to leave the row out",
+                reason=str(odd.reasons[0]),
+                **place,
+            )
