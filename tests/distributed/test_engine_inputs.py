@@ -154,3 +154,22 @@ def test_files_are_watched_in_one_process(fitted, tmp_path, monkeypatch):  # noq
             distributed.Watched(**wrong)
     with pytest.raises(qwyc.QwycError), warnings.catch_warnings():
         distributed.decide(distributed.Watched(Path("nothing.qwyc")), None)
+
+
+def test_odd_values_are_missing_or_flagged(engine, rows, fitted):  # noqa: F811
+    fast = fitted[1]
+    odd = rows[:600].assign(a=rows["a"][:600].astype(object).where(rows["id"][:600] != 7, "odd"))
+    odd["a"] = odd["a"].map(lambda value: None if pd.isna(value) else str(value))  # text throughout
+    data = engine.load([odd[:300], odd[300:]])
+    for unseen in ("missing", "flag"):
+        want = fast.decide(odd, unseen=unseen)
+        found = engine.collect(distributed.decide(fast, data, keep=["id"], unseen=unseen))
+        found = found.sort_values("id").reset_index(drop=True)
+        known = np.ones(600, bool) if unseen == "missing" else want.decided
+        assert found["label"][known].astype(int).tolist() == want.label[known].tolist()
+        assert found["score"][known].tolist() == want.score[known].tolist()
+        if unseen == "flag":
+            assert found["reason"].notna().tolist() == (~want.decided).tolist()
+            assert found["label"].isna().tolist() == (~want.decided).tolist()
+    with pytest.raises(qwyc.OptionError, match="unseen"):
+        distributed.decide(fast, data, unseen="ignore")

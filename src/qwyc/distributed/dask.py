@@ -12,8 +12,9 @@ from dask import compute, delayed
 from qwyc.classifier import Classifier
 from qwyc.distributed.shipping import Parcel, once, unpack
 from qwyc.distributed.watching import Watch
-from qwyc.distributed.work import CLASSIFIER, Counting, Deciding
-from qwyc.policy.columns import COLUMNS
+from qwyc.distributed.work import CLASSIFIER, Counting, Deciding, label_dtype
+from qwyc.policy.columns import COLUMNS, REASON
+from qwyc.rows.odd_values import FLAG
 
 
 def _deliver(parcel: Parcel) -> tuple[Any, str, Watch | None]:
@@ -41,8 +42,10 @@ def decide(data: Any, parcel: Parcel, work: Deciding, classes: npt.NDArray[Any])
 
     nothing = data._meta[list(work.keep)]
     label = pandas.Series(classes)[:0]  # text is of pandas' own kind, as in what comes
+    if work.unseen == FLAG:
+        label = pandas.Series([], dtype=label_dtype(classes))
     added = (label, np.empty(0, "int32"), np.empty(0), np.empty(0, bool))
-    columns = {**dict(zip(COLUMNS, added, strict=True)), CLASSIFIER: []}
+    columns = {**dict(zip(COLUMNS, added, strict=True)), REASON: [], CLASSIFIER: []}
     meta = work.with_columns(nothing, columns)
     return data[work.needed].map_partitions(
         _decide, *_deliver(parcel), work, meta=meta, enforce_metadata=False

@@ -14,7 +14,7 @@ from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from qwyc.distributed.shipping import Parcel
 from qwyc.distributed.spark_delivery import deliver
 from qwyc.distributed.spark_tasks import Count, Decide, Function
-from qwyc.distributed.work import CLASSIFIER, Counting, Deciding, added_columns
+from qwyc.distributed.work import Counting, Deciding
 from qwyc.errors import InputError, OptionError
 from qwyc.policy.columns import COLUMNS, arrow_type
 
@@ -41,7 +41,7 @@ def empty(data: Any, columns: list[str]) -> Any:
 def decide(data: Any, parcel: Parcel, work: Deciding, classes: npt.NDArray[Any]) -> Any:
     """The DataFrame with decisions, through `mapInArrow`."""
     kept = [data.schema[name] for name in work.keep]
-    kinds = output_types(classes, work.digest).values()
+    kinds = output_types(classes, work).values()
     added = [types.StructField(name, kind) for name, kind in zip(work.names, kinds, strict=True)]
     task = Decide(deliver(data.sparkSession, parcel, by_file=not data.isStreaming), work)
     return _numbered(data, work.needed).mapInArrow(task, types.StructType([*kept, *added]))
@@ -79,21 +79,20 @@ _lock = threading.Lock()
 _functions: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
 
 
-def column(
-    parcel: Parcel,
-    features: tuple[str, ...],
-    output: str | None,
-    classes: npt.NDArray[Any],
-    digest: bool,
-) -> Any:
+def column(parcel: Parcel, work: Deciding, output: str | None, classes: npt.NDArray[Any]) -> Any:
     """A column expression: a struct of decisions, or one field of it."""
-    _check_output(output, digest)
+    _check_output(output, work)
     spark = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
-    columns = [functions.col(_quoted(name)) for name in features]
+    columns = [functions.col(_quoted(name)) for name in work.features]
     if not hasattr(functions, "arrow_udf"):  # a pandas UDF gets one struct, which becomes a frame
-        named = zip(columns, features, strict=True)
+        named = zip(columns, work.features, strict=True)
         columns = [functions.struct(*(column.alias(name) for column, name in named))]
-    decided = _struct_function(spark, parcel, features, classes, digest)(*columns)
+    place = parcel.key, parcel.watch, work
+    with _lock:
+        known = _functions.setdefault(spark, {})
+        if place not in known:
+            known[place] = _function(spark, parcel, work, None, classes)
+    decided = known[place](*columns)
     return decided if output is None else decided.getField(output)
 
 
@@ -101,52 +100,39 @@ def register(
     spark: Any,
     parcel: Parcel,
     name: str,
-    features: tuple[str, ...],
+    work: Deciding,
     output: str | None,
     classes: npt.NDArray[Any],
-    digest: bool,
 ) -> None:
     """A function of SQL in this session."""
-    _check_output(output, digest)
-    work = Deciding(features, (), added_columns(digest), digest)
-    task = Function(deliver(spark, parcel, by_file=False), work, output)
-    spark.udf.register(name, _user_function(task, classes))
+    _check_output(output, work)
+    spark.udf.register(name, _function(spark, parcel, work, output, classes))
 
 
-def _struct_function(
-    spark: Any, parcel: Parcel, features: tuple[str, ...], classes: npt.NDArray[Any], digest: bool
+def _function(
+    spark: Any, parcel: Parcel, work: Deciding, output: str | None, classes: npt.NDArray[Any]
 ) -> Any:
-    place = parcel.key, parcel.watch, features, digest
-    with _lock:
-        known = _functions.setdefault(spark, {})
-        if place not in known:
-            work = Deciding(features, (), added_columns(digest), digest)
-            task = Function(deliver(spark, parcel, by_file=False), work)
-            known[place] = _user_function(task, classes)
-        return known[place]
-
-
-def _user_function(task: Function, classes: npt.NDArray[Any]) -> Any:
     """An Arrow UDF, or where Spark has none (before 4.1) a pandas UDF."""
-    kinds = output_types(classes, task.work.digest)
+    task = Function(deliver(spark, parcel, by_file=False), work, output)
+    kinds = output_types(classes, work)
     whole = types.StructType([types.StructField(name, kind) for name, kind in kinds.items()])
-    kind = whole if task.output is None else kinds[task.output]
+    kind = whole if output is None else kinds[output]
     if hasattr(functions, "arrow_udf"):
         return functions.arrow_udf(task.over_arrow(), kind)
     return functions.pandas_udf(task.over_pandas(), kind)
 
 
-def _check_output(output: str | None, digest: bool) -> None:
-    if output is not None and output not in added_columns(digest):
-        raise OptionError(f"output must be one of {', '.join(COLUMNS)}, or None; got {output!r}")
+def _check_output(output: str | None, work: Deciding) -> None:
+    if output is not None and output not in work.added:
+        raise OptionError(f"output must be one of {', '.join(work.added)}, or None; got {output!r}")
 
 
-def output_types(classes: npt.NDArray[Any], with_digest: bool = False) -> dict[str, types.DataType]:
-    """The columns that decisions come in, and their types."""
+def output_types(classes: npt.NDArray[Any], work: Deciding) -> dict[str, types.DataType]:
+    """What the columns added hold, and their types."""
     label = from_arrow_type(arrow_type(classes))
     kinds = (label, types.IntegerType(), types.DoubleType(), types.BooleanType())
     known: dict[str, types.DataType] = dict(zip(COLUMNS, kinds, strict=True))
-    return {**known, CLASSIFIER: types.StringType()} if with_digest else known
+    return {name: known.get(name, types.StringType()) for name in work.added}
 
 
 def _refuse_stream(data: Any) -> None:
