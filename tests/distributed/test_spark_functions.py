@@ -32,7 +32,8 @@ def test_outputs_of_one_query_are_one_evaluation(data, rows, fitted):  # noqa: F
         "steps", distributed.column(fast, output="steps")
     )
     assert plan(chained).count("decide(") == 1
-    other = data.select(distributed.column(fast), distributed.column(fast.full()))
+    labels = distributed.column(fast), distributed.column(fast.full())
+    other = data.select(*(label.alias(f"by_{i}") for i, label in enumerate(labels)))
     assert plan(other).count("decide(") == 2
 
 

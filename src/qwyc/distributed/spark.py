@@ -29,13 +29,19 @@ def empty(data: Any, columns: list[str]) -> Any:
     """A table without rows, of these columns as workers get them."""
     import pyarrow
 
-    fields = []
-    for name in columns:
-        try:
-            fields.append(pyarrow.field(name, to_arrow_type(data.schema[name].dataType)))
-        except Exception:  # a type that Spark itself does not send to Python: its error says which
-            return None
+    fields = [(name, _arrow_kind(data.schema[name].dataType)) for name in columns]
     return pyarrow.schema(fields).empty_table()
+
+
+def _arrow_kind(kind: types.DataType) -> Any:
+    import pyarrow
+
+    if isinstance(kind, types.TimestampType):
+        return pyarrow.timestamp("us", "UTC")
+    try:
+        return to_arrow_type(kind)
+    except Exception:  # Spark does not send it to Python, and says so when the job starts
+        return pyarrow.null()
 
 
 def decide(data: Any, parcel: Parcel, work: Deciding, classes: npt.NDArray[Any]) -> Any:
