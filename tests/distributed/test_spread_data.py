@@ -27,6 +27,7 @@ def arrived(parcel):
 
 ENGINE = SimpleNamespace(
     CASE_MATTERS=True,
+    empty=lambda data, columns: data.parts[0][columns][:0],
     columns=lambda data: list(data.parts[0].columns),
     count=lambda data: sum(map(len, data.parts)),
     decide=lambda data, parcel, work, classes: pd.concat(

@@ -2,6 +2,9 @@
 
     decide(classifier, data)        the data set, with label, steps, score and complete
     column(classifier)              the same as a Spark column expression
+    register(classifier, session, name)   the same as a function of SQL, in Spark and DuckDB
+    Watched(path)                   a classifier's file whose newest version decides
+    digest(classifier)              the name that `decide(..., digest=True)` adds to every row
     sample(data, rows)              some rows of it, drawn at random
     qwyc.verify(classifier, data)   and qwyc.recertify: counts only come back
     qwyc.optimize(model, data)      draws its sample from it
@@ -11,21 +14,37 @@ before the engine itself starts. Workers need qwyc installed."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from qwyc.classifier import Classifier, check_classifier
-from qwyc.distributed.shipping import Parcel, pack
-from qwyc.distributed.work import Counting, Deciding, output_names
+from qwyc.distributed.failures import unwrapped
+from qwyc.distributed.shipping import Parcel, digest, pack
+from qwyc.distributed.types import check_types
+from qwyc.distributed.watching import Watched, watch_of
+from qwyc.distributed.work import Counting, Deciding, added_columns, output_names
 from qwyc.errors import InputError, MissingDependencyError, OptionError
 from qwyc.model.ensemble import Ensemble
 from qwyc.policy.counts import Sums
+from qwyc.rows.odd_values import ERROR, check_unseen
 from qwyc.runtime.arguments import check_count
 
-__all__ = ["column", "decide", "is_distributed", "sample", "sums_of_path", "sums_of_policy"]
+__all__ = [
+    "Watched",
+    "column",
+    "decide",
+    "digest",
+    "is_distributed",
+    "register",
+    "sample",
+    "sums_of_path",
+    "sums_of_policy",
+]
 
 SAMPLE = 100_000  # rows that `optimize` draws where not told how many
 
@@ -37,6 +56,9 @@ class Engine(Protocol):
 
     def columns(self, data: Any) -> list[str]:
         """Names of the columns."""
+
+    def empty(self, data: Any, columns: list[str]) -> Any:
+        """A table or frame without rows, of these columns and their types; None if types are not known."""
 
     def decide(self, data: Any, parcel: Parcel, work: Deciding, classes: npt.NDArray[Any]) -> Any:
         """The same kind of data set, with decisions."""
@@ -57,57 +79,137 @@ def is_distributed(X: Any) -> bool:
 
 
 def decide(
-    classifier: Classifier,
+    classifier: Classifier | Watched,
     data: Any,
     *,
     columns: Sequence[str] | None = None,
     keep: Sequence[str] | None = None,
     prefix: str = "",
+    digest: bool = False,
+    unseen: str = ERROR,
 ) -> Any:
     """Decide every row of a Spark DataFrame, Ray Dataset or Dask DataFrame, lazily, on its workers.
 
     The result is a data set of the same kind with the columns
 
-        label     the class, of the type of the model's classes
-        steps     int32, base models evaluated
-        score     float64, the full score where complete, otherwise the running sum at the quit
-        complete  bool, every base model was evaluated
+        label       the class, of the type of the model's classes
+        steps       int32, base models evaluated
+        score       float64, the full score where complete, otherwise the running sum at the quit
+        complete    bool, every base model was evaluated
+        reason      text, why the row was not decided, or null; with `unseen="flag"` only
+        classifier  text, which classifier decided; with `digest=True` only
 
     Parameters
     ----------
+    classifier : or a `Watched` file, whose newest version decides.
     columns : the columns that the model takes, in its order, where it does not know them by name.
     keep : columns to keep beside the decisions; None keeps all. With fewer columns, less data is moved.
-    prefix : goes before the names of the four columns.
+    prefix : goes before the names of the columns added.
+    digest : add the column `classifier`, the `digest` of the classifier that decided the row.
+    unseen : as in `Classifier.decide`: what becomes of a row with a value that the model refuses. "error"
+        fails the job, "missing" takes the value as missing, "flag" leaves the row undecided, with a reason.
     """
-    engine, present, features = _prepare(check_classifier(classifier).ensemble, data, columns)
+    current, parcel = _packed(classifier, digest, unseen)
+    engine, present, features = _prepare(current.ensemble, data, columns, unseen)
     kept = _names("keep", present if keep is None else keep, present)
     if not isinstance(prefix, str):
         raise OptionError(f"prefix must be text, such as 'qwyc_'; got {prefix!r}")
-    work = Deciding(features, tuple(kept), output_names(prefix, kept, engine.CASE_MATTERS))
-    return engine.decide(data, pack(classifier), work, classifier.ensemble.classes)
+    names = output_names(prefix, kept, engine.CASE_MATTERS, added_columns(digest, unseen))
+    work = Deciding(features, tuple(kept), names, digest, unseen)
+    return engine.decide(data, parcel, work, current.ensemble.classes)
 
 
 def column(
-    classifier: Classifier, *, columns: Sequence[str] | None = None, output: str | None = "label"
+    classifier: Classifier | Watched,
+    *,
+    columns: Sequence[str] | None = None,
+    output: str | None = "label",
+    digest: bool = False,
+    unseen: str = ERROR,
 ) -> Any:
     """A Spark column expression: one of label, steps, score and complete, or with None a struct of all.
 
-    `df.withColumn("fraud", column(fast))`; only the model's own columns go to Python. `columns` are
-    those that the model takes, where it does not know them by name."""
+    `df.withColumn("fraud", column(fast))`; only the model's own columns go to Python. Several outputs in
+    one query are one evaluation. `columns` are those that the model takes, where it does not know them by
+    name. With `digest`, `classifier` is one more output, with `unseen="flag"` `reason`, as in `decide`."""
+    current, parcel = _packed(classifier, digest, unseen)
+    work = _function(current.ensemble, columns, digest, unseen)
+    return _spark().column(parcel, work, output, current.ensemble.classes)
+
+
+def register(
+    classifier: Classifier | Watched,
+    session: Any,
+    name: str,
+    *,
+    columns: Sequence[str] | None = None,
+    output: str | None = None,
+    digest: bool = False,
+    unseen: str = ERROR,
+) -> None:
+    """Register a classifier as a function of SQL, in a SparkSession or a DuckDB connection.
+
+    `register(fast, spark, "fraud")`, then `spark.sql("select id, fraud(a, b, c).label from t")`. The
+    arguments are the model's columns in its order, or in Spark one struct that has them by name:
+    `fraud(struct(*))`. The function gives a struct of label, steps, score and complete, or the one of
+    them that `output` names. `columns`, `digest` and `unseen` are those of `column`."""
+    if not isinstance(name, str) or not name.isidentifier():
+        raise OptionError(f"name must be a name for a function of SQL; got {name!r}")
+    library = type(session).__module__.partition(".")[0].lstrip("_")
+    if library == "pyspark" and hasattr(session, "udf"):
+        current, parcel = _packed(classifier, digest, unseen)
+        work = _function(current.ensemble, columns, digest, unseen)
+        _spark().register(session, parcel, name, work, output, current.ensemble.classes)
+    elif library == "duckdb":
+        if isinstance(classifier, Watched) or digest or unseen != ERROR:
+            raise OptionError("functions of DuckDB take a Classifier, without digest and unseen")
+        duckdb = importlib.import_module("qwyc.distributed.duckdb")
+        duckdb.register(session, check_classifier(classifier), name, columns, output)
+    else:
+        raise OptionError(
+            "a SparkSession or a DuckDB connection was expected; got "
+            f"{type(session).__module__}.{type(session).__name__}"
+        )
+
+
+def _packed(
+    classifier: Classifier | Watched, with_digest: bool, unseen: str
+) -> tuple[Classifier, Parcel]:
+    """A classifier, or the one that a watched file holds now, and what is sent to workers."""
+    if not isinstance(with_digest, bool):
+        raise OptionError(f"digest must be True or False; got {with_digest!r}")
+    current = classifier.load() if isinstance(classifier, Watched) else check_classifier(classifier)
+    if with_digest:
+        digest(current)  # refuses one that has none
+    if check_unseen(unseen) != ERROR:
+        current.ensemble.schema_of_values(unseen)  # refuses code
+    parcel = pack(current)
+    if isinstance(classifier, Watched):
+        parcel = replace(parcel, watch=watch_of(classifier, current))
+    return current, parcel
+
+
+def _function(
+    ensemble: Ensemble, columns: Sequence[str] | None, with_digest: bool, unseen: str
+) -> Deciding:
+    """What a function of columns does."""
+    names = columns
+    if names is None and ensemble.schema is not None and ensemble.transform is None:
+        names = ensemble.schema.names
+    if names is None:
+        raise OptionError("the model does not know its columns by name; pass columns")
+    features = tuple(ensemble.columns(_names("columns", names)))
+    return Deciding(features, (), added_columns(with_digest, unseen), with_digest, unseen)
+
+
+def _spark() -> Any:
     try:
         from qwyc.distributed import spark
     except ImportError as error:
         raise MissingDependencyError(
             f"Spark needs {error.name}: pip install {error.name}"
         ) from None
-
-    ensemble, names = check_classifier(classifier).ensemble, columns
-    if names is None and ensemble.schema is not None and ensemble.transform is None:
-        names = ensemble.schema.names
-    if names is None:
-        raise OptionError("the model does not know its columns by name; pass columns")
-    names = ensemble.columns(_names("columns", names))
-    return spark.column(pack(classifier), tuple(names), output, classifier.ensemble.classes)
+    return spark
 
 
 def sample(data: Any, rows: int, *, columns: Sequence[str] | None = None, seed: int = 0) -> Any:
@@ -118,6 +220,11 @@ def sample(data: Any, rows: int, *, columns: Sequence[str] | None = None, seed: 
     rows, seed = check_count("rows", rows), check_count("seed", seed, least=0)
     present = engine.columns(data)
     chosen = _names("columns", present if columns is None else columns, present)
+    with unwrapped():
+        return _drawn(engine, data, chosen, rows, seed)
+
+
+def _drawn(engine: Engine, data: Any, chosen: list[str], rows: int, seed: int) -> Any:
     n = engine.count(data)
     if not n:
         raise InputError("the data set has no rows")
@@ -140,20 +247,24 @@ def sample_for(ensemble: Ensemble, data: Any, rows: int | None, seed: int) -> An
     return sample(data, SAMPLE if rows is None else rows, columns=features, seed=seed)
 
 
-def sums_of_policy(classifier: Classifier, data: Any) -> Sums:
+def sums_of_policy(classifier: Classifier, data: Any, *, unseen: str = ERROR) -> Sums:
     """What a classifier's policy does on a whole data set; only sums come back."""
-    return _sums(classifier, data, whole_path=False)
+    return _sums(classifier, data, whole_path=False, unseen=unseen)
 
 
-def sums_of_path(classifier: Classifier, data: Any) -> Sums:
+def sums_of_path(classifier: Classifier, data: Any, *, unseen: str = ERROR) -> Sums:
     """What every policy of a classifier's path does on a whole data set; only sums come back."""
-    return _sums(classifier, data, whole_path=True)
+    return _sums(classifier, data, whole_path=True, unseen=unseen)
 
 
-def _sums(classifier: Classifier, data: Any, *, whole_path: bool) -> Sums:
-    engine, _, features = _prepare(classifier.ensemble, data, None)
-    work, parcel = Counting(features, whole_path), pack(classifier, whole_path=whole_path)
-    vector = engine.total(data, parcel, work, work.size(classifier))
+def _sums(classifier: Classifier, data: Any, *, whole_path: bool, unseen: str) -> Sums:
+    if check_unseen(unseen) != ERROR:
+        classifier.ensemble.schema_of_values(unseen)  # refuses code
+    engine, _, features = _prepare(classifier.ensemble, data, None, unseen)
+    work = Counting(features, whole_path, unseen)
+    parcel = pack(classifier, whole_path=whole_path)
+    with unwrapped():
+        vector = engine.total(data, parcel, work, work.size(classifier))
     return Sums.from_vector(vector, classifier.policy.target, classifier.policy.n_models)
 
 
@@ -198,14 +309,18 @@ _HINTS = {
 
 
 def _prepare(
-    ensemble: Ensemble, data: Any, columns: Sequence[str] | None
+    ensemble: Ensemble, data: Any, columns: Sequence[str] | None, unseen: str = ERROR
 ) -> tuple[Engine, list[str], tuple[str, ...]]:
-    """The adapter, the columns that are there and those that the classifier takes; a missing one is
-    found here, before any work is started."""
+    """The adapter, the columns that are there and those that the classifier takes; a missing one, or one of
+    a wrong type, is found here, before any work is started."""
     engine = engine_of(data)
     present = engine.columns(data)
     chosen = present if columns is None else _names("columns", columns, present)
-    return engine, present, tuple(ensemble.columns(chosen))
+    features = tuple(ensemble.columns(chosen))
+    # A Ray data set without rows has no columns. Any value may come where odd ones are not errors.
+    if present and unseen == ERROR:
+        check_types(ensemble, engine.empty(data, list(features)))
+    return engine, present, features
 
 
 def _names(option: str, names: Any, present: list[str] | None = None) -> list[str]:

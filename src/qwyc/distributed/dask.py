@@ -11,12 +11,14 @@ from dask import compute, delayed
 
 from qwyc.classifier import Classifier
 from qwyc.distributed.shipping import Parcel, once, unpack
-from qwyc.distributed.work import Counting, Deciding
-from qwyc.policy.columns import COLUMNS
+from qwyc.distributed.watching import Watch
+from qwyc.distributed.work import CLASSIFIER, Counting, Deciding, label_dtype
+from qwyc.policy.columns import COLUMNS, REASON
+from qwyc.rows.odd_values import FLAG
 
 
-def _deliver(parcel: Parcel) -> Any:
-    return delayed(parcel.content, name=parcel.key)
+def _deliver(parcel: Parcel) -> tuple[Any, str, Watch | None]:
+    return delayed(parcel.content, name=parcel.key), parcel.key, parcel.watch
 
 
 CASE_MATTERS = True  # in names of columns
@@ -26,16 +28,27 @@ def columns(data: Any) -> list[str]:
     return list(data.columns)
 
 
+def empty(data: Any, columns: list[str]) -> Any:
+    """A frame without rows, of these columns; those of objects, which may hold anything, are taken to be
+    numbers."""
+    frame = data._meta[columns]
+    unknown = [name for name in columns if frame[name].dtype == object]
+    return frame.astype(dict.fromkeys(unknown, "float64")) if unknown else frame
+
+
 def decide(data: Any, parcel: Parcel, work: Deciding, classes: npt.NDArray[Any]) -> Any:
     """The DataFrame with decisions, through `map_partitions`."""
     import pandas
 
-    empty = data._meta[list(work.keep)]
+    nothing = data._meta[list(work.keep)]
     label = pandas.Series(classes)[:0]  # text is of pandas' own kind, as in what comes
+    if work.unseen == FLAG:
+        label = pandas.Series([], dtype=label_dtype(classes))
     added = (label, np.empty(0, "int32"), np.empty(0), np.empty(0, bool))
-    meta = work.with_columns(empty, dict(zip(COLUMNS, added, strict=True)))
+    columns = {**dict(zip(COLUMNS, added, strict=True)), REASON: [], CLASSIFIER: []}
+    meta = work.with_columns(nothing, columns)
     return data[work.needed].map_partitions(
-        _decide, _deliver(parcel), parcel.key, work, meta=meta, enforce_metadata=False
+        _decide, *_deliver(parcel), work, meta=meta, enforce_metadata=False
     )
 
 
@@ -45,7 +58,7 @@ def total(data: Any, parcel: Parcel, work: Counting, size: int) -> npt.NDArray[n
 
     meta = pandas.DataFrame(np.empty((0, size)))
     parts = data[list(work.features)].map_partitions(
-        _count, _deliver(parcel), parcel.key, work, meta=meta, enforce_metadata=False
+        _count, *_deliver(parcel), work, meta=meta, enforce_metadata=False
     )
     sums: npt.NDArray[np.float64] = parts.sum().compute().sort_index().to_numpy()
     return sums
@@ -70,19 +83,27 @@ def draw(data: Any, columns: list[str], share: float, seed: int) -> Any:
 # ---- in a worker ----------------------------------------------------------------------------
 
 
-def _classifier(content: bytes | Classifier, key: str) -> Classifier:
-    return once(key, lambda: unpack(content))
+def _classifier(content: bytes | Classifier, key: str, watch: Watch | None) -> Classifier:
+    def first() -> Classifier:
+        return once(key, lambda: unpack(content))
+
+    return first() if watch is None else watch.follow(first)()
 
 
 def _pick(frame: Any, share: float, seed: tuple[int, int]) -> Any:
     return frame[np.random.default_rng(seed).random(len(frame)) < share]
 
 
-def _decide(frame: Any, content: bytes | Classifier, key: str, work: Deciding) -> Any:
-    return work.on_pandas(_classifier(content, key), frame)
+def _decide(
+    frame: Any, content: bytes | Classifier, key: str, watch: Watch | None, work: Deciding
+) -> Any:
+    return work.on_pandas(_classifier(content, key, watch), frame)
 
 
-def _count(frame: Any, content: bytes | Classifier, key: str, work: Counting) -> Any:
+def _count(
+    frame: Any, content: bytes | Classifier, key: str, watch: Watch | None, work: Counting
+) -> Any:
     import pandas
 
-    return pandas.DataFrame(work.on_pandas(_classifier(content, key), frame)[np.newaxis])
+    sums = work.on_pandas(_classifier(content, key, watch), frame)
+    return pandas.DataFrame(sums[np.newaxis])

@@ -12,6 +12,7 @@ import ray
 
 from qwyc.classifier import Classifier
 from qwyc.distributed.shipping import KEPT, Parcel, once, unpack
+from qwyc.distributed.watching import Delivery
 from qwyc.distributed.work import Counting, Deciding
 
 SUMS = "sums"
@@ -19,7 +20,7 @@ CASE_MATTERS = True  # in names of columns
 
 
 @dataclass(frozen=True)
-class Delivery:
+class FromStore:
     """Where a worker finds a classifier: in the object store."""
 
     key: str
@@ -39,8 +40,12 @@ _in_store: dict[tuple[str, str, str], Any] = {}
 
 
 def _deliver(parcel: Parcel) -> Delivery:
+    return parcel.follow(_from_store(parcel))
+
+
+def _from_store(parcel: Parcel) -> FromStore:
     if isinstance(parcel.content, Classifier):  # with code in it, so no two are known to be alike
-        return Delivery(parcel.key, ray.put(parcel.content))
+        return FromStore(parcel.key, ray.put(parcel.content))
     if not ray.is_initialized():
         ray.init()
     here = ray.get_runtime_context()
@@ -49,11 +54,22 @@ def _deliver(parcel: Parcel) -> Delivery:
         while len(_in_store) >= KEPT:
             del _in_store[next(iter(_in_store))]
         _in_store[place] = ray.put(np.frombuffer(parcel.content, np.uint8))
-    return Delivery(parcel.key, _in_store[place])
+    return FromStore(parcel.key, _in_store[place])
 
 
 def columns(data: Any) -> list[str]:
     return list(data.columns() or [])
+
+
+def empty(data: Any, columns: list[str]) -> Any:
+    """A table without rows, of these columns; None where Ray does not know their types."""
+    import pyarrow
+
+    schema = data.schema()
+    base = None if schema is None else schema.base_schema
+    if not isinstance(base, pyarrow.Schema):  # of pandas blocks, whose columns may hold any objects
+        return None
+    return pyarrow.schema([base.field(name) for name in columns]).empty_table()
 
 
 def decide(data: Any, parcel: Parcel, work: Deciding, classes: npt.NDArray[Any]) -> Any:

@@ -11,10 +11,12 @@ import os
 import threading
 import time
 import uuid
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from qwyc.classifier import Classifier, from_certified
+from qwyc.distributed.watching import Delivery, Watch
 from qwyc.errors import OptionError
 from qwyc.files import classifier_file
 from qwyc.promise.origin import UNKNOWN
@@ -28,6 +30,11 @@ class Parcel:
 
     key: str  # the same classifier has the same key
     content: bytes | Classifier  # of a `.qwyc` file; or what has code in it
+    watch: Watch | None = None  # a file whose newer versions take its place
+
+    def follow(self, first: Delivery) -> Delivery:
+        """What delivers the classifier to a worker, given what delivers this version of it."""
+        return first if self.watch is None else self.watch.follow(first)
 
 
 def pack(classifier: Classifier, *, whole_path: bool = False) -> Parcel:
@@ -41,7 +48,26 @@ def pack(classifier: Classifier, *, whole_path: bool = False) -> Parcel:
         _check_that_it_pickles(light)
         return Parcel(f"qwyc-{uuid.uuid4().hex[:16]}", light)
     content = classifier_file.to_bytes(light)
-    return Parcel(f"qwyc-{hashlib.sha256(content).hexdigest()[:16]}", content)
+    return Parcel(f"qwyc-{_short_digest(content)}", content)
+
+
+def digest(classifier: Classifier) -> str:
+    """16 hexadecimal digits that name a classifier, as `decide(..., digest=True)` adds them to every row.
+    Classifiers with the same digest have the same model, policy and certificate."""
+    with _lock:
+        known = _digests.get(classifier)
+    if known is None:
+        if classifier.ensemble.has_code:
+            raise OptionError("a classifier that runs code has no digest: digest=False")
+        light = replace(classifier, origins=UNKNOWN, choices=None)
+        known = _short_digest(classifier_file.to_bytes(light))
+        with _lock:
+            _digests[classifier] = known
+    return known
+
+
+def _short_digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def _check_that_it_pickles(classifier: Classifier) -> None:
@@ -81,6 +107,7 @@ class Arrival:
 
 
 _lock = threading.Lock()
+_digests: weakref.WeakKeyDictionary[Classifier, str] = weakref.WeakKeyDictionary()
 _here: dict[str, Classifier] = {}
 arrivals: list[Arrival] = []  # in this process; the tests count them
 

@@ -10,13 +10,22 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.classifier import Classifier
+from qwyc.distributed.shipping import digest
 from qwyc.errors import InputError
-from qwyc.policy.columns import COLUMNS, arrow_columns
+from qwyc.policy.columns import COLUMNS, REASON, arrow_columns, column_names
 from qwyc.policy.counts import Sums
 from qwyc.policy.decisions import Decisions
 from qwyc.promise.compare import sums_of_path, sums_of_policy
+from qwyc.rows.odd_values import ERROR, FLAG
 
 Floats = npt.NDArray[np.float64]
+CLASSIFIER = "classifier"  # the column that names the classifier
+
+
+def added_columns(with_digest: bool, unseen: str) -> tuple[str, ...]:
+    """What is known of a decided row."""
+    names = column_names(reason=unseen == FLAG)
+    return (*names, CLASSIFIER) if with_digest else names
 
 
 @dataclass(frozen=True)
@@ -25,38 +34,63 @@ class Deciding:
 
     features: tuple[str, ...]  # columns that the classifier takes
     keep: tuple[str, ...]  # columns to keep
-    names: tuple[str, ...]  # of the columns added, in the order of COLUMNS
+    names: tuple[str, ...]  # of the columns added, in the order of `added`
+    digest: bool = False  # add a column that names the classifier
+    unseen: str = ERROR  # what becomes of rows with values that the model refuses
 
     @property
     def needed(self) -> list[str]:
         """Every column that the work reads or keeps, once."""
         return list(dict.fromkeys([*self.features, *self.keep]))
 
-    def on_arrow(self, classifier: Classifier, table: Any) -> Any:
-        """An Arrow table, with decisions."""
-        import pyarrow
+    @property
+    def added(self) -> tuple[str, ...]:
+        """What the columns added hold."""
+        return added_columns(self.digest, self.unseen)
 
-        rows = as_rows(classifier, table.select(list(self.features)))
-        decision_columns = arrow_columns(decide(classifier, rows), classifier.ensemble.classes)
-        return pyarrow.Table.from_arrays(
-            [*table.select(list(self.keep)).columns, *decision_columns],
+    def on_arrow(self, classifier: Classifier, rows: Any) -> Any:
+        """An Arrow table or record batch, with decisions."""
+        return type(rows).from_arrays(
+            [*rows.select(list(self.keep)).columns, *self.decided(classifier, rows)],
             names=[*self.keep, *self.names],
         )
 
+    def decided(self, classifier: Classifier, rows: Any) -> list[Any]:
+        """The columns added, for an Arrow table or record batch."""
+        import pyarrow
+
+        chosen = as_rows(classifier, rows.select(list(self.features)))
+        decided = decide(classifier, chosen, self.unseen)
+        columns = arrow_columns(decided, classifier.ensemble.classes)
+        if self.digest:
+            columns.append(pyarrow.repeat(digest(classifier), rows.num_rows))
+        return columns
+
     def on_pandas(self, classifier: Classifier, frame: Any) -> Any:
         """A pandas frame, with decisions; its index is kept."""
-        decided = decide(classifier, frame[list(self.features)])
-        return self.with_columns(frame, {column: getattr(decided, column) for column in COLUMNS})
+        import pandas
+
+        decided = decide(classifier, frame[list(self.features)], self.unseen)
+        columns: dict[str, Any] = {column: getattr(decided, column) for column in COLUMNS}
+        if self.unseen == FLAG:
+            kind = label_dtype(classifier.ensemble.classes)
+            columns["label"] = pandas.array(decided.label, dtype=kind)
+            columns[REASON] = decided.reason
+        if self.digest:
+            columns[CLASSIFIER] = [digest(classifier)] * len(frame)
+        return self.with_columns(frame, columns)
 
     def with_columns(self, frame: Any, decision_columns: Mapping[str, Any]) -> Any:
-        """What is kept of a pandas frame, with an array for each of COLUMNS."""
+        """What is kept of a pandas frame, with an array for each of `added`."""
         import pandas
 
         added = {
             name: pandas.Series(
-                decision_columns[column], index=frame.index
-            )  # text becomes pandas' kind
-            for name, column in zip(self.names, COLUMNS, strict=True)
+                decision_columns[column],
+                index=frame.index,  # text becomes pandas' kind
+                dtype="str" if column in (CLASSIFIER, REASON) else None,
+            )
+            for name, column in zip(self.names, self.added, strict=True)
         }
         return frame[list(self.keep)].assign(**added)
 
@@ -67,6 +101,7 @@ class Counting:
 
     features: tuple[str, ...]
     whole_path: bool = False  # of every policy of the path, not of the classifier's own alone
+    unseen: str = ERROR
 
     def on_arrow(self, classifier: Classifier, table: Any) -> Floats:
         """Sums over an Arrow table."""
@@ -79,9 +114,10 @@ class Counting:
     def _count(self, classifier: Classifier, rows: Any) -> Floats:
         if not len(rows):
             return np.zeros(self.size(classifier))
+        options: dict[str, Any] = {} if self.unseen == ERROR else {"unseen": self.unseen}
         if self.whole_path:
-            return sums_of_path(classifier, rows, threads=1)[0].vector()
-        return sums_of_policy(classifier, rows, threads=1).vector()
+            return sums_of_path(classifier, rows, threads=1, **options)[0].vector()
+        return sums_of_policy(classifier, rows, threads=1, **options).vector()
 
     def size(self, classifier: Classifier) -> int:
         """How many sums there are."""
@@ -89,12 +125,19 @@ class Counting:
         return Sums.size(classifier.policy.target, classifier.policy.n_models, policies)
 
 
-def decide(classifier: Classifier, rows: Any) -> Decisions:
+def decide(classifier: Classifier, rows: Any, unseen: str = ERROR) -> Decisions:
     """Decisions about a batch. An error names the batch, because it counts rows within it."""
     try:
-        return classifier.decide(rows, threads=1)
+        return classifier.decide(rows, threads=1, unseen=unseen)
     except InputError as error:
         raise error.about(f"a batch of {len(rows):,} rows") from None
+
+
+def label_dtype(classes: npt.NDArray[Any]) -> str:
+    """The pandas type of labels of which some are missing."""
+    return {"i": "Int64", "u": "Int64", "b": "boolean", "f": "float64"}.get(
+        classes.dtype.kind, "str"
+    )
 
 
 def as_rows(classifier: Classifier, table: Any) -> Any:
@@ -103,9 +146,11 @@ def as_rows(classifier: Classifier, table: Any) -> Any:
     return table.to_pandas() if classifier.ensemble.has_code else table
 
 
-def output_names(prefix: str, keep: Sequence[str], case_matters: bool) -> tuple[str, ...]:
+def output_names(
+    prefix: str, keep: Sequence[str], case_matters: bool, added: Sequence[str] = COLUMNS
+) -> tuple[str, ...]:
     """What the columns added are called; none may be there already."""
-    names = tuple(prefix + column for column in COLUMNS)
+    names = tuple(prefix + column for column in added)
     folded = {name.casefold() for name in names}
     taken = [name for name in keep if name in names]
     if not case_matters:

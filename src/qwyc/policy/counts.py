@@ -6,7 +6,7 @@ are what is kept of them: for one policy, or for every policy of a path."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,22 @@ from qwyc.target.target import Decided, Target
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+
+
+class AlongOrder(Protocol):
+    """Policies along one order."""
+
+    @property
+    def order(self) -> npt.NDArray[np.int32]:
+        """(T,)"""
+
+    @property
+    def costs(self) -> Floats:
+        """(T,) of base models."""
+
+    @property
+    def target(self) -> Target:
+        """What decides a row that never quits."""
 
 
 def exit_bins(n_models: int) -> list[tuple[int, int]]:
@@ -172,4 +188,20 @@ def sum_over_rows(
         count_exits(steps, rule.n_models)[np.newaxis],
         np.bincount(steps - 1, minlength=rule.n_models).astype(np.int64)[np.newaxis],
         left_out,
+    )
+
+
+def sums_of_stops(rule: AlongOrder, full: Decided, stops: Ints, differences: Ints) -> Sums:
+    """What K policies along one order did on rows that the full ensemble decides as `full` (N,): `stops`
+    (K, T) are the rows that took 1, 2, ..., T steps, `differences` (K, n_differences) those that were
+    decided differently."""
+    n_models = len(rule.order)
+    firsts = [first - 1 for first, _ in exit_bins(n_models)]
+    return Sums(
+        rule.target.count_classes(full),
+        differences,
+        (stops @ np.arange(1, n_models + 1)).astype(np.float64),
+        stops.astype(np.float64) @ np.cumsum(rule.costs[rule.order]),
+        np.add.reduceat(stops, firsts, axis=1),
+        stops,
     )

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qwyc import _native
 from qwyc.errors import OptionError
-from qwyc.policy.counts import Sums, sum_over_rows
+from qwyc.policy.counts import Sums, sums_of_stops
 from qwyc.policy.policy import Policy
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.runtime.progress import Report
+from qwyc.runtime.threads import thread_count
 from qwyc.target.target import Decided
 from qwyc.target.two_classes import TwoClasses
 
@@ -62,25 +64,26 @@ class Path:
         rows: npt.NDArray[np.intp] | None = None,
         threads: int | None = None,
         report: Report = lambda done: None,
-        watch: Watch = lambda k, decided, full: None,
+        watch: Watch | None = None,
     ) -> Sums:
         """What every policy does on known scores, or on some rows of them. `report` is called with the
         number of policies done, and `watch` with what each policy decided."""
-        chosen = slice(None) if rows is None else rows
-        full = self.target.decide(matrix.full)[chosen]
-        parts = []
-        for k in range(len(self)):
-            policy = self[k]
-            decisions = policy.apply(matrix, threads=threads)  # all rows: no copy of the matrix
-            decided = decisions.label[chosen]
-            parts.append(sum_over_rows(policy, decided, full, decisions.steps[chosen]))
-            watch(k, decided, full)
-            report(k + 1)
-        return Sums(
-            parts[0].by_class,
-            np.concatenate([part.differences for part in parts]),
-            np.concatenate([part.steps for part in parts]),
-            np.concatenate([part.cost for part in parts]),
-            np.concatenate([part.exits for part in parts]),
-            np.concatenate([part.stops for part in parts if part.stops is not None]),
+        watched = watch is not None
+        stops, differences, decided = _native.count_path(
+            np.ascontiguousarray(matrix.values.T),
+            matrix.base,
+            np.ascontiguousarray(matrix.full),
+            self.order,
+            self.lower,
+            self.upper,
+            self.threshold,
+            None if rows is None else np.ascontiguousarray(rows, dtype=np.int64),
+            watched,
+            thread_count(threads),
         )
+        full = self.target.decide(matrix.full if rows is None else matrix.full[rows])
+        if watch is not None:
+            for k in range(len(self)):
+                watch(k, decided[k].astype(np.int64), full)
+        report(len(self))
+        return sums_of_stops(self, full, stops, differences)

@@ -24,6 +24,7 @@ from qwyc.runtime.progress import ProgressOption
 from qwyc.target.target import Decided
 
 BLOCK = 1 << 16  # rows that are evaluated together, and between two reports of progress
+SCORES = 1 << 21  # scores of base models that are kept at once: larger matrices leave the cache
 
 Look = Callable[[Sample], None]
 LookAtScores = Callable[[Sample, ScoreMatrix], None]
@@ -107,7 +108,8 @@ def sums_of_path(
     digest, done, left_out = hashlib.sha256(), 0, 0
     sums = [np.zeros(Sums.size(path.target, len(path.order), len(path)))]
     stops = np.zeros(path.lower.shape, dtype=np.int64)  # (K, T)
-    for sample in _samples(certified.ensemble, X, progress, look, unseen):
+    rows = BLOCK if certified.ensemble.has_code else max(1024, SCORES // len(path.order))
+    for sample in _samples(certified.ensemble, X, progress, look, unseen, min(BLOCK, rows)):
         left_out += sample.left_out
         if sample.is_empty:
             continue
@@ -115,7 +117,7 @@ def sums_of_path(
         if look_at_scores is not None:
             look_at_scores(sample, scores)
         digest.update(scores.full_bytes)
-        watch = _watch_nothing if differing is None else partial(differing.add, done)
+        watch = None if differing is None else partial(differing.add, done)
         part_sums = path.sums(scores, threads=threads, watch=watch)
         done += len(scores.full)
         sums.append(part_sums.vector())
@@ -131,16 +133,17 @@ def count_taken(ensemble: Ensemble, X: Any) -> int:
     return sum(len(sample.rows) for sample in samples)
 
 
-def _watch_nothing(k: int, decided: Any, full: Decided) -> None:
-    pass
-
-
 def _samples(
-    ensemble: Ensemble, X: Any, progress: ProgressOption, look: Look | None, unseen: str
+    ensemble: Ensemble,
+    X: Any,
+    progress: ProgressOption,
+    look: Look | None,
+    unseen: str,
+    rows: int = BLOCK,
 ) -> Iterator[Sample]:
     """Blocks of rows, converted for the base models. An error about a row counts from the first of X."""
     what = "Comparing with the full ensemble"
-    for place, block in row_blocks(X, BLOCK, progress, what):
+    for place, block in row_blocks(X, rows, progress, what):
         try:
             sample = ensemble.sample(block, unseen)
             sample.rows  # noqa: B018  (it is converted here and kept)

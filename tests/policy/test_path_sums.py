@@ -1,0 +1,57 @@
+"""One pass over a path counts what its policies decide one by one."""
+
+import numpy as np
+import pytest
+
+from qwyc.policy.counts import sum_over_rows
+from qwyc.policy.path import Path
+from qwyc.policy.scores import ScoreMatrix
+
+
+def make_path(rng, K, T, *, nested):
+    width = np.abs(rng.normal(size=(K, T))) * 3
+    if nested:
+        width = -np.sort(-width, axis=0)
+    lower, upper = -width, width * rng.uniform(0.5, 2, size=(K, T))
+    lower[rng.random((K, T)) < 0.3] = -np.inf
+    upper[rng.random((K, T)) < 0.3] = np.inf
+    lower[0], upper[0] = -np.inf, np.inf
+    order = rng.permutation(T).astype(np.int32)
+    return Path(order, lower, upper, np.arange(K, dtype=float), 0.1, rng.uniform(1, 2, T))
+
+
+@pytest.mark.parametrize("nested", [True, False])
+@pytest.mark.parametrize(("K", "T"), [(1, 5), (2, 1), (7, 30), (70, 12)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sums_are_those_of_every_policy(nested, K, T, dtype):
+    rng = np.random.default_rng(K * T + nested)
+    path = make_path(rng, K, T, nested=nested)
+    matrix = ScoreMatrix.from_array(
+        rng.normal(size=(5000, T)).astype(dtype), base=0.2, threshold=0.1
+    )
+    for rows in (None, rng.permutation(5000)[:999], np.zeros(0, dtype=np.intp)):
+        chosen = slice(None) if rows is None else rows
+        full = path.target.decide(matrix.full)[chosen]
+        seen = []
+        sums = path.sums(
+            matrix, rows=rows, threads=2, watch=lambda *one, seen=seen: seen.append(one)
+        )
+        for k in range(K):
+            decisions = path[k].apply(matrix)
+            want = sum_over_rows(path[k], decisions.label[chosen], full, decisions.steps[chosen])
+            for name in ("differences", "exits", "stops", "steps"):
+                np.testing.assert_array_equal(getattr(sums, name)[k], getattr(want, name)[0], name)
+            np.testing.assert_allclose(sums.cost[k], want.cost[0], rtol=1e-12)
+            np.testing.assert_array_equal(sums.by_class, want.by_class)
+            assert seen[k][0] == k
+            np.testing.assert_array_equal(seen[k][1], decisions.label[chosen])
+            np.testing.assert_array_equal(seen[k][2], full)
+
+
+def test_rows_that_are_not_there_are_refused():
+    rng = np.random.default_rng(0)
+    path = make_path(rng, 3, 4, nested=True)
+    matrix = ScoreMatrix.from_array(rng.normal(size=(10, 4)))
+    for rows in ([10], [-1]):
+        with pytest.raises(ValueError, match="numbers of rows"):
+            path.sums(matrix, rows=np.array(rows))
