@@ -156,17 +156,23 @@ class Ensemble:
         if isinstance(X, Sample) or self.schema is None:
             return self.decisions(*runner.decide(self.rows_to_decide(X), threads=threads))
         rows = X if self.transform is None else self.transform(X)
-        reader = reader_of(self.schema)
-        read = reader.readable(rows, self._unused_features)
+        read = reader_of(self.schema).readable(rows, self._unused_features)
         decide_table = getattr(runner, "decide_table", None)
         if isinstance(read, np.ndarray):
-            return self.decisions(*runner.decide(read, threads=threads))
-        if read is not None and decide_table is not None:
-            found = decide_table(read, reader.single, threads=threads)
+            if self.schema.takes_any_numbers:
+                return self.decisions(*runner.decide(read, threads=threads))
+        elif read is not None and decide_table is not None:
+            found = decide_table(read, threads=threads)
             if found is not None:
                 return self.decisions(*found)
         matrix = to_matrix(rows, self.schema, c_order=False)
         return self.decisions(*runner.decide(matrix, threads=threads))
+
+    def frame(self, X: Any) -> Any:
+        """A data frame as native code reads it, a table or a matrix; None for anything else."""
+        if self.schema is None or self.transform is not None:
+            return None
+        return reader_of(self.schema).readable(X, self._unused_features)
 
     @cached_property
     def _unused_features(self) -> list[int]:
