@@ -44,25 +44,19 @@ class Classifier(Certified):
     def predict(self, X: Any, *, threads: int | None = None) -> npt.NDArray[Any]:
         """The class of every row, (N,), as the source model's own `predict` gives it."""
         plain = self._plain_arrays
-        if plain is not None:
-            label: Any = plain.predict(X, threads)
-            if label is None and (frame := self.ensemble.frame(X)) is not None:
-                label = plain.predict(frame, threads)
-            if label is not None:
-                return label
-        return self.decide(X, threads=threads).label
+        label: Any = None if plain is None else plain.predict(X, threads)
+        if label is None and plain is not None and (frame := self.ensemble.frame(X)) is not None:
+            label = plain.predict(frame, threads)
+        return self.decide(X, threads=threads).label if label is None else label
 
     def decide(self, X: Any, *, threads: int | None = None) -> Decisions:
         """The class of every row, how many base models it took, its score and whether the score is
         complete."""
         plain = self._plain_arrays
-        if plain is not None:
-            decided: Any = plain.decide(X, threads)
-            if decided is None and (frame := self.ensemble.frame(X)) is not None:
-                decided = plain.decide(frame, threads)
-            if decided is not None:
-                return decided
-        return self.ensemble.decide(X, self.runner, threads=threads)
+        decided: Any = None if plain is None else plain.decide(X, threads)
+        if decided is None and plain is not None and (frame := self.ensemble.frame(X)) is not None:
+            decided = plain.decide(frame, threads)
+        return self.ensemble.decide(X, self.runner, threads=threads) if decided is None else decided
 
     @cached_property
     def _plain_arrays(self) -> PlainArrays | None:
