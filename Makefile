@@ -7,7 +7,7 @@ CPP := $(wildcard native/*/*.cpp native/*/*.hpp)
 COMMA := ,
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: demo test test-all ctest sanitize java lint format stubs bench bench-batches bench-engines bench-lattices experiments clean
+.PHONY: demo test test-all ctest sanitize java lint format stubs bench bench-batches bench-frames bench-engines bench-lattices experiments clean
 
 demo: $(VENV)/.demo
 	$(BIN)/qwyc demo
@@ -74,6 +74,10 @@ bench: $(VENV)/.bench
 # Microseconds per row by rows per call; AGAINST=PYTHON compares with another installation.
 bench-batches: $(VENV)/.bench
 	$(BIN)/python -W ignore -m benchmarks.batches $(if $(AGAINST),--against $(AGAINST))
+
+# Data frames of pandas, Polars and Arrow, against the libraries; AGAINST=PYTHON as before.
+bench-frames: $(VENV)/.bench
+	$(BIN)/python -W ignore -m benchmarks.frames $(if $(AGAINST),--against $(AGAINST))
 
 # Rows per second in Spark, Ray and Dask on two cores.
 bench-engines: $(VENV)/.all java

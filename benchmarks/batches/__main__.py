@@ -44,14 +44,14 @@ CLOSE = 1e-4  # scores of the libraries, which add in float32 or in another orde
 class Installation:
     """The process of one installation."""
 
-    def __init__(self, python: str, core: int) -> None:
-        script = str(Path(worker.__file__))
+    def __init__(self, python: str, core: int, script: str = worker.__file__) -> None:
         self.process = subprocess.Popen(
             [python, script, str(core)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             cwd=tempfile.gettempdir(),  # so that the package is imported as it is installed
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
         )
         self.about = self._answer()
 

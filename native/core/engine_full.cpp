@@ -136,6 +136,7 @@ void FullEngine<Real>::score(const RowsView<In>& rows, float* values, double* fu
                              std::string_view isa) const {
     const Kernels& chosen = kernels(isa);
     const MaskKernels& masks = mask_kernels(isa);
+    rows.need_all();
     const int64_t share = rows.n / std::max(threads, 1) / kSlab * kSlab;  // rows per thread
     const int64_t chunk = std::min(std::clamp<int64_t>(share, kSlab, rows_at_once(masks.isa)),
                                    max_rows_in_int32(rows.row_stride));

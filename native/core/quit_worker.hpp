@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <span>
+#include <vector>
 
 #include "core/deep_rows.hpp"
 #include "core/engine.hpp"
@@ -45,12 +46,14 @@ class QuitEngine<Real, Policy>::Worker {
         int32_t left = n;
         encoded_ = false;
         first_ = begin;
+        if (rows.columns) written_.assign(rows.width, 0);
         bool listed = false;  // rows are in row_ and sums_; otherwise they are begin, begin + 1...
         for (int32_t number : engine_.plan_for(n).segments) {
             const Segment& segment = engine_.segments_[number];
             if (left == 0) break;
             if (left <= segment.walk_below) {
                 list(listed, begin, left);
+                rows.need_all(row_, left);
                 walk_on(segment.begin, left, rows, out);
                 return;
             }
@@ -81,6 +84,8 @@ class QuitEngine<Real, Policy>::Worker {
             });
         }
         int32_t left = 0;
+        need(segment.trees, listed ? rows : rows.part(begin, begin + n), listed ? row_ : nullptr,
+             n);
         for (int32_t at = 0; at < n; at += kSlab) {
             const int32_t here = std::min(kSlab, n - at), more = n - at - here;
             const uint64_t* masks;
@@ -110,6 +115,15 @@ class QuitEngine<Real, Policy>::Worker {
         });
     }
 
+    // Has late columns written that the trees of a segment look at and no segment before it did.
+    void need(const MaskedTrees& trees, const RowsView<In>& rows, const int32_t* row, int32_t n) {
+        if (!rows.columns || rows.columns->late().empty()) return;
+        needed_.clear();
+        for (int32_t feature : trees.features)
+            if (!written_[feature]) written_[feature] = 1, needed_.push_back(feature);
+        rows.columns->write(needed_, rows.first, row, n);
+    }
+
     const uint64_t* sliced(const MaskedTrees& trees, const RowsView<In>& rows, const int32_t* row,
                            int32_t n, int32_t more) {
         uint64_t* const masks = answer<In, Real>(mask_kernels_, trees, rows, row, n, more);
@@ -132,7 +146,10 @@ class QuitEngine<Real, Policy>::Worker {
     template <class Advance>
     int32_t run_chunks(const Segment& segment, const RowsView<In>& rows, int32_t n,
                        const Advance& advance) {
-        if (!segment.masked && !encoded_) encode(rows, n);
+        if (segment.masked)
+            need(segment.trees, rows, row_, n);
+        else if (!encoded_)
+            encode(rows, n);
         int32_t left = 0;
         for (int32_t at = 0; at < n; at += kSlab) {
             const int32_t here = std::min(kSlab, n - at), words = words_of(here);
@@ -178,6 +195,7 @@ class QuitEngine<Real, Policy>::Worker {
     // number within the block.
     void encode(const RowsView<In>& rows, int32_t n) {
         int32_t places = 0;
+        rows.need_all(row_, n);
         for (int32_t i = 0; i < n; ++i) places = std::max(places, row_[i] - first_ + 1);
         deep_.make_room(places);
         for (int32_t at = 0; at < n; at += kSlab) {
@@ -248,6 +266,7 @@ class QuitEngine<Real, Policy>::Worker {
     // Rows that never quit: their full scores decide.
     void complete(const RowsView<In>& rows, const DecisionsOut& out) {
         if (n_in_full_ == 0) return;
+        rows.need_all(in_full_, n_in_full_);
         double* const score = scratch().score.of(n_in_full_);
         typename FullEngine<Real>::template Worker<In> full(engine_.full_, kernels_, mask_kernels_);
         full.run_some(rows, std::span<const int32_t>(in_full_, n_in_full_), score);
@@ -270,6 +289,8 @@ class QuitEngine<Real, Policy>::Worker {
     int32_t n_in_full_;
     alignas(64) float values_[kSlab];
     DeepRows<In, Real> deep_;
+    std::vector<uint8_t> written_;  // by feature: whether its late column is, for rows that go on
+    std::vector<int32_t> needed_;
     bool encoded_;   // rows of this block have codes for deep trees
     int32_t first_;  // of the block
     int32_t at_[kSlab], walked_[kSlab], place_[kSlab], leaf_[kSlab];  // of a deep tree's step

@@ -3,11 +3,33 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/parallel.hpp"
 
 namespace qwyc {
+
+// Columns that lie apart from each other. Those that have to be converted first are written when
+// they are needed, for the rows that need them. Used by one thread.
+template <class In>
+class Columns {
+  public:
+    virtual ~Columns() = default;
+
+    const In* of(int64_t feature) const { return at_[feature]; }
+
+    // Features whose columns are not written yet.
+    std::span<const int32_t> late() const { return late_; }
+
+    // Writes late columns for rows [first, first + n), or for first + row[0..n).
+    virtual void write(std::span<const int32_t> features, int64_t first, const int32_t* row,
+                       int64_t n) = 0;
+
+  protected:
+    std::vector<const In*> at_;  // by feature
+    std::vector<int32_t> late_;  // ascending
+};
 
 // n rows of `width` numbers. Strides count numbers, not bytes: number j of row i is
 // data[i * row_stride + j * column_stride]. In C order column_stride is 1, in Fortran order
@@ -16,20 +38,44 @@ template <class In>
 struct RowsView {
     const In* data;
     int64_t n, width, row_stride, column_stride;
+    // Where columns lie apart: there are no data then, row_stride is 1 and column_stride 0.
+    Columns<In>* columns = nullptr;
+    int64_t first = 0;  // of the rows of `columns`
+
+    static RowsView apart(Columns<In>& columns, int64_t n, int64_t width) {
+        return {nullptr, n, width, 1, 0, &columns};
+    }
 
     // Whether the rows follow each other in C order without gaps.
     bool is_contiguous() const {
-        return (column_stride == 1 || width <= 1) && (row_stride == width || n <= 1);
+        return !columns && (column_stride == 1 || width <= 1) && (row_stride == width || n <= 1);
     }
+    // Where columns do not lie apart.
     const In* row(int64_t i) const { return data + i * row_stride; }
+    // Number j of row i is column(j)[i * row_stride].
+    const In* column(int64_t j) const {
+        return columns ? columns->of(j) + first : data + j * column_stride;
+    }
     RowsView part(int64_t begin, int64_t end) const {
-        return {data + begin * row_stride, end - begin, width, row_stride, column_stride};
+        RowsView some(*this);
+        some.n = end - begin;
+        if (columns)
+            some.first += begin;
+        else
+            some.data += begin * row_stride;
+        return some;
+    }
+    // Has late columns written, for all rows or those at row[0..n).
+    void need_all() const { need_all(nullptr, n); }
+    void need_all(const int32_t* row, int64_t n) const {
+        if (columns && !columns->late().empty()) columns->write(columns->late(), first, row, n);
     }
 };
 
 // Copies rows to out, (n, width) in C order.
 template <class In>
 void copy_rows(const RowsView<In>& rows, In* out) {
+    rows.need_all();
     if (rows.column_stride == 1) {
         for (int64_t i = 0; i < rows.n; ++i)
             std::copy_n(rows.data + i * rows.row_stride, rows.width, out + i * rows.width);
@@ -41,7 +87,7 @@ void copy_rows(const RowsView<In>& rows, In* out) {
         const RowsView<In> tile = rows.part(begin, std::min(begin + kTile, rows.n));
         In* to = out + begin * rows.width;
         for (int64_t j = 0; j < tile.width; ++j) {
-            const In* column = tile.data + j * tile.column_stride;
+            const In* column = tile.column(j);
             for (int64_t i = 0; i < tile.n; ++i)
                 to[i * tile.width + j] = column[i * tile.row_stride];
         }

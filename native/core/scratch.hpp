@@ -46,6 +46,8 @@ struct Scratch {
     Buffer<double> value, other;
     Buffer<float> values;  // of rows that are walked one by one
     Buffer<uint64_t> masks;
+
+    Buffer<std::byte> columns;  // of a table, converted
 };
 
 // The calling thread's.

@@ -17,11 +17,35 @@ inline bool bit_at(const uint8_t* bits, int64_t i) {
     return bits[i / 8] >> i % 8 & 1;
 }
 
-// Cells [begin, end) of a chunk, counted from its first.
+// Cells that follow each other, and go to consecutive places.
+struct Range {
+    int64_t begin, n;
+
+    int64_t cell(int64_t k) const { return begin + k; }
+    static int64_t place(int64_t k) { return k; }
+};
+
+// Some cells, which go to the places row[0..n).
+struct Picked {
+    const int32_t* row;
+    int64_t before, n;  // before: the cells of the chunk before place 0; may be negative
+
+    int64_t cell(int64_t k) const { return row[k] + before; }
+    int64_t place(int64_t k) const { return row[k]; }
+};
+
+// Cells of a chunk, counted from its first.
+template <class Cells>
 struct Part {
     const Chunk& chunk;
-    int64_t begin, end;
     const Column& column;
+    Cells cells;
+
+    // Calls use(i, place) for each cell.
+    template <class Use>
+    void each(const Use& use) const {
+        for (int64_t k = 0; k < cells.n; ++k) use(cells.cell(k), cells.place(k));
+    }
 
     bool is_null(int64_t i) const {
         return (chunk.valid && !bit_at(chunk.valid, chunk.first + i)) ||
@@ -37,68 +61,70 @@ inline Number number_at(const Chunk& chunk, int64_t i) {
     return x;
 }
 
-template <class Number, class Out>
-bool read_codes(const Part& part, Out* out) {
+template <class Number, class Cells, class Out>
+bool read_codes(const Part<Cells>& part, Out* out) {
     const std::vector<double>& codes = *part.chunk.codes;  // the last is that of a null
     const auto n_codes = static_cast<int64_t>(codes.size()) - 1;
     bool refused = false;
-    for (int64_t i = part.begin; i < part.end; ++i) {
+    part.each([&](int64_t i, int64_t place) {
         const auto index = static_cast<int64_t>(number_at<Number>(part.chunk, i));
         const bool known = index >= 0 && index < n_codes && !part.is_null(i);
         const double code = codes[known ? index : n_codes];
         refused |= code == kRefused;
-        *out++ = static_cast<Out>(code);
-    }
+        out[place] = static_cast<Out>(code);
+    });
     return !refused;
 }
 
-template <class Number, class Out>
-bool read_numbers(const Part& part, Out* out) {
+template <class Number, class Cells, class Out>
+bool read_numbers(const Part<Cells>& part, Out* out) {
     if constexpr (std::is_integral_v<Number>)
         if (part.chunk.codes) return read_codes<Number>(part, out);
     const Chunk& chunk = part.chunk;
-    const int64_t n = part.end - part.begin;
     if (chunk.stride == sizeof(Number) &&
         reinterpret_cast<uintptr_t>(chunk.data) % sizeof(Number) == 0) {
-        const auto* const from =
-            reinterpret_cast<const Number*>(chunk.data) + chunk.first + part.begin;
-        for (int64_t i = 0; i < n; ++i) out[i] = static_cast<Out>(from[i]);
+        const auto* const from = reinterpret_cast<const Number*>(chunk.data) + chunk.first;
+        part.each([&](int64_t i, int64_t place) { out[place] = static_cast<Out>(from[i]); });
     } else {
-        for (int64_t i = 0; i < n; ++i)
-            out[i] = static_cast<Out>(number_at<Number>(chunk, part.begin + i));
+        part.each([&](int64_t i, int64_t place) {
+            out[place] = static_cast<Out>(number_at<Number>(chunk, i));
+        });
     }
     if (part.has_nulls())
-        for (int64_t i = 0; i < n; ++i)
-            if (part.is_null(part.begin + i)) out[i] = std::numeric_limits<Out>::quiet_NaN();
+        part.each([&](int64_t i, int64_t place) {
+            if (part.is_null(i)) out[place] = std::numeric_limits<Out>::quiet_NaN();
+        });
     if constexpr (std::is_integral_v<Number> && sizeof(Number) == 8) {
         if (!part.column.checks.refuses_large_integers) return true;
         bool large = false;
-        for (int64_t i = part.begin; i < part.end; ++i) {
+        part.each([&](int64_t i, int64_t) {
             const auto x = number_at<Number>(chunk, i);
             bool past = x > static_cast<Number>(kExactInteger);
             if constexpr (std::is_signed_v<Number>) past |= x < -kExactInteger;
             large |= past && !part.is_null(i);
-        }
+        });
         return !large;
     }
     return true;
 }
 
-template <class Out>
-bool read_bits(const Part& part, Out* out) {
-    for (int64_t i = part.begin; i < part.end; ++i) {
+template <class Cells, class Out>
+bool read_bits(const Part<Cells>& part, Out* out) {
+    part.each([&](int64_t i, int64_t place) {
         const bool yes = bit_at(part.chunk.data, part.chunk.first + i);
-        *out++ = part.is_null(i) ? std::numeric_limits<Out>::quiet_NaN() : static_cast<Out>(yes);
-    }
+        out[place] =
+            part.is_null(i) ? std::numeric_limits<Out>::quiet_NaN() : static_cast<Out>(yes);
+    });
     return true;
 }
 
-template <class Out>
-bool read_bools(const Part& part, Out* out) {
-    for (int64_t i = part.begin; i < part.end; ++i) {
+template <class Cells, class Out>
+bool read_bools(const Part<Cells>& part, Out* out) {
+    part.each([&](int64_t i, int64_t place) {
         const bool yes = number_at<uint8_t>(part.chunk, i) != 0;
-        *out++ = part.is_null(i) ? std::numeric_limits<Out>::quiet_NaN() : static_cast<Out>(yes);
-    }
+        out[place] =
+            part.is_null(i) ? std::numeric_limits<Out>::quiet_NaN() : static_cast<Out>(yes);
+    });
     return true;
 }
 
@@ -121,20 +147,20 @@ inline std::string_view view_at(const Chunk& chunk, int64_t i) {
     return {reinterpret_cast<const char*>(begin), size};
 }
 
-template <class Out, class At>
-bool read_texts(const Part& part, Out* out, const At& at) {
+template <class Cells, class Out, class At>
+bool read_texts(const Part<Cells>& part, Out* out, const At& at) {
     const TextCodes& texts = *part.column.texts;
     bool refused = false;
-    for (int64_t i = part.begin; i < part.end; ++i) {
+    part.each([&](int64_t i, int64_t place) {
         const double code = part.is_null(i) ? texts.null() : texts.of(at(part.chunk, i));
         refused |= code == kRefused;
-        *out++ = static_cast<Out>(code);
-    }
+        out[place] = static_cast<Out>(code);
+    });
     return !refused;
 }
 
-template <class Out>
-bool read_part(const Part& part, Out* out) {
+template <class Cells, class Out>
+bool read_part(const Part<Cells>& part, Out* out) {
     switch (part.chunk.cell) {
         case Cell::kFloat32:
             return read_numbers<float>(part, out);
@@ -170,13 +196,19 @@ bool read_part(const Part& part, Out* out) {
     return false;
 }
 
-template <class Out>
-bool check(const Checks& checks, int64_t n, Out* x) {
-    if (checks.missing == checks.missing) {
-        const auto missing = static_cast<Out>(checks.missing);
-        for (int64_t i = 0; i < n; ++i)
-            if (x[i] == missing) x[i] = std::numeric_limits<Out>::quiet_NaN();
+// Cells that mean missing become NaN.
+template <class Cells, class Out>
+void mark_missing(const Checks& checks, const Cells& cells, Out* x) {
+    if (!checks.has_missing()) return;
+    const auto missing = static_cast<Out>(checks.missing);
+    for (int64_t k = 0; k < cells.n; ++k) {
+        Out& here = x[cells.place(k)];
+        if (here == missing) here = std::numeric_limits<Out>::quiet_NaN();
     }
+}
+
+template <class Out>
+bool check(const Checks& checks, int64_t n, const Out* x) {
     bool refused = false;
     if (checks.refuses_nan)
         for (int64_t i = 0; i < n; ++i) refused |= x[i] != x[i];
@@ -185,19 +217,69 @@ bool check(const Checks& checks, int64_t n, Out* x) {
     return !refused;
 }
 
+// The chunk that a row is in, or the end.
+auto chunk_at(const Column& column, int64_t row) {
+    return std::partition_point(column.chunks.begin(), column.chunks.end(),
+                                [&](const Chunk& c) { return c.at + c.n <= row; });
+}
+
 template <class Out>
-bool read_column(const Column& column, int64_t begin, int64_t end, Out* out) {
-    auto chunk = std::partition_point(column.chunks.begin(), column.chunks.end(),
-                                      [&](const Chunk& c) { return c.at + c.n <= begin; });
-    for (; chunk != column.chunks.end() && chunk->at < end; ++chunk) {
-        const int64_t from = std::max(begin, chunk->at), to = std::min(end, chunk->at + chunk->n);
-        const Part part{*chunk, from - chunk->at, to - chunk->at, column};
-        if (!read_part(part, out + (from - begin))) return false;
-    }
-    return check(column.checks, end - begin, out);
+constexpr Cell kCellOf = std::is_same_v<Out, float> ? Cell::kFloat32 : Cell::kFloat64;
+
+// Whether cells are numbers of type Out, one after the other, that none of them is null.
+template <class Out>
+bool lies_as(const Chunk& chunk) {
+    return chunk.cell == kCellOf<Out> && chunk.stride == sizeof(Out) && !chunk.valid &&
+           !chunk.null && reinterpret_cast<uintptr_t>(chunk.data) % alignof(Out) == 0;
 }
 
 }  // namespace
+
+template <class Out>
+bool Column::lies_as() const {
+    return !checks.has_missing() &&
+           std::all_of(chunks.begin(), chunks.end(),
+                       [](const Chunk& chunk) { return qwyc::lies_as<Out>(chunk); });
+}
+
+template <class Out>
+const Out* Column::find(int64_t begin, int64_t end) const {
+    const auto chunk = chunk_at(*this, begin);
+    if (chunk == chunks.end() || chunk->at + chunk->n < end || checks.has_missing() ||
+        !qwyc::lies_as<Out>(*chunk))
+        return nullptr;
+    return reinterpret_cast<const Out*>(chunk->data) + chunk->first + (begin - chunk->at);
+}
+
+template <class Out>
+bool Column::takes(const Out* values, int64_t n) const {
+    return check(checks, n, values);
+}
+
+template <class Out>
+bool Column::read(int64_t begin, int64_t end, Out* out) const {
+    for (auto chunk = chunk_at(*this, begin); chunk != chunks.end() && chunk->at < end; ++chunk) {
+        const int64_t from = std::max(begin, chunk->at), to = std::min(end, chunk->at + chunk->n);
+        const Part<Range> part{*chunk, *this, {from - chunk->at, to - from}};
+        if (!read_part(part, out + (from - begin))) return false;
+    }
+    mark_missing(checks, Range{begin, end - begin}, out);
+    return check(checks, end - begin, out);
+}
+
+template <class Out>
+void Column::read_some(int64_t first, const int32_t* row, int64_t n, Out* out) const {
+    for (int64_t i = 0, end; i < n; i = end) {
+        const auto chunk = chunk_at(*this, first + row[i]);
+        const int64_t before = first - chunk->at;
+        for (end = i + 1; end < n; ++end) {
+            const int64_t cell = row[end] + before;
+            if (cell < 0 || cell >= chunk->n) break;
+        }
+        static_cast<void>(read_part(Part<Picked>{*chunk, *this, {row + i, before, end - i}}, out));
+    }
+    mark_missing(checks, Picked{row, 0, n}, out);
+}
 
 template <class Out>
 bool Table::read(int64_t begin, int64_t end, Out* out, int64_t stride) const {
@@ -205,14 +287,21 @@ bool Table::read(int64_t begin, int64_t end, Out* out, int64_t stride) const {
     for (const Column& column : columns_) {
         if (column.chunks.empty())
             std::fill_n(out, end - begin, Out(0));
-        else if (!read_column(column, begin, end, out))
+        else if (!column.read(begin, end, out))
             return false;
         out += stride;
     }
     return true;
 }
 
-template bool Table::read(int64_t, int64_t, float*, int64_t) const;
-template bool Table::read(int64_t, int64_t, double*, int64_t) const;
+#define QWYC_INSTANTIATE(Out)                                                      \
+    template bool Column::lies_as<Out>() const;                                    \
+    template const Out* Column::find(int64_t, int64_t) const;                      \
+    template bool Column::takes(const Out*, int64_t) const;                        \
+    template bool Column::read(int64_t, int64_t, Out*) const;                      \
+    template void Column::read_some(int64_t, const int32_t*, int64_t, Out*) const; \
+    template bool Table::read(int64_t, int64_t, Out*, int64_t) const;
+QWYC_INSTANTIATE(float)
+QWYC_INSTANTIATE(double)
 
 }  // namespace qwyc

@@ -40,7 +40,10 @@ struct Chunk {
     const uint8_t* const* blocks = nullptr;  // of text with views
     const uint8_t* valid = nullptr;          // bit a cell; null: there are no nulls
     const uint8_t* null = nullptr;           // byte a cell, from the first of these on; or null
-    std::shared_ptr<std::vector<double>> codes = nullptr;  // numbers are positions in it
+    // Numbers are positions in it; floats are codes themselves.
+    std::shared_ptr<std::vector<double>> codes = nullptr;
+
+    bool is_text() const { return cell >= Cell::kText32; }
 };
 
 // Which values of a column are refused, and which mean missing.
@@ -49,12 +52,40 @@ struct Checks {
     bool refuses_nan = false;  // missing values, too
     bool refuses_infinity = false;
     bool refuses_large_integers = false;  // past 2^53
+
+    bool has_missing() const { return missing == missing; }
+    bool refuse_some() const { return refuses_nan || refuses_infinity || refuses_large_integers; }
 };
 
 struct Column {
     std::vector<Chunk> chunks;
     std::shared_ptr<const TextCodes> texts;  // of categories
     Checks checks;
+    bool refuses_categories = false;
+
+    // Whether a value may be refused, so that all of them have to be read.
+    bool refuses() const { return refuses_categories || checks.refuse_some(); }
+
+    // Whether all cells are numbers of type Out in memory, so that they need not be converted.
+    template <class Out>
+    bool lies_as() const;
+
+    // Where the numbers of rows [begin, end) are in memory, if they are one after the other and
+    // need not be converted; otherwise null.
+    template <class Out>
+    const Out* find(int64_t begin, int64_t end) const;
+
+    // Whether none of the numbers found in memory is refused.
+    template <class Out>
+    bool takes(const Out* values, int64_t n) const;
+
+    // Rows [begin, end). Returns false where a value is refused.
+    template <class Out>
+    bool read(int64_t begin, int64_t end, Out* out) const;
+
+    // Rows first + row[0..n), to out[row[0..n)]. Refuses nothing.
+    template <class Out>
+    void read_some(int64_t first, const int32_t* row, int64_t n, Out* out) const;
 };
 
 class Table {
@@ -64,7 +95,9 @@ class Table {
     int64_t n_rows() const { return n_rows_; }
     int64_t n_features() const { return static_cast<int64_t>(columns_.size()); }
     Column& column(int64_t feature) { return columns_[feature]; }
+    const Column& column(int64_t feature) const { return columns_[feature]; }
     void refuse() { refused_ = true; }  // a value is known to be refused
+    bool is_refused() const { return refused_; }
 
     // Rows [begin, end), column by column, `stride` from one column to the next. Columns that the
     // table does not have are 0. Returns false where a value is refused.

@@ -26,7 +26,9 @@ class TextCodes {
         for (size_t i = 0; i < texts_.size(); ++i) {
             const Slot key{head_of(texts_[i]), texts_[i].data(), texts_[i].size(), codes[i]};
             slots_[place_of(key.head, texts_[i])] = key;
+            refuses_ |= codes[i] == kRefused;
         }
+        refuses_ |= unseen == kRefused || null == kRefused;
     }
     TextCodes(const TextCodes&) = delete;  // slots refer to the texts
     TextCodes& operator=(const TextCodes&) = delete;
@@ -36,6 +38,7 @@ class TextCodes {
         return slot.text ? slot.code : unseen_;
     }
     double null() const { return null_; }
+    bool refuses() const { return refuses_; }  // some text, or null
 
   private:
     struct Slot {
@@ -86,6 +89,7 @@ class TextCodes {
     const std::vector<std::string> texts_;
     std::vector<Slot> slots_;
     double unseen_, null_;
+    bool refuses_ = false;
 };
 
 }  // namespace qwyc

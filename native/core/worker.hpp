@@ -58,9 +58,11 @@ struct Rowwise {
         if (view.column_stride == 1) return;
         auto* const copy = reinterpret_cast<In*>(
             scratch().rows.of(n * std::max<int64_t>(view.width, 1) * sizeof(In)));
-        for (int64_t f = 0; f < view.width; ++f)
+        for (int64_t f = 0; f < view.width; ++f) {
+            const In* const from = view.column(f);
             for (int32_t i = 0; i < n; ++i)
-                copy[i * view.width + f] = view.row(some ? some[i] : i)[f * view.column_stride];
+                copy[i * view.width + f] = from[(some ? some[i] : i) * view.row_stride];
+        }
         rows = copy, row = nullptr, width = view.width;
     }
 };
@@ -106,10 +108,9 @@ auto with_values(const RowTrees& trees, const RowsView<In>& rows, const int32_t*
     const auto copied = [&]<class V>(V* copy) {
         const V* to[kMaxWalkedRows];
         for (int32_t i = 0; i < n; ++i) {
-            const In* const from = rows.row(row ? row[i] : i);
+            const int64_t at = (row ? row[i] : i) * rows.row_stride;
             to[i] = copy;
-            for (int64_t f = 0; f < rows.width; ++f)
-                *copy++ = static_cast<V>(from[f * rows.column_stride]);
+            for (int64_t f = 0; f < rows.width; ++f) *copy++ = static_cast<V>(rows.column(f)[at]);
         }
         return use(to);
     };

@@ -140,16 +140,11 @@ class QuitterOf {
 
     // Rows of a table, a block at a time. Returns false where a value is refused; `out` then holds
     // nothing of use.
-    template <class In>
-    bool decide_table(const HeldTable& table, const DecisionsOut& out, int threads) const {
-        if (watcher) {  // sees all rows of a call at once
-            std::vector<In> rows(table.n_features() * table.n_rows());
-            if (!table.read_all(rows.data(), threads)) return false;
-            decide(RowsView<In>{rows.data(), table.n_rows(), n_features, 1, table.n_rows()}, out,
-                   threads);
-            return true;
-        }
-        return table.in_blocks<In>(threads, [&](const RowsView<In>& rows, int64_t begin) {
+    bool decide(const HeldTable& table, const DecisionsOut& out, int threads) const {
+        if (watcher)  // sees all rows of a call at once
+            return table.single ? decide_all<float>(table, out, threads)
+                                : decide_all<double>(table, out, threads);
+        return table.in_blocks(threads, [&](const auto& rows, int64_t begin) {
             decide(rows, {out.positive + begin, out.steps + begin, out.score + begin}, 1);
         });
     }
@@ -200,6 +195,15 @@ class QuitterOf {
     }
 
   private:
+    template <class In>
+    bool decide_all(const HeldTable& table, const DecisionsOut& out, int threads) const {
+        std::vector<In> rows(table.n_features() * table.n_rows());
+        if (!table.read_all(rows.data(), threads)) return false;
+        decide(RowsView<In>{rows.data(), table.n_rows(), n_features, 1, table.n_rows()}, out,
+               threads);
+        return true;
+    }
+
     template <class Real, class In>
     void score_full(Model<Real>& model, const In* rows, int64_t n, double* full,
                     int threads) const {

@@ -60,14 +60,13 @@ bool all_finite(const In* values, int64_t n) {
 }
 template <class Value, class In>
 bool all_finite(const RowsView<In>& rows) {  // one of its strides is 1
-    const auto [data, n, width, row_stride, column_stride] = rows;
     bool finite = true;
-    if (column_stride == 1)
-        for (int64_t i = 0; i < n && finite; ++i)
-            finite = all_finite<Value>(data + i * row_stride, width);
+    if (rows.column_stride == 1)
+        for (int64_t i = 0; i < rows.n && finite; ++i)
+            finite = all_finite<Value>(rows.row(i), rows.width);
     else
-        for (int64_t j = 0; j < width && finite; ++j)
-            finite = all_finite<Value>(data + j * column_stride, n);
+        for (int64_t j = 0; j < rows.width && finite; ++j)
+            finite = all_finite<Value>(rows.column(j), rows.n);
     return finite;
 }
 

@@ -1,4 +1,4 @@
-// NumPy arrays that need no conversion for Python: the shortest way from an array to decisions.
+// NumPy arrays that need no conversion, and tables, for Python: the shortest way to decisions.
 #include <array>
 #include <atomic>
 #include <cstring>
@@ -103,9 +103,9 @@ class Labels {
     nb::object object_[2];     // where they are objects
 };
 
-// Decides NumPy arrays of float32 or float64 under one policy. None is the answer to rows that need
-// more than a look at their numbers, and to arguments that are not sound: the caller goes the long
-// way with them, which converts or refuses them.
+// Decides NumPy arrays of float32 or float64, and tables, under one policy. None is the answer to
+// rows that need more than a look at their numbers, and to arguments that are not sound: the caller
+// goes the long way with them, which converts or refuses them.
 template <class Quitter>
 class PlainArrays {
   public:
@@ -131,39 +131,45 @@ class PlainArrays {
     }
 
     nb::object predict(nb::handle x, nb::handle threads) const {
-        return with_rows(x, [&](const auto& rows) -> nb::object {
-            Scratch<uint8_t> positive(rows.n);
-            Scratch<int32_t> steps(rows.n);
-            Scratch<double> score(rows.n);
+        return with_rows(x, [&](const auto& rows, int64_t n) -> nb::object {
+            Scratch<uint8_t> positive(n);
+            Scratch<int32_t> steps(n);
+            Scratch<double> score(n);
             if (!run(rows, {positive.data(), steps.data(), score.data()}, threads))
                 return nb::none();
-            return label_array(positive.data(), rows.n);
+            return label_array(positive.data(), n);
         });
     }
 
     nb::object decide(nb::handle x, nb::handle threads) const {
-        return with_rows(x, [&](const auto& rows) -> nb::object {
-            Scratch<uint8_t> positive(rows.n);
-            const nb::object n = nb::steal(PyLong_FromLongLong(rows.n));
-            const nb::object steps = new_array(n, int32_), score = new_array(n, float64_),
-                             complete = new_array(n, bool_);
+        return with_rows(x, [&](const auto& rows, int64_t n) -> nb::object {
+            Scratch<uint8_t> positive(n);
+            const nb::object length = nb::steal(PyLong_FromLongLong(n));
+            const nb::object steps = new_array(length, int32_), score = new_array(length, float64_),
+                             complete = new_array(length, bool_);
             const Buffer steps_memory = memory(steps), score_memory = memory(score),
                          complete_memory = memory(complete);
             const DecisionsOut out{positive.data(), static_cast<int32_t*>(steps_memory->buf),
                                    static_cast<double*>(score_memory->buf)};
             if (!run(rows, out, threads)) return nb::none();
             auto* all = static_cast<uint8_t*>(complete_memory->buf);
-            for (int64_t i = 0; i < rows.n; ++i) all[i] = out.steps[i] == n_models_;
-            return new_decisions({label_array(positive.data(), rows.n), steps, score, complete});
+            for (int64_t i = 0; i < n; ++i) all[i] = out.steps[i] == n_models_;
+            return new_decisions({label_array(positive.data(), n), steps, score, complete});
         });
     }
 
   private:
-    // What `use` gives for the rows of an array, or None.
+    // What use(rows, n) gives for the rows of an array or a table, or None.
     template <class Use>
     nb::object with_rows(nb::handle x, const Use& use) const {
         // Subclasses, such as masked arrays, may hold more than numbers.
-        if (!x.type().is(array_)) return nb::none();
+        if (!x.type().is(array_)) {
+            const HeldTable* table = nullptr;
+            if (!nb::try_cast(x, table, false) || !table) return nb::none();
+            const int64_t n = table->n_rows();
+            const bool fits = table->n_features() == quitter_.n_features;
+            return fits && n > 0 && n <= most_rows_ ? use(*table, n) : nb::none();
+        }
         const Buffer buffer(x.ptr(), PyBUF_FORMAT | PyBUF_STRIDES);
         if (!buffer || buffer->ndim != 2) return nb::none();
         const char* format = buffer->format ? buffer->format : "";
@@ -183,7 +189,8 @@ class PlainArrays {
         const bool has_unit = column == kSize || row == kSize;
         if (!is_aligned || !has_unit || row <= 0 || column <= 0) return nb::none();
         return use(RowsView<In>{static_cast<const In*>(buffer->buf), n, width, row / kSize,
-                                column / kSize});
+                                column / kSize},
+                   n);
     }
 
     // False where the long way has to be gone.
@@ -191,6 +198,14 @@ class PlainArrays {
     bool run(const RowsView<In>& rows, const DecisionsOut& out, nb::handle threads) const {
         return std::visit([&](const auto& held) { return run(held->engine, rows, out, threads); },
                           quitter_.held);
+    }
+    bool run(const HeldTable& table, const DecisionsOut& out, nb::handle threads) const {
+        const int cores = std::visit(
+            [&](const auto& held) { return cores_for(held->engine, table.n_rows(), threads); },
+            quitter_.held);
+        if (cores <= 0) return false;
+        nb::gil_scoped_release release;
+        return quitter_.decide(table, out, cores);
     }
     template <class Engine, class In>
     bool run(const Engine& engine, const RowsView<In>& rows, const DecisionsOut& out,
@@ -287,7 +302,7 @@ class PlainArrays {
 template <class Quitter>
 void bind_plain_arrays(nb::module_& m, const char* name) {
     using Self = PlainArrays<Quitter>;
-    nb::class_<Self>(m, name, "Decides NumPy arrays that need no conversion.")
+    nb::class_<Self>(m, name, "Decides NumPy arrays that need no conversion, and tables.")
         .def(nb::init<const Quitter&, nb::object, bool, int32_t, bool, int64_t, nb::object,
                       nb::object, nb::object>(),
              "quitter"_a, "classes"_a, "are_objects"_a, "n_models"_a, "finite_only"_a,

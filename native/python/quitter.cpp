@@ -25,25 +25,23 @@ void bind_decide(nb::class_<Quitter>& cls) {
         "(N,) positive, steps and score of rows (N, n_features), quitting early.");
 }
 
-// Rows of a table, converted some thousand at a time. None where a value is refused.
+// Rows of a table. None where a value is refused.
 template <class Quitter>
 void bind_decide_table(nb::class_<Quitter>& cls) {
     cls.def(
         "decide_table",
-        [](const Quitter& self, const HeldTable& table, bool single,
+        [](const Quitter& self, const HeldTable& table,
            int threads) -> std::optional<DecisionArrays> {
             require(table.n_features() == self.n_features,
                     "a table must have one column per feature");
             bool read = false;
             DecisionArrays found = collect_decisions(table.n_rows(), [&](const DecisionsOut& out) {
-                read = single ? self.template decide_table<float>(table, out, threads)
-                              : self.template decide_table<double>(table, out, threads);
+                read = self.decide(table, out, threads);
             });
             if (!read) return std::nullopt;
             return found;
         },
-        "table"_a, "single"_a, "threads"_a,
-        "(N,) positive, steps and score of the rows of a table; single: values become float32.");
+        "table"_a, "threads"_a, "(N,) positive, steps and score of the rows of a table.");
 }
 
 template <class Models>

@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -96,7 +97,9 @@ std::vector<int64_t> add_arrow(HeldTable& table, const nb::capsule& capsule,
                           !is_extension(type);
         if (!fits) others.push_back(features[k]), cell = std::nullopt;
         cells.push_back(cell), dictionary_cells.push_back(values);
-        if (cell) table.column(features[k]).texts = texts[k];
+        if (!cell) continue;
+        table.column(features[k]).texts = texts[k];
+        table.column(features[k]).refuses_categories = texts[k] && texts[k]->refuses();
     }
     int64_t at = 0;
     while (const Batch batch = next_batch(stream)) {
@@ -198,15 +201,16 @@ void bind_tables(nb::module_& m) {
         .def(
             "__init__",
             [](TableShape* self, const std::vector<bool>& refuses_nan, double missing,
-               bool refuses_infinity, bool refuses_large_integers) {
-                new (self) TableShape;
+               bool refuses_infinity, bool refuses_large_integers, bool single) {
+                new (self) TableShape{{}, single};
                 for (bool refused : refuses_nan)
                     self->checks.push_back(
                         {missing, refused, refuses_infinity, refuses_large_integers});
             },
             "refuses_nan"_a, "missing"_a, "refuses_infinity"_a, "refuses_large_integers"_a,
+            "single"_a,
             "refuses_nan: one entry per feature. missing: a number that means missing. Large "
-            "integers are those past 2**53.");
+            "integers are those past 2**53. single: values become float32, otherwise float64.");
 
     nb::class_<HeldTable>(m, "Table", "Columns of a table, read where they lie.")
         .def(nb::init<int64_t, const TableShape&>(), "n_rows"_a, "shape"_a)
@@ -249,6 +253,8 @@ void bind_tables(nb::module_& m) {
                 require(chunk.cell >= Cell::kInt8 && chunk.cell <= Cell::kUInt64,
                         "positions must be integers");
                 chunk.codes = std::make_shared<std::vector<double>>(codes);
+                self.column(feature).refuses_categories =
+                    std::find(codes.begin(), codes.end(), kRefused) != codes.end();
                 self.owners.push_back(nb::cast(values));
                 self.column(feature).chunks.assign(1, std::move(chunk));
             },

@@ -115,9 +115,9 @@ class TextCodes:
 class TableShape:
     """Which values of each column are refused."""
 
-    def __init__(self, refuses_nan: Sequence[bool], missing: float, refuses_infinity: bool, refuses_large_integers: bool) -> None:
+    def __init__(self, refuses_nan: Sequence[bool], missing: float, refuses_infinity: bool, refuses_large_integers: bool, single: bool) -> None:
         """
-        refuses_nan: one entry per feature. missing: a number that means missing. Large integers are those past 2**53.
+        refuses_nan: one entry per feature. missing: a number that means missing. Large integers are those past 2**53. single: values become float32, otherwise float64.
         """
 
 class Table:
@@ -178,10 +178,8 @@ class Quitter:
         (N,) positive, steps and score of rows (N, n_features), quitting early.
         """
 
-    def decide_table(self, table: Table, single: bool, threads: int) -> tuple[Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]] | None:
-        """
-        (N,) positive, steps and score of the rows of a table; single: values become float32.
-        """
+    def decide_table(self, table: Table, threads: int) -> tuple[Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]] | None:
+        """(N,) positive, steps and score of the rows of a table."""
 
 class FanQuitter:
     """Base models laid out for thresholds by step and bin."""
@@ -201,10 +199,8 @@ class FanQuitter:
         (N,) positive, steps and score of rows (N, n_features), quitting early.
         """
 
-    def decide_table(self, table: Table, single: bool, threads: int) -> tuple[Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]] | None:
-        """
-        (N,) positive, steps and score of the rows of a table; single: values become float32.
-        """
+    def decide_table(self, table: Table, threads: int) -> tuple[Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]] | None:
+        """(N,) positive, steps and score of the rows of a table."""
 
 class PickedRows:
     """Copies of rows that were picked at random."""
@@ -297,7 +293,7 @@ class SampledOneRow:
         """The class of one row, (n_features,)."""
 
 class PlainArrays:
-    """Decides NumPy arrays that need no conversion."""
+    """Decides NumPy arrays that need no conversion, and tables."""
 
     def __init__(self, quitter: Quitter, classes: object, are_objects: bool, n_models: int, finite_only: bool, most_rows: int, numpy: object, decisions: object, thread_count: object) -> None: ...
 
@@ -310,7 +306,7 @@ class PlainArrays:
         """The decisions; None in the same cases."""
 
 class FanPlainArrays:
-    """Decides NumPy arrays that need no conversion."""
+    """Decides NumPy arrays that need no conversion, and tables."""
 
     def __init__(self, quitter: FanQuitter, classes: object, are_objects: bool, n_models: int, finite_only: bool, most_rows: int, numpy: object, decisions: object, thread_count: object) -> None: ...
 

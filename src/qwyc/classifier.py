@@ -57,6 +57,8 @@ class Classifier(Certified):
             return self.decide(X, threads=threads, unseen=unseen).label
         plain = self._plain_arrays
         label: Any = None if plain is None else plain.predict(X, threads)
+        if label is None and plain is not None and (frame := self.ensemble.frame(X)) is not None:
+            label = plain.predict(frame, threads)
         return self.decide(X, threads=threads).label if label is None else label
 
     def decide(self, X: Any, *, threads: int | None = None, unseen: str = ERROR) -> Decisions:
@@ -71,6 +73,8 @@ class Classifier(Certified):
             return self._decide_unseen(X, check_unseen(unseen), threads)
         plain = self._plain_arrays
         decided: Any = None if plain is None else plain.decide(X, threads)
+        if decided is None and plain is not None and (frame := self.ensemble.frame(X)) is not None:
+            decided = plain.decide(frame, threads)
         return self.ensemble.decide(X, self.runner, threads=threads) if decided is None else decided
 
     def _decide_unseen(self, X: Any, unseen: str, threads: int | None) -> Decisions:

@@ -177,15 +177,14 @@ class Ensemble:
     ) -> tuple[Decided, npt.NDArray[np.int32], Floats] | None:
         """What a runner finds about a frame that is read without a conversion; None for other rows, and if
         the model refuses a value."""
-        reader = reader_of(schema)
-        read = reader.readable(X, self._unused_features)
+        read = reader_of(schema).readable(X, self._unused_features)
         decide_table = getattr(runner, "decide_table", None)
         if isinstance(read, np.ndarray):
-            return runner.decide(read, threads=threads)
+            return runner.decide(read, threads=threads) if schema.takes_any_numbers else None
         if read is None or decide_table is None:
             return None
         found: tuple[Decided, npt.NDArray[np.int32], Floats] | None = decide_table(
-            read, reader.single, threads=threads
+            read, threads=threads
         )
         return found
 
@@ -223,9 +222,15 @@ class Ensemble:
         reader = reader_of(self.schema)
         read = reader.readable_in_order(table, self._unused_features)
         found: tuple[Decided, npt.NDArray[np.int32], Floats] | None = (
-            None if read is None else decide_table(read, reader.single, threads=1)
+            None if read is None else decide_table(read, threads=1)
         )
         return found
+
+    def frame(self, X: Any) -> Any:
+        """A data frame as native code reads it, a table or a matrix; None for anything else."""
+        if self.schema is None or self.transform is not None:
+            return None
+        return reader_of(self.schema).readable(X, self._unused_features)
 
     @cached_property
     def _unused_features(self) -> list[int]:

@@ -114,13 +114,12 @@ class NativeRunner:
         return positive, steps, score
 
     def decide_table(
-        self, table: _native.Table, single: bool, *, threads: int | None = None
+        self, table: _native.Table, *, threads: int | None = None
     ) -> tuple[Decided, npt.NDArray[np.int32], Floats] | None:
-        """The same for a table, whose values become float32 or float64; None if one is refused, or if
-        there are too many rows for one call."""
+        """The same for a table; None if a value is refused, or if there are too many rows for one call."""
         if self.rows_at_once is not None and len(table) > self.rows_at_once:
             return None
-        return self.quitter.decide_table(table, single, thread_count(threads))
+        return self.quitter.decide_table(table, thread_count(threads))
 
     def one_row(
         self, labels: Sequence[Any], fallback: Callable[[Any], Any], schema: Schema | None

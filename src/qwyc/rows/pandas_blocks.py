@@ -20,6 +20,20 @@ def column_arrays(frame: Any) -> list[Any]:
     return [_array_of(column) for column in columns]
 
 
+def only_array(frame: Any) -> Any:
+    """The values of a frame whose columns lie in memory as one NumPy array, (N, width); otherwise None.
+    Nothing is copied."""
+    n, width = frame.shape
+    try:
+        (block,) = frame._mgr.blocks
+        values, place = block.values, block.mgr_locs.indexer
+    except (AttributeError, ValueError):
+        return None
+    if type(values) is not np.ndarray or values.shape != (width, n):
+        return None
+    return values.T if isinstance(place, slice) and place == slice(0, width, 1) else None
+
+
 def _array_of(column: Any) -> Any:
     return column.to_numpy() if isinstance(column.dtype, np.dtype) else column.array
 
@@ -31,14 +45,16 @@ def _from_blocks(frame: Any) -> list[Any] | None:
     try:
         for block in frame._mgr.blocks:
             values = block.values
-            for i, position in enumerate(block.mgr_locs.as_array.tolist()):
-                arrays[position] = values[i] if type(values) is np.ndarray else values
-    except AttributeError:
-        return None
-    for array in arrays:
-        if type(array) is np.ndarray:
-            if array.shape != (n,) or array.dtype.kind not in "biufcOSUV":
+            is_array = type(values) is np.ndarray
+            if is_array:
+                known = values.ndim == 2 and values.shape[1] == n
+                known = known and values.dtype.kind in "biufcOSUV"
+            else:
+                known = hasattr(values, "dtype") and len(values) == n
+            if not known:
                 return None
-        elif not hasattr(array, "dtype") or len(array) != n:
-            return None
-    return arrays
+            for i, position in enumerate(block.mgr_locs.as_array.tolist()):
+                arrays[position] = values[i] if is_array else values
+    except (AttributeError, IndexError, TypeError):
+        return None
+    return None if any(array is None for array in arrays) else arrays

@@ -21,11 +21,12 @@ from qwyc.rows import categories
 from qwyc.rows.arrays import NATIVE_DTYPES, as_readable, is_readable
 from qwyc.rows.column_names import match_columns
 from qwyc.rows.frames import convert_column
-from qwyc.rows.pandas_blocks import column_arrays
+from qwyc.rows.pandas_blocks import column_arrays, only_array
 from qwyc.rows.schema import Schema
 
 Array = npt.NDArray[Any]
 
+_READ_DTYPES = frozenset(map(np.dtype, "?bhilqBHILQfd"))  # native code reads these
 _MOST_KEPT = 64  # lists of codes of pandas' categories
 
 
@@ -65,22 +66,24 @@ class FrameReader:
             schema.missing,
             not schema.accepts_infinity,
             schema.integers == "checked",
+            self.single,
         )
         self._texts: dict[bool, list[_native.TextCodes | None]] = {}
         self._arrow: dict[bool, tuple[list[int], list[_native.TextCodes | None]]] = {}
         self._code_lists: dict[tuple[int, int], tuple[Any, list[float]]] = {}
         self._lookups: dict[int, dict[str, float]] = {}
         self._matched: tuple[Any, Sequence[int], bool] | None = None
+        self._matched_schema: tuple[Any, Any, Sequence[int], bool] | None = None
 
     def readable(self, X: Any, unused: Sequence[int]) -> _native.Table | Array | None:
-        """A frame as a table, or as a matrix if its values lie in memory as one and need no check. None for
-        anything else, and if the model refuses a column. Columns that no base model looks at are not
-        read, unless the model refuses values."""
+        """A frame as a table, or as a matrix if its values lie in memory as one; these may hold NaN or
+        infinity although the model refuses them. None for anything else, and if the model refuses a
+        column. Columns that no base model looks at are not read, unless the model refuses values."""
         library = frame_library(X)
         if not library:
             return None
         if library == "pandas" and (values := self._uniform(X)) is not None:
-            plain = self._schema.takes_any_numbers and is_readable(values)
+            plain = self._schema.takes_plain_rows and is_readable(values)
             return values if plain else None
         table = self.table(X, library)
         if table is not None and unused and not self._refuses:
@@ -122,8 +125,11 @@ class FrameReader:
         first one: columns before it may hold values that are refused when they are read. Raises an error
         if a column is missing."""
         table = _native.Table(len(X) if library != "pyarrow" else X.num_rows, self._shape)
-        labels = X.column_names if library == "pyarrow" else X.columns
-        positions, in_order = self._match(labels)
+        if library == "pyarrow":
+            labels, positions, in_order = self._match_schema(X.schema)
+        else:
+            labels = X.columns
+            positions, in_order = self._match(labels)
         if library == "pandas":
             others = self._add_pandas(table, X, positions)
         else:
@@ -148,28 +154,23 @@ class FrameReader:
         self._matched = (labels, positions, in_order)
         return positions, in_order
 
+    def _match_schema(self, schema: Any) -> tuple[Any, Sequence[int], bool]:
+        """The same for an Arrow schema, and its labels. It is compared faster than its names are listed."""
+        kept = self._matched_schema
+        if kept is None or not (kept[0] is schema or kept[0].equals(schema)):
+            kept = self._matched_schema = (schema, schema.names, *self._match(schema.names))
+        return kept[1:]
+
     def _uniform(self, frame: Any) -> Array | None:
         """The values of a pandas frame that lie in memory as one array of floats, one column for each
         feature in its order; otherwise None."""
         if self._schema.categories:
             return None
+        values = only_array(frame)
+        if values is None or values.dtype not in NATIVE_DTYPES:
+            return None
         _, in_order = self._match(frame.columns)
-        arrays = column_arrays(frame)
-        if not in_order or not arrays or not isinstance(arrays[0], np.ndarray):
-            return None
-        first = arrays[0]
-        if first.dtype not in NATIVE_DTYPES or first.base is None:
-            return None
-        if any(
-            array.base is not first.base or array.dtype != first.dtype
-            for array in arrays[1:]
-            if isinstance(array, np.ndarray)
-        ):
-            return None
-        if not isinstance(arrays[-1], np.ndarray):
-            return None
-        values: Array = frame.to_numpy()
-        return values if values.dtype in NATIVE_DTYPES else None
+        return values if in_order else None
 
     def _add_pandas(
         self, table: _native.Table, frame: Any, positions: Sequence[int]
@@ -306,9 +307,8 @@ def _are_same(kept: Any, labels: Any) -> bool:
 def _is_read(array: Array) -> bool:
     """Whether native code reads the numbers of an array, (N,)."""
     dtype = array.dtype
-    if not dtype.isnative or dtype.kind not in "iufb" or dtype.itemsize > 8 or dtype == np.float16:
-        return False
-    return array.strides[0] % dtype.itemsize == 0  # not so for a field of a record
+    # Not a multiple: a field of a record.
+    return dtype in _READ_DTYPES and array.strides[0] % dtype.itemsize == 0
 
 
 def _is_arrow(dtype: Any) -> bool:
