@@ -1,10 +1,8 @@
 #include "core/cost_model.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
-
-#include "core/mask_kernels.hpp"
-#include "core/worker.hpp"
 
 namespace qwyc {
 
@@ -34,16 +32,56 @@ Needs needs_of(const MaskedTrees& trees) {
     return needs;
 }
 
-double mask_cost(double n, const Needs& needs) {
-    const double slab = cost_of(MaskCost::kSlab, needs) + needs.planes;
-    const double few = slab + cost_of(MaskCost::kFew, needs);
-    // About n rows are expected: there may be more than kFew, and the last word is not full.
-    const double more = std::clamp((n - 0.75 * kFew) / (0.5 * kFew), 0.0, 1.0);
-    if (more == 0) return few;
-    const double one_word = slab + cost_of(MaskCost::kWord, needs);
-    if (n <= 64) return few + more * (one_word - few);
-    const double words = n / 64 + 0.25, slabs = std::max(1.0, n / kSlab);
-    return slabs * slab + words * cost_of(MaskCost::kWord, needs);
+Times Times::of(double n_rows) {
+    const double words = std::floor(n_rows / 64), rest = n_rows - 64 * words;
+    const double few = rest > 0 && rest <= kFew ? 1 : 0;
+    return {std::ceil(n_rows / kSlab), words + (rest > kFew ? 1 : 0), few};
+}
+
+double mask_cost(const Times& times, const Needs& needs) {
+    return times.slabs * (cost_of(MaskCost::kSlab, needs) + needs.planes) +
+           times.words * cost_of(MaskCost::kWord, needs) +
+           times.few * cost_of(MaskCost::kFew, needs);
+}
+
+RowsAtStep::RowsAtStep(double n, double share) : mean_(n * share) {
+    constexpr double kMany = 24;
+    if (share > 0.999) {
+        add(std::round(n), 1);
+    } else if (mean_ < kMany) {  // binomial
+        double p = std::pow(1 - share, n);
+        for (double k = 0; k <= n && k < 3 * kMany; ++k) {
+            add(k, p);
+            p *= (n - k) / (k + 1) * share / (1 - share);
+        }
+    } else {  // nearly normal
+        const double deviation = std::sqrt(mean_ * (1 - share));
+        double total = 0;
+        for (double z = -2.25; z < 2.5; z += 0.5) total += std::exp(-z * z / 2);
+        for (double z = -2.25; z < 2.5; z += 0.5)
+            add(std::clamp(std::round(mean_ + z * deviation), 1.0, n),
+                std::exp(-z * z / 2) / total);
+    }
+}
+
+void RowsAtStep::add(double n_rows, double probability) {
+    const Times here = Times::of(n_rows);
+    times_.slabs += probability * here.slabs;
+    times_.words += probability * here.words;
+    times_.few += probability * here.few;
+    for (int32_t k = kMaxWalkedRows; k >= n_rows && n_rows > 0; --k)
+        up_to_[k].share += probability, up_to_[k].rows += probability * n_rows;
+}
+
+double RowsAtStep::cost(const Needs& needs, double one_row) const {
+    const double most = mask_cost(kFew, needs) / one_row;
+    const auto walked = static_cast<int32_t>(
+        std::min<double>(most > kFew ? mask_cost(64, needs) / one_row : most, kMaxWalkedRows));
+    Times rest = times_;
+    rest.slabs -= up_to_[walked].share;
+    rest.few -= up_to_[std::min(walked, kFew)].share;
+    rest.words -= up_to_[std::max(walked, kFew)].share - up_to_[kFew].share;
+    return one_row * up_to_[walked].rows + mask_cost(rest, needs);
 }
 
 int32_t rows_to_walk(double one_row, const Needs& needs) {
@@ -114,7 +152,7 @@ Division Divider<Real>::divide(double n) const {
     std::vector<int32_t> next(last_ + 1);  // where the segment that begins here ends
     best[last_] = 0;
     for (int32_t a = last_ - 1; a >= 0; --a) {
-        const double rows = n * survival_[a];
+        const RowsAtStep rows(n, survival_[a]);
         Needs needs;
         for (int32_t b = a + 1; b <= std::min(last_, a + kMaxSegmentTrees); ++b) {
             const int32_t r = b - 1;
@@ -123,8 +161,11 @@ Division Divider<Real>::divide(double n) const {
             needs.planes += planes_[r];
             needs.features += fresh(r, r - a).features;
             needs.questions += fresh(r, r - a).questions;
-            double cost = masked(a) ? mask_cost(rows, needs) : rows * kDeepTree * needs.trees;
-            if (rows <= kMaxWalkedRows) cost = std::min(cost, rows * walk_cost(a, b));
+            double cost;
+            if (!masked(a))
+                cost = rows.mean() * std::min(kDeepTree * needs.trees, walk_cost(a, b));
+            else
+                cost = rows.few() ? rows.cost(needs, walk_cost(a, b)) : rows.cost(needs);
             if (cost + best[b] < best[a]) best[a] = cost + best[b], next[a] = b;
         }
     }

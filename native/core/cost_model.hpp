@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/mask_kernels.hpp"
 #include "core/masked_trees.hpp"
 #include "core/questions.hpp"
 #include "core/row_trees.hpp"
@@ -19,8 +20,8 @@ struct MaskCost {
         double rows, feature, question, tree;  // to begin, and for each that the rows need
     };
     static constexpr Of kSlab{30, 0, 0, 1};
-    static constexpr Of kWord{60, 8, 1.7, 17};
-    static constexpr Of kFew{50, 2, 0.85, 11};
+    static constexpr Of kWord{60, 8, 1.7, 15.5};
+    static constexpr Of kFew{50, 2, 0.85, 9.5};
     static constexpr double kSplit = 0.42, kReachSplit = 1.2;  // of a slab, to make planes
     static constexpr double kFullTree = 8;  // of a word in full: sums are not tested
 };
@@ -38,11 +39,15 @@ constexpr double kDeepTree = 12;  // one row of many, through a tree that is too
 // For a row of a few that are walked tree by tree.
 struct WalkCost {
     static constexpr double kRow = 20;
-    // kWalksAtOnce trees: of plain comparisons, if few features fit registers and if not; any.
+    // kWalksAtOnce trees: whose comparisons are side by side, of up to 32 features and of more; of
+    // plain comparisons, if few features fit registers and if not; any.
+    static constexpr double kOblivious = 45, kFlat = 58, kWideFlat = 68;
     static constexpr double kNarrow = 85, kPlain = 105, kAny = 500;
 };
 inline double walk_cost(const RowTrees& trees) {
     if (!trees.usable) return WalkCost::kAny;
+    if (!trees.oblivious.empty()) return WalkCost::kOblivious;
+    if (!trees.flat.empty()) return trees.n_features <= 32 ? WalkCost::kFlat : WalkCost::kWideFlat;
     return trees.n_features <= 64 ? WalkCost::kNarrow : WalkCost::kPlain;
 }
 
@@ -56,12 +61,47 @@ struct Needs {
 double planes_cost(const MaskedTree& tree);
 Needs needs_of(const MaskedTrees& trees);
 
-// Nanoseconds for about n rows at once through trees on masks.
-double mask_cost(double n, const Needs& needs);
+// How often each part of MaskCost arises.
+struct Times {
+    double slabs = 0, words = 0, few = 0;
+    static Times of(double n_rows);
+};
+
+// Nanoseconds for rows through trees on masks.
+double mask_cost(const Times& times, const Needs& needs);
+inline double mask_cost(double n_rows, const Needs& needs) {
+    return mask_cost(Times::of(n_rows), needs);
+}
 
 // The most rows for which walking trees one row at a time costs less than masks, given the
 // nanoseconds that one row takes then.
 int32_t rows_to_walk(double one_row, const Needs& needs);
+
+// How many rows of a batch reach a step. Their number varies from batch to batch: 64 rows take one
+// word, and 64 on average often two.
+class RowsAtStep {
+  public:
+    // n rows, of which each gets there with probability `share`.
+    RowsAtStep(double n, double share);
+
+    double mean() const { return mean_; }
+    bool few() const { return up_to_[kMaxWalkedRows].share > 0; }
+
+    // Nanoseconds on average through trees on masks; or walked, where few() and so few rows are
+    // left that it costs less, if a walk takes `one_row`.
+    double cost(const Needs& needs) const { return mask_cost(times_, needs); }
+    double cost(const Needs& needs, double one_row) const;
+
+  private:
+    void add(double n_rows, double probability);
+
+    double mean_;
+    Times times_;
+    struct UpTo {
+        double share = 0, rows = 0;
+    };
+    UpTo up_to_[kMaxWalkedRows + 1];  // of batches with 1 to so many rows
+};
 
 struct Steps {
     int32_t begin, end;

@@ -22,8 +22,17 @@ struct BatchSize {
     int64_t most;
 };
 constexpr BatchSize kBatchSizes[] = {
-    {16, 20},   {32, 40},   {64, 64},   {96, 112},
-    {160, 192}, {256, 384}, {512, 768}, {1 << 20, std::numeric_limits<int64_t>::max()},
+    {16, 20},
+    {32, 40},
+    {64, 64},
+    {96, 96},
+    {128, 128},
+    {176, 192},
+    {256, 288},
+    {384, 448},
+    {512, 640},
+    {1024, 1536},
+    {1 << 20, std::numeric_limits<int64_t>::max()},
 };
 
 }  // namespace

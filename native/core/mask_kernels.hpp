@@ -42,9 +42,9 @@ struct MaskKernels {
     std::string_view isa;
 
     // Answers all questions for n rows, those at row[0..n) or the first ones: bit p of
-    // masks[mask_stride(n) * q + w]. Bits past the last row are those of any row; of more than kFew
-    // rows, they are the last row's. `more` rows follow, which are fetched to the cache. tile:
-    // n_slots * 64 values of type V, to work in.
+    // masks[mask_stride(n) * q + w]. Bits past the last row are those of any row; in
+    // a word of more than kFew rows, they are the last row's. `more` rows follow, which are fetched
+    // to the cache. tile: n_slots * 64 values of type V, to work in.
     template <class In, class V>
     using Answer = void (*)(const MaskedTrees& trees, const RowsView<In>& rows, const int32_t* row,
                             int32_t n, int32_t more, V* tile, uint64_t* masks);

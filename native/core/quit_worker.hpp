@@ -131,10 +131,13 @@ class QuitEngine<Real, Policy>::Worker {
         return masks;
     }
 
-    // One load per cache line, in order: processors then fetch ahead what tiles read in jumps.
+    // One load per cache line, in order: processors then fetch ahead what tiles read in jumps. Few
+    // rows are likely in a cache already.
     static constexpr int32_t kReadAhead = 2048;
+    static constexpr int64_t kCached = 1 << 16;  // values
     static void read_ahead(const RowsView<In>& rows) {
-        if (rows.column_stride != 1 || rows.n == 0 || rows.row_stride > 2 * rows.width) return;
+        if (rows.column_stride != 1 || rows.row_stride > 2 * rows.width) return;
+        if (rows.n < kReadAhead && rows.n * rows.width <= kCached) return;
         const auto* const begin = reinterpret_cast<const volatile char*>(rows.data);
         const auto* const end =
             reinterpret_cast<const volatile char*>(rows.row(rows.n - 1) + rows.width);

@@ -1,6 +1,7 @@
 #include "core/row_trees.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "core/cuts.hpp"
@@ -59,6 +60,78 @@ RowTrees::RowTrees(const Forest<Real>& forest) {
             leaf.push_back(child >= 0 ? -1 : ~child);
         }
         levels.push_back(queue.back().level);
+    }
+    lay_side_by_side(forest);
+}
+
+template <class Real>
+void RowTrees::lay_side_by_side(const Forest<Real>& forest) {
+    const auto n_trees = static_cast<int64_t>(levels.size());
+    const int32_t deepest = n_trees ? *std::max_element(levels.begin(), levels.end()) : 0;
+    constexpr uint32_t kChoice = kMissingRight | ((1u << kRowFeatureBits) - 1);
+    const auto same = [&](const Entry<float>& a, const Entry<float>& b) {
+        return (a.cut == b.cut || (a.cut != a.cut && b.cut != b.cut)) &&
+               (a.word & kChoice) == (b.word & kChoice);
+    };
+    // Entries are level by level, so those of an oblivious tree are too.
+    const auto is_oblivious = [&](int64_t t) {
+        if (forest.leaves_of(t) != int64_t{1} << levels[t]) return false;
+        for (int32_t level = 0; level < levels[t]; ++level) {
+            const Entry<float>* const first = &single[begin[t] + (1 << level) - 1];
+            for (int32_t i = 0; i < 1 << level; ++i)
+                if (leaf[first + i - single.data()] >= 0 || !same(first[i], *first)) return false;
+        }
+        return true;
+    };
+    bool all_oblivious = deepest <= kObliviousLevels;
+    for (int64_t t = 0; t < n_trees && all_oblivious; ++t) all_oblivious = is_oblivious(t);
+    const bool all_flat = deepest <= kFlatLevels && n_features <= kMaxFlatFeatures;
+    if (!all_oblivious && !all_flat) return;
+    code_bits = deepest;
+    code_leaf.assign(static_cast<size_t>(n_trees) << code_bits, -1);
+    constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+    const auto fill = [&](auto& to, int32_t place, const Entry<float>& entry) {
+        to.cut[place] = entry.cut;
+        to.feature[place] = static_cast<int32_t>(entry.word & (kMissingRight - 1));
+        if (entry.word & kMissingRight) missing_right.back() |= 1u << place;
+    };
+    for (int64_t t = 0; t < n_trees; ++t) {
+        const Entry<float>* const entries = &single[begin[t]];
+        const int32_t* const leaves = &leaf[begin[t]];
+        const int32_t depth = all_oblivious ? levels[t] : deepest;
+        missing_right.push_back(0);
+        int32_t* const codes = &code_leaf[static_cast<size_t>(t) << code_bits];
+        if (all_oblivious) {
+            auto& to = oblivious.emplace_back();
+            std::fill(std::begin(to.cut), std::end(to.cut), kNone);
+            for (int32_t level = 0; level < depth; ++level)
+                fill(to, level, entries[(1 << level) - 1]);
+            for (int32_t i = 0; i < 1 << depth; ++i) {
+                int32_t code = 0;
+                for (int32_t level = 0; level < depth; ++level)
+                    code |= (i >> (depth - 1 - level) & 1) << level;
+                codes[code] = leaves[(1 << depth) - 1 + i];
+            }
+            continue;
+        }
+        auto& to = flat.emplace_back();
+        std::fill(std::begin(to.cut), std::end(to.cut), kNone);
+        struct Placed {
+            int32_t entry, place, level;
+        };
+        std::vector<Placed> placed{{0, 0, 0}};
+        for (size_t i = 0; i < placed.size(); ++i) {
+            const auto [at, place, level] = placed[i];
+            if (leaves[at] >= 0) {  // a path that ends early goes left
+                const int32_t path = place - ((1 << level) - 1);
+                codes[path << (depth - level)] = leaves[at];
+                continue;
+            }
+            fill(to, place, entries[at]);
+            const auto left = static_cast<int32_t>(entries[at].word >> kChildShift);
+            placed.push_back({left, 2 * place + 1, level + 1});
+            placed.push_back({left + 1, 2 * place + 2, level + 1});
+        }
     }
 }
 

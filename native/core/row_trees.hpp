@@ -15,8 +15,9 @@
 
 namespace qwyc {
 
-inline constexpr int32_t kWalksAtOnce = 16;  // trees that a row walks at once
-inline constexpr int32_t kRowsWalked = 4;    // rows that walk the same trees at once
+inline constexpr int32_t kWalksAtOnce = 16;    // trees that a row walks at once
+inline constexpr int32_t kRowsWalked = 4;      // rows that walk the same trees at once
+inline constexpr int32_t kMaxWalkedRows = 32;  // more are never walked one by one
 
 struct RowTrees {
     // A word: the feature, whether a missing value goes right, and the left child's place in the
@@ -41,6 +42,25 @@ struct RowTrees {
     std::vector<Entry<double>> both;  // empty where values are always float
     std::vector<int32_t> leaf;        // of an entry that is one: its number in the forest
 
+    // The comparisons of a tree side by side: none waits for another. Their answers, a bit each,
+    // are a code. `flat` has trees of up to kFlatLevels levels, as if complete, the root's
+    // comparison first and then level by level; a leaf's code is the path to it, the root's bit the
+    // highest. `oblivious` has trees of up to kObliviousLevels that ask one question per level; a
+    // leaf's code has the root's bit as its lowest. Both are for rows of floats, and empty unless
+    // all trees fit.
+    static constexpr int32_t kFlatLevels = 5, kObliviousLevels = 8;
+    static constexpr int64_t kMaxFlatFeatures = 64;
+    template <int32_t N>
+    struct alignas(64) Comparisons {
+        float cut[N];  // NaN where there is none
+        int32_t feature[N];
+    };
+    std::vector<Comparisons<1 << kFlatLevels>> flat;       // (T,)
+    std::vector<Comparisons<kObliviousLevels>> oblivious;  // (T,)
+    std::vector<uint32_t> missing_right;                   // (T,) a bit per comparison
+    int32_t code_bits = 0;                                 // levels of the deepest tree
+    std::vector<int32_t> code_leaf;  // (T, 2^code_bits) by code, a leaf's number in the forest
+
     template <class Real>
     explicit RowTrees(const Forest<Real>& forest);
 
@@ -51,6 +71,10 @@ struct RowTrees {
         else
             return both.data();
     }
+
+  private:
+    template <class Real>
+    void lay_side_by_side(const Forest<Real>& forest);
 };
 
 struct RowKernels {

@@ -97,8 +97,6 @@ struct RowWalker {
     }
 };
 
-inline constexpr int32_t kMaxWalkedRows = 32;  // more are never walked one by one
-
 // Calls `use` with n <= kMaxWalkedRows rows, those at row[0..n) or the first ones, as they are
 // walked fastest: an array of pointers to rows, in the thread's scratch where they must be copied.
 // Doubles that a forest compares as floats are converted.

@@ -1,4 +1,6 @@
 // A few rows through many trees at once, for AVX-512.
+#include <cstring>
+
 #include "core/row_trees.hpp"
 #include "kernels/targets.hpp"
 
@@ -42,6 +44,7 @@ inline __m512i step(__m512i begin, __m512i word, __mmask16 at_least, __mmask16 n
 struct Stored {
     const float* row;
     Stored(const float* values, int64_t) : row(values) {}
+    bool any_missing() const { return true; }  // or not
     __m512 at(__m512i feature) const { return _mm512_i32gather_ps(feature, row, 4); }
 };
 template <int Registers>  // 2 or 4
@@ -53,6 +56,12 @@ struct Held {
         for (int i = 0; i < Registers; ++i)
             part[i] =
                 _mm512_maskz_loadu_ps(static_cast<__mmask16>(some >> 16 * i), values + 16 * i);
+    }
+    bool any_missing() const {
+        unsigned any = 0;
+        for (int i = 0; i < Registers; ++i)
+            any |= _mm512_cmp_ps_mask(part[i], part[i], _CMP_UNORD_Q);
+        return any != 0;
     }
     __m512 at(__m512i feature) const {
         const __m512 low = _mm512_permutex2var_ps(part[0], feature, part[1]);
@@ -139,8 +148,14 @@ inline void walk_as(const RowTrees& trees, const int32_t* tree, int32_t n, const
     if (i < n_rows) walk_one<Row>(trees, tree, n, row[i], leaf + i * kWalksAtOnce);
 }
 
+#include "kernels/one_row_flat.inc"
+
 void walk(const RowTrees& trees, const int32_t* tree, int32_t n, const float* const* row,
           int32_t n_rows, int32_t* leaf) {
+    if (!trees.oblivious.empty() || !trees.flat.empty()) {
+        walk_side_by_side(trees, tree, n, row, n_rows, leaf);
+        return;
+    }
     if (trees.n_features <= Held<2>::kMost)
         walk_as<Held<2>>(trees, tree, n, row, n_rows, leaf);
     else if (trees.n_features <= Held<4>::kMost)
