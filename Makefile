@@ -81,7 +81,7 @@ bench-frames: $(VENV)/.bench
 
 # Rows per second in Spark, Ray and Dask on two cores.
 bench-engines: $(VENV)/.all java
-	$(BIN)/python -W ignore -m benchmarks.engines
+	$(BIN)/python -W ignore -m benchmarks.engines --document docs/scale.md
 
 # Ensembles of lattices, against TensorFlow Lattice. Writes a page of the documentation.
 bench-lattices: $(VENV)/.all

@@ -57,6 +57,10 @@ class Spark:
         """Rows of Parquet files in a folder."""
         return self.session.read.parquet(str(path))
 
+    def select(self, data: Any, features: list[str]) -> Any:
+        """Some columns."""
+        return data.select(*(f"`{name}`" for name in features))
+
     def mapped(self, data: Any, features: list[str], work: Work) -> Any:
         """What users of any other model write."""
 
@@ -66,7 +70,7 @@ class Spark:
             for batch in batches:
                 yield from work(pyarrow.Table.from_batches([batch])).to_batches()
 
-        return data.select(*features).mapInArrow(over, "label long")
+        return self.select(data, features).mapInArrow(over, "label long")
 
     def sums(self, data: Any) -> Sums:
         """Rows, and positive labels."""
@@ -75,6 +79,10 @@ class Spark:
         row = data.agg(functions.count("label").alias("n"), functions.sum("label").alias("p"))
         (first,) = row.collect()
         return Sums(int(first["n"]), int(first["p"]))
+
+    def write(self, data: Any, path: Path) -> None:
+        """Parquet files in a folder."""
+        data.write.parquet(str(path))
 
     def arrivals(self, data: Any) -> Arrivals:
         """Which classifiers the workers have loaded."""
@@ -103,6 +111,9 @@ class Ray:
         import ray
 
         self.ray = ray
+        # Ray packs small files into read tasks of this size, 128 MiB by default, and decides within the
+        # read task: the files of a benchmark would be one task. `override_num_blocks` is ignored.
+        os.environ["RAY_DATA_PARQUET_BIN_PACKING_BYTES"] = str(1 << 20)
         ray.init(
             num_cpus=WORKERS, include_dashboard=False, log_to_driver=False, logging_level="ERROR"
         )
@@ -116,8 +127,11 @@ class Ray:
 
     def read(self, path: Path) -> Any:
         """Rows of Parquet files in a folder."""
-        files = len(list(path.glob("*.parquet")))  # Ray would put small ones into one block
-        return self.ray.data.read_parquet(str(path), override_num_blocks=files)
+        return self.ray.data.read_parquet(str(path))
+
+    def select(self, data: Any, features: list[str]) -> Any:
+        """Some columns."""
+        return data.select_columns(features)
 
     def mapped(self, data: Any, features: list[str], work: Work) -> Any:
         """What users of any other model write."""
@@ -133,6 +147,10 @@ class Ray:
 
         parts = data.map_batches(count, batch_format="pyarrow", batch_size=None).take_all()
         return Sums(sum(int(p["n"]) for p in parts), sum(int(p["p"]) for p in parts))
+
+    def write(self, data: Any, path: Path) -> None:
+        """Parquet files in a folder."""
+        data.write_parquet(str(path))
 
     def arrivals(self, data: Any) -> Arrivals:
         """Which classifiers the workers have loaded."""
@@ -170,6 +188,10 @@ class Dask:
 
         return dask.dataframe.read_parquet(path)
 
+    def select(self, data: Any, features: list[str]) -> Any:
+        """Some columns."""
+        return data[features]
+
     def mapped(self, data: Any, features: list[str], work: Work) -> Any:
         """What users of any other model write."""
         import pandas
@@ -188,6 +210,10 @@ class Dask:
 
         rows, positive = dask.compute(data["label"].size, data["label"].sum())
         return Sums(int(rows), int(positive))
+
+    def write(self, data: Any, path: Path) -> None:
+        """Parquet files in a folder."""
+        data.to_parquet(path)
 
     def arrivals(self, data: Any) -> Arrivals:
         """Which classifiers the workers have loaded."""

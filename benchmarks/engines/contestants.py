@@ -35,16 +35,31 @@ class XGBoost:
     """The model's own library, loaded once by each process, on one thread."""
 
     content: bytes  # of the model's file
+    categories: tuple[tuple[str, tuple[str, ...]], ...] = ()  # of each column of text
 
     def __call__(self, table: Any) -> Any:
         """Labels for a table of features."""
         import pyarrow
 
+        rows = self.frame(table) if self.categories else self.matrix(table)
+        probability = self.booster().inplace_predict(rows)
+        return pyarrow.table({"label": (probability > 0.5).astype(np.int64)})
+
+    def matrix(self, table: Any) -> Any:
+        """Numbers as an array, (N, n_features)."""
         rows = np.empty((table.num_rows, table.num_columns), dtype=np.float32)
         for i, column in enumerate(table.columns):
             rows[:, i] = column.to_numpy()
-        probability = self.booster().inplace_predict(rows)
-        return pyarrow.table({"label": (probability > 0.5).astype(np.int64)})
+        return rows
+
+    def frame(self, table: Any) -> Any:
+        """Numbers and text as a pandas frame, whose text has the categories of the training rows."""
+        import pandas
+
+        frame = table.to_pandas()
+        for name, known in self.categories:
+            frame[name] = pandas.Categorical(frame[name], categories=list(known))
+        return frame
 
     def booster(self) -> Any:
         """The live model, in this process."""

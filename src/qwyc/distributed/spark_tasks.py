@@ -42,7 +42,8 @@ class Count:
         sums: npt.NDArray[np.float64] | None = None
         names = list(self.work.features)
         for batch in batches:
-            part = self.work.on_arrow(self.delivery(), _renamed(batch.columns, names))
+            rows = pyarrow.Table.from_arrays(batch.columns, names=names)  # can be taken in blocks
+            part = self.work.on_arrow(self.delivery(), rows)
             sums = part if sums is None else sums + part
         if sums is not None:
             at = pyarrow.array(np.arange(len(sums), dtype=np.int32))
