@@ -14,7 +14,6 @@ import xgboost
 
 import qwyc
 from qwyc import distributed
-from qwyc.distributed import duckdb as adapter
 from qwyc.model.ensemble import Ensemble
 from qwyc.policy.columns import COLUMNS
 from trained import make_frame
@@ -220,11 +219,11 @@ def test_transactions(connection, rows, fitted):
     for keep in (["id"], ["id", "note"]):
         decided = distributed.decide(fast, connection.table("inner_t"), keep=keep)
         assert_equal_decisions(table_of(decided), fast.decide(rows))
-    adapter.register(connection, fast, "inner_f")
+    distributed.register(fast, connection, "inner_f")
     connection.rollback()
     decided = distributed.decide(fast, connection.table("t"))
     assert_equal_decisions(table_of(decided), fast.decide(rows))
-    adapter.register(connection, fast, "inner_f")
+    distributed.register(fast, connection, "inner_f")
     found = connection.sql("SELECT id, unnest(inner_f(t)) FROM t")
     assert_equal_decisions(table_of(found), fast.decide(rows))
 
@@ -242,7 +241,7 @@ def test_a_table_larger_than_the_memory_of_duckdb(tmp_path):
         large.execute("SET memory_limit = '24MB'; SET threads = 2; SET temp_directory = ''")
         with pytest.raises(duckdb.OutOfMemoryException):
             large.execute("CREATE TEMP TABLE copy AS SELECT * FROM t")
-        adapter.register(large, fast, "sign", output="label")
+        distributed.register(fast, large, "sign", output="label")
         out = tmp_path / "decided.parquet"
         asked = f"SELECT id, sign(t) AS label FROM t) TO '{out}' (ROW_GROUP_SIZE 20_000"
         large.execute(f"COPY ({asked})")
@@ -261,7 +260,7 @@ def test_a_table_larger_than_the_memory_of_duckdb(tmp_path):
 def test_a_function_says_what_decide_says(connection, rows, fitted):
     fast = fitted[1]
     want = fast.decide(rows)
-    adapter.register(connection, fast, "fraud")
+    distributed.register(fast, connection, "fraud")
     named = f"SELECT id, unnest(fraud({arguments(fast)})) FROM t"
     assert_equal_decisions(table_of(connection.sql(named)), want)
     whole = "SELECT id, unnest(fraud(t)) FROM t"  # also with columns that it does not take
@@ -269,7 +268,7 @@ def test_a_function_says_what_decide_says(connection, rows, fitted):
     shuffled = 'SELECT id, unnest(fraud(s)) FROM (SELECT count, size, "constant", * FROM t) s'
     assert_equal_decisions(table_of(connection.sql(shuffled)), want)
     for output in COLUMNS:
-        adapter.register(connection, fast, "fraud", output=output)
+        distributed.register(fast, connection, "fraud", output=output)
         found = connection.sql(f"SELECT id, fraud({arguments(fast)}) AS it FROM t ORDER BY id")
         assert table_of(found)["it"].to_pylist() == getattr(want, output).tolist()
 
@@ -280,7 +279,7 @@ def test_types_reach_the_model_as_they_are_stored(connection):
     y = X[:, 0] + X[:, 1] > 0
     model = xgboost.XGBClassifier(n_estimators=30, max_depth=3, n_jobs=1).fit(X, y)
     fast = qwyc.optimize(model, X, alpha=0.02, progress=False)
-    adapter.register(connection, fast, "fraud", ["x", "y"])
+    distributed.register(fast, connection, "fraud", columns=["x", "y"])
     split = float(fast.ensemble.base_models.cuts()[0][0])  # of float32
     step = float(np.spacing(np.float32(split)))
     whole = [2**60 + 2**36 + 1, 2**60 + 2**36, -(2**24) - 1, 2**24 + 1, 3, 0, None]
@@ -309,7 +308,7 @@ def test_integers_are_rounded_once(connection):
     model = xgboost.XGBClassifier(n_estimators=5, max_depth=1, n_jobs=1, tree_method="exact")
     model.fit(X, X["x"] > small)
     fast = qwyc.optimize(model, X, alpha=0.05, repeats="independent", progress=False)
-    adapter.register(connection, fast, "is_large", output="label")
+    distributed.register(fast, connection, "is_large", output="label")
     between = small + 2**36 + 1
     assert float(np.float32(float(between))) == small
     found = connection.sql(
@@ -320,7 +319,7 @@ def test_integers_are_rounded_once(connection):
 
 def test_categories_may_be_enums_and_nulls_are_missing(connection, rows, fitted):
     fast = fitted[1]
-    adapter.register(connection, fast, "fraud")
+    distributed.register(fast, connection, "fraud")
     colours = sorted({*rows["the colour"].to_pylist()} - {None}, reverse=True)
     kind = "ENUM (" + ", ".join(f"'{colour}'" for colour in colours) + ")"
     query = f"""SELECT * REPLACE ("the colour"::{kind} AS "the colour") FROM t"""
@@ -347,7 +346,7 @@ def test_categories_may_be_enums_and_nulls_are_missing(connection, rows, fitted)
     ],
 )
 def test_what_a_function_refuses_is_said_in_one_line(connection, fitted, call, message):
-    adapter.register(connection, fitted[1], "fraud")
+    distributed.register(fitted[1], connection, "fraud")
     with pytest.raises(duckdb.Error, match=message):
         connection.sql(f"SELECT {call}").fetchall()
 
@@ -355,24 +354,27 @@ def test_what_a_function_refuses_is_said_in_one_line(connection, fitted, call, m
 def test_wrong_options_of_register(connection, fitted):
     fast = fitted[1]
     for changed, message in (
-        ({"connection": "t"}, "a DuckDB connection was expected, .* got str"),
+        (
+            {"session": "t"},
+            r"a SparkSession or a DuckDB connection was expected; got builtins\.str",
+        ),
         ({"classifier": "model.qwyc"}, r"a qwyc\.Classifier was expected; got str"),
-        ({"name": ""}, "name must be text"),
+        ({"name": ""}, "name must be a name"),
         ({"output": "proba"}, "output must be one of label"),
         ({"columns": "a"}, "columns must be a list"),
         ({"name": "sum"}, "has a function 'sum' already"),
     ):
-        given = {"connection": connection, "classifier": fast, "name": "fraud", **changed}
+        given = {"session": connection, "classifier": fast, "name": "fraud", **changed}
         with pytest.raises(qwyc.OptionError, match=message):
-            adapter.register(**given)
+            distributed.register(**given)
     with pytest.raises(qwyc.InputError, match="no columns"):
-        adapter.register(connection, fast, "fraud", ["a"])
+        distributed.register(fast, connection, "fraud", columns=["a"])
 
 
 def test_a_function_outlives_the_connection_that_made_it(connection, rows, fitted):
     fast = fitted[1]
     other = connection.cursor()
-    adapter.register(other, fast, "outliving")
+    distributed.register(fast, other, "outliving")
     other.close()
     del other
     gc.collect()
@@ -382,7 +384,7 @@ def test_a_function_outlives_the_connection_that_made_it(connection, rows, fitte
 
 def test_many_threads_at_once(connection, rows, fitted):
     fast = fitted[1]
-    adapter.register(connection, fast, "fraud", output="score")
+    distributed.register(fast, connection, "fraud", output="score")
     want, together = fast.decide(rows).score.tolist(), threading.Barrier(6)
 
     def ask(_):
@@ -402,6 +404,68 @@ def test_code_sees_pandas_frames(connection, rows):
     filled = connection.sql("SELECT * REPLACE (coalesce(a, 0) AS a) FROM t")
     decided = distributed.decide(fast, filled, keep=["id"])
     assert_equal_decisions(table_of(decided), fast.decide(frame))
-    adapter.register(connection, fast, "code", ["a"], "label")
+    distributed.register(fast, connection, "code", columns=["a"], output="label")
     found = connection.sql("SELECT code(coalesce(a, 0)) FROM t ORDER BY id").fetchall()
     assert [label for (label,) in found] == fast.decide(frame[["a"]]).label.tolist()
+
+
+# ---- odd values, lineage, newer files -----------------------------------------------------------
+
+
+@pytest.fixture
+def odd_rows(rows):
+    """The rows, two of which have a category that the model does not know."""
+    values = rows["the colour"].to_pylist()
+    values[3] = values[5000] = "ultraviolet"
+    at = rows.column_names.index("the colour")
+    return rows.set_column(at, "the colour", pa.array(values, rows["the colour"].type))
+
+
+def test_rows_with_odd_values_are_flagged(connection, odd_rows, fitted):
+    fast = fitted[1]
+    connection.register("odd", odd_rows)
+    data = connection.sql("SELECT * FROM odd")
+    found = table_of(distributed.decide(fast, data, unseen="flag")).sort_by("id")
+    want = fast.decide(odd_rows, unseen="flag")
+    assert [i for i, reason in enumerate(found["reason"].to_pylist()) if reason] == [3, 5000]
+    assert found["reason"].to_pylist() == want.reason.tolist()
+    assert found["label"].to_pylist() == want.label.tolist()
+    distributed.register(fast, connection, "flagged", unseen="flag")
+    called = connection.sql(
+        f"SELECT id, unnest(flagged({arguments(fast)})) FROM odd WHERE id % 2 = 1"
+    )
+    assert table_of(called).sort_by("id")["reason"].null_count == ROWS // 2 - 1
+    missing = table_of(distributed.decide(fast, data, unseen="missing")).sort_by("id")
+    assert missing["label"].to_pylist() == fast.predict(odd_rows, unseen="missing").tolist()
+    assert qwyc.verify(fast, data, unseen="flag").left_out == 2
+    with pytest.raises(Exception, match="ultraviolet"):
+        table_of(distributed.decide(fast, data))
+
+
+def test_the_classifier_that_decided_is_named(connection, fitted):
+    fast = fitted[1]
+    found = table_of(distributed.decide(fast, connection.table("t"), keep=["id"], digest=True))
+    assert set(found["classifier"].to_pylist()) == {distributed.digest(fast)}
+    distributed.register(fast, connection, "named", output="classifier", digest=True)
+    called = connection.sql(f"SELECT DISTINCT named({arguments(fast)}) FROM t").fetchall()
+    assert called == [(distributed.digest(fast),)]
+
+
+def test_a_newer_file_takes_over(connection, fitted, tmp_path):
+    fast, path = fitted[1], tmp_path / "fast.qwyc"
+    fast.save(path)
+    watched = distributed.Watched(path, every=0)
+    distributed.register(watched, connection, "watched", output="classifier", digest=True)
+    query = f"SELECT DISTINCT watched({arguments(fast)}) FROM t"
+    assert connection.sql(query).fetchall() == [(distributed.digest(fast),)]
+    never = fast.full()
+    never.save(path)
+    assert connection.sql(query).fetchall() == [(distributed.digest(never),)]
+
+
+def test_a_wrong_type_is_found_before_any_row_is_read(connection, fitted):
+    fast = fitted[1]
+    number = next(name for name in fast.ensemble.schema.names if name not in TEXT)
+    data = connection.sql(f"SELECT * REPLACE (DATE '2020-01-01' AS \"{number}\") FROM t")
+    with pytest.raises(qwyc.InputError, match=number):
+        distributed.decide(fast, data)

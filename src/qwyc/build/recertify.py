@@ -59,7 +59,7 @@ def recertify(
     such values.
     """
     check_classifier(classifier)
-    check_unseen_rows(classifier, X, unseen)
+    check_unseen_rows(classifier, unseen)
     if classifier.certificate.how == "proven":
         raise OptionError("this classifier is proven for every input; there is nothing to certify")
     before = classifier.needed_choices()
@@ -79,7 +79,7 @@ def recertify(
     if distributed.is_distributed(X):
         if groups is not None:
             raise OptionError("groups are labels of rows in memory: draw a sample of the data set")
-        sums = distributed.sums_of_path(classifier, X)
+        sums = distributed.sums_of_path(classifier, X, unseen=unseen)
         if not sums.rows:
             raise InputError("the data set has no rows; certifying needs rows like those to come")
     else:

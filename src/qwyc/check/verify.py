@@ -199,7 +199,7 @@ def verify_rows(
     from a file, X may also be a `RowStream`, and `groups` may be `GroupLabels` that get their labels as the
     rows are read. Warnings point at the caller's caller."""
     check_classifier(classifier)
-    check_unseen_rows(classifier, X, unseen)
+    check_unseen_rows(classifier, unseen)
     if model is not None and unseen == MISSING:
         raise OptionError(
             "the model itself gets rows as they are, so it refuses what unseen='missing' takes as missing: "
@@ -222,7 +222,7 @@ def verify_rows(
     if distributed.is_distributed(X):
         if groups is not None:
             raise OptionError("groups are labels of rows in memory: draw a sample of the data set")
-        sums = distributed.sums_of_policy(classifier, X)
+        sums = distributed.sums_of_policy(classifier, X, unseen=unseen)
         if not sums.rows:
             raise InputError("the data set has no rows; verifying needs rows like those to come")
         verified = _verification(classifier, budget, level, sums.counts()[0], parity=proof)
@@ -272,13 +272,11 @@ def verify_rows(
     return replace(result, left_out=seen.left_out), seen
 
 
-def check_unseen_rows(classifier: Classifier, X: Any, unseen: Any) -> None:
-    """Refuse an option `unseen` that does not go with a classifier and its rows."""
+def check_unseen_rows(classifier: Classifier, unseen: Any) -> None:
+    """Refuse an option `unseen` that does not go with a classifier."""
     if check_unseen(unseen) == ERROR:
         return
     classifier.ensemble.schema_of_values(unseen)
-    if distributed.is_distributed(X):  # engine data sets
-        raise OptionError(f"unseen={unseen!r} is for rows in memory and in files")
 
 
 def _verification(

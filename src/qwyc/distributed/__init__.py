@@ -150,26 +150,24 @@ def register(
     """Register a classifier as a function of SQL, in a SparkSession or a DuckDB connection.
 
     `register(fast, spark, "fraud")`, then `spark.sql("select id, fraud(a, b, c).label from t")`. The
-    arguments are the model's columns in its order, or in Spark one struct that has them by name:
-    `fraud(struct(*))`. The function gives a struct of label, steps, score and complete, or the one of
-    them that `output` names. `columns`, `digest` and `unseen` are those of `column`."""
+    arguments are the model's columns in its order, or one row that has them by name: `fraud(struct(*))` in
+    Spark, `fraud(t)` in DuckDB. The function gives a struct of label, steps, score and complete, or the
+    one of them that `output` names. `columns`, `digest` and `unseen` are those of `column`."""
     if not isinstance(name, str) or not name.isidentifier():
         raise OptionError(f"name must be a name for a function of SQL; got {name!r}")
     library = type(session).__module__.partition(".")[0].lstrip("_")
     if library == "pyspark" and hasattr(session, "udf"):
-        current, parcel = _packed(classifier, digest, unseen)
-        work = _function(current.ensemble, columns, digest, unseen)
-        _spark().register(session, parcel, name, work, output, current.ensemble.classes)
+        adapter = _spark()
     elif library == "duckdb":
-        if isinstance(classifier, Watched) or digest or unseen != ERROR:
-            raise OptionError("functions of DuckDB take a Classifier, without digest and unseen")
-        duckdb = importlib.import_module("qwyc.distributed.duckdb")
-        duckdb.register(session, check_classifier(classifier), name, columns, output)
+        adapter = importlib.import_module("qwyc.distributed.duckdb")
     else:
         raise OptionError(
             "a SparkSession or a DuckDB connection was expected; got "
             f"{type(session).__module__}.{type(session).__name__}"
         )
+    current, parcel = _packed(classifier, digest, unseen)
+    work = _function(current.ensemble, columns, digest, unseen)
+    adapter.register(session, parcel, name, work, output, current.ensemble.classes)
 
 
 def _packed(

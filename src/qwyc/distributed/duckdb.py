@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from typing import Any
 
 import duckdb
@@ -19,13 +20,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow
 
-from qwyc.classifier import Classifier, check_classifier
-from qwyc.distributed.shipping import Parcel, once, unpack
-from qwyc.distributed.work import Counting, Deciding
-from qwyc.distributed.work import decide as decide_batch
+from qwyc.classifier import Classifier
+from qwyc.distributed.shipping import Parcel, digest, once, unpack
+from qwyc.distributed.watching import Delivery
+from qwyc.distributed.work import CLASSIFIER, Counting, Deciding
 from qwyc.errors import InputError, OptionError
-from qwyc.model.ensemble import Ensemble
-from qwyc.policy.columns import COLUMNS, arrow_type
+from qwyc.policy.columns import COLUMNS, REASON, arrow_type
 from qwyc.rows.column_names import quoted_names, similar_names
 from qwyc.runtime.threads import thread_count
 
@@ -47,34 +47,40 @@ def columns(data: Any) -> list[str]:
     return list(data.columns)
 
 
+def empty(data: Any, columns: list[str]) -> Any:
+    """A table without rows, of these columns and their types."""
+    return _reader(data.limit(0), columns).read_all()
+
+
 def decide(data: Any, parcel: Parcel, work: Deciding, classes: npt.NDArray[Any]) -> Any:
     """The relation with decisions: a projection that calls a function, which is made for it."""
-    name = f"{parcel.key}-{hashlib.sha256(repr(work.features).encode()).hexdigest()[:16]}"
-    classifier = once(parcel.key, lambda: unpack(parcel.content))
+    facts = repr((work.features, work.added, work.unseen, parcel.watch))
+    name = f"{parcel.key}-{hashlib.sha256(facts.encode()).hexdigest()[:16]}"
+    function = _Function(name, _deliver(parcel), work, None, classes)
     with _lock:
         # DuckDB moves filters below projections, and would call a function without side effects in both.
-        _make_once(_connection(data), name, classifier, work.features)
+        _make_once(_connection(data), function)
     taken = {column.casefold() for column in work.keep}
     row = next(row for i in range(len(taken) + 1) if (row := f"decisions {i}") not in taken)
     kept = [_quoted(column) for column in work.keep]
     arguments = ", ".join(map(_quoted, work.features))
     fields = [
         f"struct_extract({_quoted(row)}, '{field}') AS {_quoted(column)}"
-        for field, column in zip(COLUMNS, work.names, strict=True)
+        for field, column in zip(work.added, work.names, strict=True)
     ]
     try:
         called = data.project(", ".join([*kept, f"{_quoted(name)}({arguments}) AS {_quoted(row)}"]))
     except duckdb.CatalogException:
         raise InputError(
             f"DuckDB {duckdb.__version__} does not tell which connection a relation belongs to: use "
-            "qwyc.distributed.duckdb.register with that connection, or DuckDB 2.0 or later"
+            "qwyc.distributed.register with that connection, or DuckDB 2.0 or later"
         ) from None
     return called.project(", ".join([*kept, *fields]))
 
 
 def total(data: Any, parcel: Parcel, work: Counting, size: int) -> npt.NDArray[np.float64]:
     """Sums over all rows. DuckDB streams them, and a few batches at a time are counted on all cores."""
-    classifier = once(parcel.key, lambda: unpack(parcel.content))
+    classifier = _deliver(parcel)()
     cores, sums = thread_count(None), np.zeros(size)
     waiting: deque[Future[npt.NDArray[np.float64]]] = deque()
 
@@ -132,15 +138,19 @@ def _connection(data: Any) -> Any:
     return duckdb.default_connection() if found is None else found
 
 
-def _make_once(
-    connection: Any, name: str, classifier: Classifier, features: tuple[str, ...]
-) -> None:
+def _make_once(connection: Any, function: _Function) -> None:
     """Make a function in the database of a connection unless it is there. A cursor does so outside of the
     transaction that the connection may be in, and would take the function along if it is rolled back."""
     with connection.cursor() as other:
         known = "SELECT 1 FROM duckdb_functions() WHERE function_name = ?"
-        if other.execute(known, [name]).fetchone() is None:
-            _make(other, name, classifier, features, None, side_effects=True)
+        if other.execute(known, [function.name]).fetchone() is None:
+            _make(other, function, side_effects=True)
+
+
+def _deliver(parcel: Parcel) -> Delivery:
+    """What gives the classifier: this process is the only worker."""
+    classifier = once(parcel.key, lambda: unpack(parcel.content))
+    return parcel.follow(lambda: classifier)
 
 
 # ---- functions ------------------------------------------------------------------------------
@@ -148,85 +158,59 @@ def _make_once(
 
 def register(
     connection: Any,
-    classifier: Classifier,
+    parcel: Parcel,
     name: str,
-    columns: Sequence[str] | None = None,
-    output: str | None = None,
+    work: Deciding,
+    output: str | None,
+    classes: npt.NDArray[Any],
 ) -> None:
-    """Make a classifier a function of SQL: `SELECT id, fraud(age, job) FROM t`, or `fraud(t)`.
-
-    Parameters
-    ----------
-    connection : a DuckDB connection; all connections to the same database have the function.
-    name : of the function. One that this connection has registered before is replaced.
-    columns : the columns that the model takes, in its order, where it does not know them by name. They are
-        the arguments of the function; a row, such as `t` above, has them as its fields.
-    output : one of label, steps, score and complete; None is a struct of them.
-    """
+    """Make a classifier a function of SQL: `SELECT id, fraud(age, job) FROM t`, or `fraud(t)`. All
+    connections to the same database have it. It replaces one that this connection has registered."""
     if not isinstance(connection, duckdb.DuckDBPyConnection):
         raise OptionError(
             f"a DuckDB connection was expected, such as duckdb.connect(); got {type(connection).__name__}"
         )
-    if not isinstance(name, str) or not name:
-        raise OptionError(f"name must be text, such as 'fraud'; got {name!r}")
-    if output is not None and output not in COLUMNS:
-        raise OptionError(f"output must be one of {', '.join(COLUMNS)}, or None; got {output!r}")
-    features = _features(check_classifier(classifier).ensemble, columns)
+    if output is not None and output not in work.added:
+        raise OptionError(f"output must be one of {', '.join(work.added)}, or None; got {output!r}")
+    function = _Function(name, _deliver(parcel), work, output, classes)
     with _lock:
         # There may be none, or one that a transaction took along when it was rolled back.
         with suppress(duckdb.InvalidInputException, duckdb.CatalogException):
             connection.remove_function(name)
         try:
             try:
-                _make(connection, name, classifier, features, output, side_effects=False)
+                _make(connection, function, side_effects=False)
             except duckdb.NotImplementedException:  # the connection believes that it has the latter
-                _make(connection.cursor(), name, classifier, features, output, side_effects=False)
+                _make(connection.cursor(), function, side_effects=False)
         except duckdb.CatalogException as error:
             raise OptionError(f"DuckDB has a function {name!r} already: {error}") from None
 
 
-def _features(ensemble: Ensemble, columns: Sequence[str] | None) -> tuple[str, ...]:
-    """The columns that a function takes, in their order."""
-    if columns is None and ensemble.schema is not None and ensemble.transform is None:
-        columns = ensemble.schema.names
-    if columns is None:
-        raise OptionError("the model does not know its columns by name; pass columns")
-    chosen = list(columns) if isinstance(columns, Iterable) else []
-    if isinstance(columns, str) or not all(isinstance(c, str) for c in chosen) or not chosen:
-        raise OptionError(f"columns must be a list of column names; got {columns!r}")
-    return tuple(ensemble.columns(chosen))
-
-
-def _make(
-    connection: Any,
-    name: str,
-    classifier: Classifier,
-    features: tuple[str, ...],
-    output: str | None,
-    *,
-    side_effects: bool,
-) -> None:
-    types = output_types(classifier.ensemble.classes)
+def _make(connection: Any, function: _Function, *, side_effects: bool) -> None:
+    types = output_types(function.classes, function.work)
     whole = ", ".join(f"{column} {kind}" for column, kind in types.items())
-    function = function_of(classifier, name, features, output)
-    _kept.append(function)
+    code = function.code()
+    _kept.append(code)
     connection.create_function(
-        name,
-        function,
+        function.name,
+        code,
         None,  # arguments of any type
-        f"STRUCT({whole})" if output is None else types[output],
+        f"STRUCT({whole})" if function.output is None else types[function.output],
         type="arrow",
         null_handling="special",  # a null is a missing value, not a decision that is null
         side_effects=side_effects,
     )
 
 
-def output_types(classes: npt.NDArray[Any]) -> dict[str, str]:
+def output_types(classes: npt.NDArray[Any], work: Deciding) -> dict[str, str]:
     """The columns that decisions come in, and their types in SQL."""
     label = arrow_type(classes)
     if str(label) not in _SQL_TYPES:
         raise OptionError(f"DuckDB has no type for classes of {label}; relabel them")
-    return dict(zip(COLUMNS, (_SQL_TYPES[str(label)], "INTEGER", "DOUBLE", "BOOLEAN"), strict=True))
+    kinds = dict(
+        zip(COLUMNS, (_SQL_TYPES[str(label)], "INTEGER", "DOUBLE", "BOOLEAN"), strict=True)
+    )
+    return {column: kinds.get(column, "VARCHAR") for column in work.added}
 
 
 _SQL_TYPES = {
@@ -242,57 +226,74 @@ _SQL_TYPES = {
 }
 
 
-def function_of(
-    classifier: Classifier, name: str, features: tuple[str, ...], output: str | None
-) -> Callable[..., Any]:
-    """What DuckDB calls with a chunk of rows: a `pyarrow.ChunkedArray` for each argument."""
-    names, n, ensemble = list(features), len(features), classifier.ensemble
-    runner, n_models, classes = classifier.runner, classifier.ensemble.n_models, ensemble.classes
-    label_type, is_struct, array = arrow_type(classes), pyarrow.types.is_struct, pyarrow.array
-    arrow_classes = pyarrow.array(classes, label_type)
-    numbers = classes.dtype.kind in "biuf"
-    plain = type(classifier).decide is Classifier.decide  # a subclass may decide rows itself
+@dataclass(frozen=True, eq=False)
+class _Function:
+    """A function of SQL."""
 
-    def columns_of(table: Any) -> dict[str, Callable[[], Any]]:
-        """Functions that make each column: only those that are needed are called."""
-        found = ensemble.decide_in_order(table, runner) if plain else None
-        if found is None:
-            rows = table.to_pandas() if ensemble.has_code else table
-            decided = decide_batch(classifier, rows)
+    name: str
+    deliver: Delivery
+    work: Deciding
+    output: str | None  # one of the columns, or None for a struct of all
+    classes: npt.NDArray[Any]
+
+    def code(self) -> Callable[..., Any]:
+        """What DuckDB calls with a chunk of rows: a `pyarrow.ChunkedArray` for each argument."""
+        names, n, name = list(self.work.features), len(self.work.features), self.name
+        is_struct, columns_of, output = pyarrow.types.is_struct, self._columns_of(), self.output
+        added = self.work.added
+
+        def decide(*arguments: Any) -> Any:
+            if len(arguments) == 1 and is_struct(arguments[0].type):
+                table = _fields(arguments[0], name, names)
+            elif len(arguments) == n:
+                table = pyarrow.Table.from_arrays(arguments, names=names)
+            else:
+                raise InputError(
+                    f"{name} takes {n} columns ({quoted_names(names)}), or one row that has them; got "
+                    f"{len(arguments)} arguments"
+                )
+            made = columns_of(table)
+            if output is not None:
+                return made[output]()
+            return pyarrow.StructArray.from_arrays([made[column]() for column in added], added)
+
+        return decide
+
+    def _columns_of(self) -> Callable[[Any], dict[str, Callable[[], Any]]]:
+        """From a table to functions that make each column: only those that are needed are called."""
+        work, deliver, classes, array = self.work, self.deliver, self.classes, pyarrow.array
+        label_type, numbers = arrow_type(classes), classes.dtype.kind in "biuf"
+        arrow_classes = array(classes, label_type)
+
+        def columns_of(table: Any) -> dict[str, Callable[[], Any]]:
+            classifier = deliver()
+            ensemble = classifier.ensemble
+            plain = (
+                type(classifier).decide is Classifier.decide
+            )  # a subclass may decide rows itself
+            found = ensemble.decide_in_order(table, classifier.runner) if plain else None
+            if found is None:
+                decided = zip(work.added, work.decided(classifier, table), strict=True)
+                return {column: _give(made) for column, made in decided}
+            index, steps, score = found
             return {
-                "label": lambda: array(decided.label, label_type),
-                "steps": lambda: array(decided.steps),
-                "score": lambda: array(decided.score),
-                "complete": lambda: array(decided.complete),
+                "label": lambda: (
+                    array(classes.take(index), label_type)
+                    if numbers
+                    else arrow_classes.take(array(index))
+                ),
+                "steps": lambda: array(steps),
+                "score": lambda: array(score),
+                "complete": lambda: array(steps == ensemble.n_models),
+                REASON: lambda: pyarrow.nulls(len(steps), pyarrow.string()),
+                CLASSIFIER: lambda: pyarrow.repeat(digest(classifier), len(steps)),
             }
-        index, steps, score = found
-        return {
-            "label": lambda: (
-                array(classes.take(index), label_type)
-                if numbers
-                else arrow_classes.take(array(index))
-            ),
-            "steps": lambda: array(steps),
-            "score": lambda: array(score),
-            "complete": lambda: array(steps == n_models),
-        }
 
-    def decide(*arguments: Any) -> Any:
-        if len(arguments) == 1 and is_struct(arguments[0].type):
-            table = _fields(arguments[0], name, names)
-        elif len(arguments) == n:
-            table = pyarrow.Table.from_arrays(arguments, names=names)
-        else:
-            raise InputError(
-                f"{name} takes {n} columns ({quoted_names(names)}), or one row that has them; got "
-                f"{len(arguments)} arguments"
-            )
-        made = columns_of(table)
-        if output is not None:
-            return made[output]()
-        return pyarrow.StructArray.from_arrays([make() for make in made.values()], COLUMNS)
+        return columns_of
 
-    return decide
+
+def _give(made: Any) -> Callable[[], Any]:
+    return lambda: made
 
 
 def _fields(rows: Any, function: str, names: list[str]) -> Any:

@@ -56,7 +56,7 @@ def compare(
     ensemble, target = certified.ensemble, certified.policy.target
     decided, full = [np.empty(0, np.uint8)], [np.empty(0, np.uint8)]
     steps, left_out = [np.empty(0, np.int32)], 0
-    for sample in _samples(ensemble, X, progress, look, unseen):
+    for sample in _samples(ensemble, X, progress, look, unseen, BLOCK):
         left_out += sample.left_out
         if sample.is_empty:
             continue
@@ -129,7 +129,7 @@ def sums_of_path(
 
 def count_taken(ensemble: Ensemble, X: Any) -> int:
     """The number of rows of X, a container in memory, of which the model refuses no value."""
-    samples = _samples(ensemble, X, False, None, FLAG)
+    samples = _samples(ensemble, X, False, None, FLAG, BLOCK)
     return sum(len(sample.rows) for sample in samples)
 
 
@@ -139,7 +139,7 @@ def _samples(
     progress: ProgressOption,
     look: Look | None,
     unseen: str,
-    rows: int = BLOCK,
+    rows: int,
 ) -> Iterator[Sample]:
     """Blocks of rows, converted for the base models. An error about a row counts from the first of X."""
     what = "Comparing with the full ensemble"
