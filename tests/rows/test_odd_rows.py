@@ -229,6 +229,45 @@ def test_a_column_of_a_wrong_type_for_categories(make):
     assert [reason is None for reason in flagged(dates, schema)] == [False, True]
 
 
+def test_a_null_of_polars_is_a_category_of_its_own():
+    schema = replace(VALUES, categories={1: ("cook", None)})
+    for odd in (7, datetime.date(2024, 5, 31)):
+        X = pl.DataFrame({"a": [1.0, 2.0], "job": [odd, None]})
+        np.testing.assert_array_equal(take_rows(X, schema, "flag").rows, [[2, 1]])
+        np.testing.assert_array_equal(take_rows(X, schema, "missing").rows, [[1, 1], [2, 1]])
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pa.table])
+def test_categories_that_are_numbers(make):
+    values = pd.Categorical([2.5, 7.0, None])
+    if make is pa.table:
+        values = pa.array([2.5, 7.0, None]).dictionary_encode()
+    X = make({"a": values, "job": [1, 2, 3]})
+    reasons = flagged(X, replace(NUMBERS, names=("a", "job")))
+    assert (
+        reasons[:2] == ["column 'a' holds categories, and the model takes none of its values"] * 2
+    )
+    assert reasons[2] is None
+    hashed = make({"a": [1.0, 2.0, 3.0], "job": values})
+    assert "neither text nor an integer" in flagged(hashed, HASHED)[0]
+    assert "CatBoost refuses missing categories" in flagged(hashed, HASHED)[2]
+
+
+class Subclass(pd.DataFrame):
+    """Frames of classes that the native reader of tables does not know are converted column by column."""
+
+    @property
+    def _constructor(self):
+        return Subclass
+
+
+def test_frames_that_are_converted_column_by_column():
+    columns = {"a": [1.0, 2.0, 3.0], "job": ["cook", "astronaut", None]}
+    X = Subclass(columns)
+    assert flagged(X, VALUES) == flagged(pd.DataFrame(columns), VALUES)
+    same_matrix(take_rows(X, VALUES, "missing").rows, np.array([[1, 0], [2, NAN], [3, NAN]]))
+
+
 def test_objects_of_all_kinds_in_a_pandas_column():
     values = [
         1,

@@ -39,7 +39,7 @@ def codes_of_column(column: Series[Any], known: Sequence[Any], unseen: str, name
         none_is_value = column.implementation.is_polars()
         return _codes_of_distinct(positions, distinct, known, unseen, name, none_is_value)
     if has_null_type(column):
-        return np.full(len(column), _null_code(column, known))
+        return np.full(len(column), null_code(column, known))
     values, null = column_to_numbers(column, str(name), categorical=True)
     if values.dtype.kind == "O":
         if column.implementation.is_pandas_like() and None not in known:
@@ -51,7 +51,7 @@ def codes_of_column(column: Series[Any], known: Sequence[Any], unseen: str, name
         return codes_of_objects(values, known, unseen, name)
     codes = codes_of_numbers(values, known, unseen, name, null)
     if null is not None:
-        codes[null] = _null_code(column, known)
+        codes[null] = null_code(column, known)
     return codes
 
 
@@ -162,7 +162,7 @@ def _unseen_code(unseen: str) -> float:
     return {"invalid": -1.0, "first": 0.0}.get(unseen, np.nan)
 
 
-def _null_code(column: Series[Any], known: Sequence[Any]) -> float:
+def null_code(column: Series[Any], known: Sequence[Any]) -> float:
     """The code of a null. scikit-learn distinguishes None (a Polars null) from NaN (a pandas null), and
     may have None among its categories."""
     if column.implementation.is_polars() and None in known:

@@ -50,15 +50,18 @@ def column_with_odd_values(column: Series[Any], j: int, schema: Schema, name: st
     if known is not None and schema.hashed:
         return _hashed_column(column, known, j, name)
     if is_text(column):  # in a column of numbers
-        return _no_values(column, _odd_texts(column, j, name))
+        return _no_values(column, known, _odd_texts(column, j, name))
     try:
         values, null = column_to_numbers(column, name, categorical=True)
     except RowsError:  # dates, lists and the like
         rows = np.flatnonzero(~column.is_null().to_numpy())
-        return _no_values(column, alike(j, rows, wrong_type(name, _type_name(column))))
+        reason = wrong_type(name, _type_name(column))
+        return _no_values(column, known, alike(j, rows, reason))
     if values.dtype.kind != "O":
         assert known is not None  # the model takes numbers where it has no categories
         codes, odd = unknown_numbers(values, known, j, name, null)
+        if null is not None:
+            codes[null] = categories.null_code(column, known)
         return codes, None, odd
     if known is None:
         numbers, odd = numbers_of_objects(values, schema.dtype, j, name, text_is_odd=True)
@@ -141,11 +144,18 @@ def _hashed_column(column: Series[Any], known: Sequence[Any], j: int, name: str)
     if not is_text(column):
         codes, odd = hashed_codes(column.to_list(), known, j, name)
         return codes, None, odd
-    positions, distinct = factorize(column)
-    null = np.array([is_null(value) for value in distinct], bool)  # (n_distinct,)
-    texts = ["" if is_null(value) else value for value in distinct]
-    codes = categories.codes_of_hashed(texts, known, name)[positions]
-    return codes, None, _missing_category(j, np.flatnonzero(null[positions]), name)
+    positions, distinct = factorize(column)  # categories may be numbers, too
+    codes, found = hashed_codes(distinct, known, j, name)
+    spread: list[OddValues] = []
+    for part in found:
+        reason = np.full(len(distinct), None, object)
+        reason[part.rows] = part.reasons
+        is_odd = np.zeros(len(distinct), bool)
+        is_odd[part.rows] = True
+        rows = np.flatnonzero(is_odd[positions])
+        if len(rows):
+            spread.append(OddValues(j, rows, reason[positions[rows]], part.can_be_missing))
+    return codes[positions], None, spread
 
 
 def _missing_category(j: int, rows: Any, name: str | int) -> list[OddValues]:
@@ -158,14 +168,17 @@ def _odd_texts(column: Series[Any], j: int, name: str) -> list[OddValues]:
     positions, distinct = factorize(column)
     null = np.array([is_null(value) for value in distinct], bool)
     reasons = np.empty(len(distinct), object)
-    reasons[:] = [not_a_number(name, value) for value in distinct]
+    reasons[:] = [
+        not_a_number(name, value) if isinstance(value, str) else wrong_type(name, "categories")
+        for value in distinct
+    ]
     rows = np.flatnonzero(~null[positions])
     return [OddValues(j, rows, reasons[positions[rows]])] if len(rows) else []
 
 
-def _no_values(column: Series[Any], odd: list[OddValues]) -> Column:
-    """A column of which the model takes nothing."""
-    return np.full(len(column), np.nan), None, odd
+def _no_values(column: Series[Any], known: Sequence[Any] | None, odd: list[OddValues]) -> Column:
+    """A column of which the model takes nothing but nulls."""
+    return np.full(len(column), categories.null_code(column, known or ())), None, odd
 
 
 def _others(values: Array, types: tuple[type, ...]) -> Iterable[int]:

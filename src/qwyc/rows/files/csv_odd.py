@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,9 @@ import numpy.typing as npt
 from qwyc.rows.files.csv_dialect import CsvDialect
 from qwyc.rows.files.csv_errors import converts
 
+_NUMBER = re.compile(
+    r"-?[0-9]{1,15}(\.[0-9]{1,30})?"
+)  # which Arrow converts to a float for certain
 Wrong = tuple[str, npt.NDArray[np.intp], list[str]]  # a column, rows of it (m,) and their texts
 
 
@@ -23,19 +27,40 @@ def read_odd_block(
     Each distinct text of a column is converted once, by Arrow's own reader of CSV."""
     import pyarrow
 
-    texts = {name: pyarrow.string() for name in types}
-    table = dialect.read(block, names=names, types=texts).combine_chunks()
+    # First as text, so that rows that are wrong in another way raise their error.
+    texts = dialect.read(block, names=names, types={name: pyarrow.string() for name in types})
+    columns = _good_columns(block, names, list(types), types, dialect)
     wrong: list[Wrong] = []
-    columns = []
-    for name, arrow_type in types.items():
-        column = table.column(name)
-        if arrow_type != pyarrow.string():
-            encoded = pyarrow.concat_arrays(column.chunks or [pyarrow.array([], pyarrow.string())])
-            column, bad = _converted(encoded.dictionary_encode(), arrow_type, dialect)
-            if len(bad):
-                wrong.append((name, bad, encoded.take(pyarrow.array(bad)).to_pylist()))
-        columns.append(column)
-    return pyarrow.Table.from_arrays(columns, names=list(types)), wrong
+    for name in types:
+        if name in columns:
+            continue
+        chunks = texts.column(name).chunks or [pyarrow.array([], pyarrow.string())]
+        column = pyarrow.concat_arrays(chunks)
+        columns[name], bad = _converted(column.dictionary_encode(), types[name], dialect)
+        wrong.append((name, bad, column.take(pyarrow.array(bad)).to_pylist()))
+    return pyarrow.table({name: columns[name] for name in types}).combine_chunks(), wrong
+
+
+def _good_columns(
+    block: memoryview,
+    names: Sequence[str],
+    chosen: Sequence[str],
+    types: Mapping[str, Any],
+    dialect: CsvDialect,
+) -> dict[str, Any]:
+    """Those of the chosen columns that hold no value of a wrong type, found by halving."""
+    import pyarrow
+
+    try:
+        table = dialect.read(block, names=names, types={name: types[name] for name in chosen})
+    except pyarrow.ArrowInvalid:
+        if len(chosen) == 1:
+            return {}
+        middle = len(chosen) // 2
+        halves = (chosen[:middle], chosen[middle:])
+        first, second = (_good_columns(block, names, half, types, dialect) for half in halves)
+        return first | second
+    return {name: table.column(name) for name in chosen}
 
 
 def is_mostly_boolean(column: Any) -> bool:
@@ -58,7 +83,10 @@ def _converted(
     import pyarrow
 
     distinct = encoded.dictionary.to_pylist()
-    bad = set(_wrong_texts(distinct, 0, arrow_type, dialect))
+    plain = pyarrow.types.is_floating(arrow_type)
+    doubtful = [i for i, text in enumerate(distinct) if not (plain and _NUMBER.fullmatch(text))]
+    texts = [distinct[i] for i in doubtful]
+    bad = {doubtful[k] for k in _wrong_texts(texts, 0, arrow_type, dialect)}
     good = [i for i in range(len(distinct)) if i not in bad]
     values = pyarrow.nulls(len(distinct), arrow_type)
     if good:
