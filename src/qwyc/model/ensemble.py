@@ -166,6 +166,7 @@ class Ensemble:
             if found is not None:
                 return self.decisions(*found)
         matrix = to_matrix(rows, self.schema, c_order=False)
+        reader_of(self.schema).learn(rows)
         return self.decisions(*runner.decide(matrix, threads=threads))
 
     def frame(self, X: Any) -> Any:
