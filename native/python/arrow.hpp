@@ -2,6 +2,7 @@
 // (https://arrow.apache.org/docs/format/CDataInterface.html and CStreamInterface.html).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -148,6 +149,12 @@ inline Chunk chunk_of(const ArrowArray& array, Cell cell) {
         chunk.bytes = buffer(2);
     if (!chunk.data && chunk.n > 0) throw std::runtime_error("an Arrow array has no data");
     return chunk;
+}
+
+// Whether two arrays of a type are the same memory.
+inline bool is_same(const ArrowArray& a, const ArrowArray& b) {
+    return a.length == b.length && a.offset == b.offset && a.null_count == b.null_count &&
+           a.n_buffers == b.n_buffers && std::equal(a.buffers, a.buffers + a.n_buffers, b.buffers);
 }
 
 // The codes of a dictionary's texts, and in the end that of a null.

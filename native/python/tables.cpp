@@ -101,6 +101,11 @@ std::vector<int64_t> add_arrow(HeldTable& table, const nb::capsule& capsule,
         table.column(features[k]).texts = texts[k];
         table.column(features[k]).refuses_categories = texts[k] && texts[k]->refuses();
     }
+    struct Known {
+        const ArrowArray* dictionary = nullptr;  // of a batch that the table keeps
+        std::shared_ptr<std::vector<double>> codes;
+    };
+    std::vector<Known> known(features.size());
     int64_t at = 0;
     while (const Batch batch = next_batch(stream)) {
         require(at + batch->length <= table.n_rows(), "an Arrow stream has too many rows");
@@ -113,8 +118,13 @@ std::vector<int64_t> add_arrow(HeldTable& table, const nb::capsule& capsule,
                 chunk.first += batch->offset;
                 require(batch->length + batch->offset <= array.length, "a column is too short");
             }
-            if (array.dictionary)
-                chunk.codes = codes_of(*array.dictionary, *dictionary_cells[k], texts[k]);
+            if (array.dictionary) {
+                Known& last = known[k];  // chunks mostly have the same dictionary
+                if (!last.dictionary || !is_same(*last.dictionary, *array.dictionary))
+                    last = {array.dictionary,
+                            codes_of(*array.dictionary, *dictionary_cells[k], texts[k])};
+                chunk.codes = last.codes;
+            }
             table.column(features[k]).chunks.push_back(std::move(chunk));
         }
         at += batch->length;

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import functools
 import gc
+import operator
 import pickle
 import threading
 import weakref
@@ -15,7 +17,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from qwyc.rows import pandas_blocks, tables
+from qwyc.errors import InputError
+from qwyc.rows import categories, pandas_blocks, tables
+from qwyc.rows.categories import category_hash
 from qwyc.rows.schema import Schema
 from table_paths import answer, check_paths, converted, decider
 
@@ -177,3 +181,107 @@ def test_blocks_that_are_not_as_expected():
         type("Frame", (), {"shape": (2, 1)})(),  # no manager
     ):
         assert pandas_blocks._from_blocks(frame) is None
+
+
+# ---- texts whose hashes are the model's categories ------------------------------------------
+
+
+HASHED = Schema(
+    n_features=3,
+    names=("a", "b", "c"),
+    dtype="float32",
+    categories={1: tuple(category_hash(text) for text in ("red", "green", "blue", "blau"))},
+    unseen="invalid",
+    hashed=True,
+)
+
+
+def hashed_frames(texts):
+    n = len(texts)
+    whole = pd.DataFrame({"a": np.arange(n) % 7 - 3.0, "b": texts, "c": np.arange(n) % 3})
+    table = pa.table({name: whole[name].tolist() for name in whole})
+    coded = table.set_column(1, "b", table["b"].dictionary_encode())
+    return [
+        whole.astype({"b": object}),
+        whole.astype({"b": "str"}),
+        whole.astype({"b": "category"}),
+        table,
+        coded,
+        pa.concat_tables([coded, coded]),  # chunks that share a dictionary
+        pa.concat_tables(
+            [coded, coded[:2], table.set_column(1, "b", table[::-1]["b"].dictionary_encode())]
+        )
+        if n > 2
+        else coded,
+        pl.from_arrow(table),
+        pl.from_arrow(coded),
+    ]
+
+
+def test_hashed_texts_are_learned_and_later_read_natively(monkeypatch):
+    schema = replace(HASHED)
+    fast = decider(schema)
+    rounds = [
+        ["red", "blau"],
+        ["red", "pink", "green", "blau"],
+        ["", "blue", "long text " * 9, "red"],
+    ]
+    for texts in rounds:
+        for frame in hashed_frames(texts):
+            expected = fast.decide(converted(frame, schema))
+            for _ in range(2):
+                assert fast.decide(frame).score.tobytes() == expected.score.tobytes()
+    hashes = []
+    monkeypatch.setattr(categories, "city_hash_64", lambda text: hashes.append(text) or 0)
+    for frame in hashed_frames(functools.reduce(operator.iadd, rounds, [])):
+        frame = frame.sort_values("a") if isinstance(frame, pd.DataFrame) else frame
+        if not (isinstance(frame, pd.DataFrame) and frame["b"].dtype == "category"):
+            fast.decide(frame)
+    assert hashes == []
+
+
+@pytest.mark.parametrize("most", [0, 2])
+def test_too_many_hashed_texts_are_converted_each_time(monkeypatch, most):
+    monkeypatch.setattr(tables, "_MOST_TEXTS", most)
+    schema = replace(HASHED)
+    fast = decider(schema)
+    for texts in (["red"], ["red", "blue"], ["green", "red", "x"], ["red", "y"]):
+        for frame in hashed_frames(texts):
+            expected = fast.decide(converted(frame, schema))
+            assert fast.decide(frame).score.tobytes() == expected.score.tobytes()
+
+
+@pytest.mark.parametrize("wrong", [None, 1.5])
+def test_values_that_catboost_refuses_are_named_after_learning(wrong):
+    schema = replace(HASHED)
+    fast = decider(schema)
+    texts = np.array(["red", wrong], object)
+    good, bad = (
+        pd.DataFrame({"a": [1.0, 2], "b": b, "c": [0, 1]}) for b in (["red", "red"], texts)
+    )
+    bad = bad.astype({"b": object})
+    for _ in range(3):
+        fast.decide(good.astype({"b": object}))
+        with pytest.raises(InputError, match="CatBoost takes integers and text for categories"):
+            fast.decide(bad)
+        with pytest.raises(InputError, match="CatBoost takes integers and text for categories"):
+            fast.decide(pl.DataFrame({"a": [1.0, 2], "b": ["red", None], "c": [0, 1]}))
+
+
+def test_threads_that_learn_hashed_texts_at_once():
+    schema = replace(HASHED)
+    fast = decider(schema)
+    many = [frame for k in range(12) for frame in hashed_frames(["red", f"text {k}", "blue"])]
+    expected = [fast.runner.decide(converted(X, schema), threads=1)[2].tobytes() for X in many]
+    found = [[] for _ in range(4)]
+
+    def work(mine):
+        for X in many:
+            mine.append(fast.decide(X, threads=1).score.tobytes())
+
+    threads = [threading.Thread(target=work, args=(mine,)) for mine in found]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(mine == expected for mine in found)

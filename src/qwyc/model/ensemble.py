@@ -169,7 +169,9 @@ class Ensemble:
         rows = X if self.transform is None else self.transform(X)
         found = self._decide_where_they_lie(rows, self.schema, runner, threads)
         if found is None:
-            found = runner.decide(to_matrix(rows, self.schema, c_order=False), threads=threads)
+            matrix = to_matrix(rows, self.schema, c_order=False)
+            reader_of(self.schema).learn(rows)
+            found = runner.decide(matrix, threads=threads)
         return self.decisions(*found)
 
     def _decide_where_they_lie(

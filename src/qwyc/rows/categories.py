@@ -190,7 +190,9 @@ def _quoted_categories(known: Sequence[Any]) -> str:
 
 def codes_of_hashed_column(column: Series[Any], known: Sequence[Any], name: Column) -> Codes:
     """`codes_of_hashed` for a data frame's column. Each distinct text is hashed once."""
-    if not known or not is_text(column):
+    if not known:
+        return np.full(len(column), -1.0)
+    if not is_text(column):
         return codes_of_hashed(column.to_list(), known, name)
     positions, distinct = factorize(column)
     null = np.array([is_null(value) for value in distinct])  # (n_distinct,)

@@ -27,6 +27,7 @@ from qwyc.rows.schema import Schema
 Array = npt.NDArray[Any]
 
 _READ_DTYPES = frozenset(map(np.dtype, "?bhilqBHILQfd"))  # native code reads these
+_MOST_TEXTS = 10_000  # of one feature, whose codes are kept
 _MOST_KEPT = 64  # lists of codes of pandas' categories
 
 
@@ -68,6 +69,7 @@ class FrameReader:
             schema.integers == "checked",
             self.single,
         )
+        self._hashed: dict[int, dict[str, float]] = {}  # codes of texts that were seen, by feature
         self._texts: dict[bool, list[_native.TextCodes | None]] = {}
         self._arrow: dict[bool, tuple[list[int], list[_native.TextCodes | None]]] = {}
         self._code_lists: dict[tuple[int, int], tuple[Any, list[float]]] = {}
@@ -187,9 +189,11 @@ class FrameReader:
                     continue
                 if array.dtype == object and self._add_objects(table, j, array):
                     continue
-            elif hasattr(array, "codes") and j in known and not self._schema.hashed:
-                table.add_codes(j, array.codes, self._codes(j, array.categories))
-                continue
+            elif hasattr(array, "codes") and j in known:
+                codes = self._codes(j, array.categories)
+                if codes is not None:
+                    table.add_codes(j, array.codes, codes)
+                    continue
             elif _is_arrow(array.dtype) and not self._needs_values(j, texts):
                 chunked = array.__arrow_array__()
                 stream = getattr(chunked, "__arrow_c_stream__", None)  # old versions have none
@@ -202,6 +206,8 @@ class FrameReader:
         """Adds a column of objects, if they are the text of categories."""
         if self._text_codes(False)[j] is None or None in self._schema.categories[j]:
             return False
+        if self._schema.hashed:
+            return table.add_objects(j, array, self._hashed[j], np.inf, np.inf)
         lookup = self._lookups.get(j)
         if lookup is None:
             known = self._schema.categories[j]
@@ -209,12 +215,21 @@ class FrameReader:
         unseen = categories.code_of_unseen(self._schema.unseen)
         return table.add_objects(j, array, lookup, unseen, np.nan)
 
-    def _codes(self, j: int, index: Any) -> list[float]:
-        """The codes of a pandas Index of categories, and that of a missing value."""
+    def _codes(self, j: int, index: Any) -> list[float] | None:
+        """The codes of a pandas Index of categories, and that of a missing value; None if the column is to
+        be converted."""
         kept = self._code_lists.get((j, id(index)))
         if kept is None or kept[0] is not index:
             known = self._schema.categories[j]
-            codes = categories.codes_of_values([*index, None], known, self._schema.unseen)
+            if self._schema.hashed:
+                if not known or not all(type(value) is str for value in index):
+                    return None
+                try:
+                    codes = [*categories.codes_of_hashed(list(index), known, j).tolist(), np.inf]
+                except RowsError:
+                    return None  # no valid text
+            else:
+                codes = categories.codes_of_values([*index, None], known, self._schema.unseen)
             if len(self._code_lists) >= _MOST_KEPT:
                 self._code_lists.clear()
             kept = self._code_lists[j, id(index)] = (index, codes)
@@ -264,15 +279,53 @@ class FrameReader:
             schema = self._schema
             texts = self._texts[none_is_value] = [
                 None
-                if j not in schema.categories or schema.hashed
+                if j not in schema.categories
+                else self._hashed_codes(j)
+                if schema.hashed
                 else _text_codes(schema.categories[j], schema.unseen, none_is_value)
                 for j in range(schema.n_features)
             ]
         return texts
 
+    def _hashed_codes(self, j: int) -> _native.TextCodes | None:
+        """The codes of texts that were seen. All others are refused, so that they are learned."""
+        texts = self._hashed.get(j)
+        if not texts:
+            return None
+        return _native.TextCodes(list(texts), list(texts.values()), np.inf, np.inf)
+
+    def learn(self, X: Any) -> None:
+        """Keep the codes of the texts of a frame, where a model knows categories by their hashes. Tables
+        refuse texts that were not seen before."""
+        library = frame_library(X)
+        if not self._schema.hashed or not library:
+            return
+        labels = X.column_names if library == "pyarrow" else X.columns
+        positions, _ = self._match(labels)
+        for j in list(self._hashed):  # other threads may add some
+            self._learn(j, as_series(X, labels[positions[j]]))
+
+    def _learn(self, j: int, column: Any) -> None:
+        """The same for a column of type narwhals.Series, whose values the model takes."""
+        known, seen = self._schema.categories[j], self._hashed.get(j)
+        if not known or seen == {}:
+            return
+        seen = seen or {}
+        texts = {value for value in column.unique().to_list() if type(value) is str} - seen.keys()
+        if not texts:
+            return
+        new = sorted(texts) if len(texts) + len(seen) <= _MOST_TEXTS else []
+        codes = categories.codes_of_hashed(new, known, j).tolist()
+        # Empty where there are too many: such a column is always converted.
+        self._hashed[j] = {**seen, **dict(zip(new, codes, strict=True))} if new else {}
+        self._texts, self._arrow = {}, {}  # made again; other threads may use the old ones
+
     def _add_converted(self, table: _native.Table, j: int, frame: Any, label: Any) -> None:
         """A column of any other type."""
-        values, null = convert_column(as_series(frame, label), j, self._schema, str(label))
+        column = as_series(frame, label)
+        values, null = convert_column(column, j, self._schema, str(label))
+        if self._schema.hashed and j in self._schema.categories:
+            self._learn(j, column)
         self._add_values(table, j, values, null)
 
     def _add_values(self, table: _native.Table, j: int, values: Array, null: Array | None) -> None:
@@ -297,6 +350,15 @@ def reader_of(schema: Schema) -> FrameReader:
     if reader is None:
         reader = schema.kept["frames"] = FrameReader(schema)
     return reader
+
+
+def _series(frame: Any, label: Any) -> Any:
+    """A column of a frame as a narwhals.Series."""
+    import narwhals.stable.v1 as nw
+
+    if isinstance(frame, getattr(sys.modules.get("pyarrow"), "RecordBatch", ())):
+        frame = sys.modules["pyarrow"].Table.from_batches([frame])
+    return nw.from_native(frame[label], series_only=True)
 
 
 def _are_same(kept: Any, labels: Any) -> bool:
