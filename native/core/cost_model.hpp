@@ -55,6 +55,7 @@ inline double walk_cost(const RowTrees& trees) {
 struct Needs {
     int32_t features = 0, questions = 0, trees = 0;
     double planes = 0;  // nanoseconds to make them, for a slab
+    int32_t late = 0;   // trees that only a few rows of a word reach before they quit
 };
 
 // Nanoseconds to make the planes of a tree for a slab.
