@@ -40,7 +40,8 @@ Times Times::of(double n_rows) {
 
 double mask_cost(const Times& times, const Needs& needs) {
     return times.slabs * (cost_of(MaskCost::kSlab, needs) + needs.planes) +
-           times.words * cost_of(MaskCost::kWord, needs) +
+           times.words * (cost_of(MaskCost::kWord, needs) -
+                          (MaskCost::kWord.tree - MaskCost::kFew.tree) * needs.late) +
            times.few * cost_of(MaskCost::kFew, needs);
 }
 
@@ -158,6 +159,9 @@ Division Divider<Real>::divide(double n) const {
             const int32_t r = b - 1;
             if (masked(r) != masked(a)) break;
             ++needs.trees;
+            constexpr double kFewOnAverage = 0.75 * kFew;
+            if (std::min(rows.mean(), 64.0) * survival_[r] < kFewOnAverage * survival_[a])
+                ++needs.late;
             needs.planes += planes_[r];
             needs.features += fresh(r, r - a).features;
             needs.questions += fresh(r, r - a).questions;

@@ -41,8 +41,8 @@ struct WalkCost {
     static constexpr double kRow = 20;
     // kWalksAtOnce trees: whose comparisons are side by side, of up to 32 features and of more; of
     // plain comparisons, if few features fit registers and if not; any.
-    static constexpr double kOblivious = 45, kFlat = 58, kWideFlat = 68;
-    static constexpr double kNarrow = 85, kPlain = 105, kAny = 500;
+    static constexpr double kOblivious = 70, kFlat = 95, kWideFlat = 105;
+    static constexpr double kNarrow = 130, kPlain = 150, kAny = 500;
 };
 inline double walk_cost(const RowTrees& trees) {
     if (!trees.usable) return WalkCost::kAny;
@@ -55,6 +55,7 @@ inline double walk_cost(const RowTrees& trees) {
 struct Needs {
     int32_t features = 0, questions = 0, trees = 0;
     double planes = 0;  // nanoseconds to make them, for a slab
+    int32_t late = 0;   // trees that only a few rows of a word reach before they quit
 };
 
 // Nanoseconds to make the planes of a tree for a slab.

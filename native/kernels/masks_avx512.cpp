@@ -1,4 +1,5 @@
 // Trees on masks for AVX-512 with VBMI2 and GFNI (Intel since 2019, AMD since 2022).
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <limits>
@@ -136,95 +137,7 @@ struct Table {
 
 // ---- sums ------------------------------------------------------------------------------------
 
-// Trees whose values are looked up before they are added.
-constexpr int32_t kLookedUp = 16;
-
-// Bits of 8 * Registers rows.
-template <int Registers>
-inline uint32_t joined(const __mmask8* a) {
-    const __mmask16 first = _mm512_kunpackb(a[1], a[0]);
-    if constexpr (Registers == 2) return first;
-    return _mm512_kunpackw(_mm512_kunpackb(a[Registers - 1], a[Registers - 2]), first);
-}
-
-// Adds 1 to the counts of rows that are alive.
-template <int Registers>
-inline void count_alive(uint32_t alive, uint8_t* count) {
-    if constexpr (Registers == 2) {
-        auto* const at = reinterpret_cast<__m128i*>(count);
-        const __m128i was = _mm_load_si128(at);
-        _mm_store_si128(
-            at, _mm_mask_add_epi8(was, static_cast<__mmask16>(alive), was, _mm_set1_epi8(1)));
-    } else {
-        auto* const at = reinterpret_cast<__m256i*>(count);
-        const __m256i was = _mm256_load_si256(at);
-        _mm256_store_si256(at, _mm256_mask_add_epi8(was, alive, was, _mm256_set1_epi8(1)));
-    }
-}
-
-// Adds values of n trees, 64 a tree, to the running sums of 8 * Registers rows, 16 or 32, of which
-// some are alive; returns those that are alive in the end. count: trees evaluated. Values are
-// converted as they are loaded, which takes one port less than from registers. Sums of rows that
-// are no longer alive are kept apart, so that no addition waits for a comparison.
-template <int Registers>
-inline uint32_t quit_rows(int32_t n, const float* values, const double* lower, const double* upper,
-                          double* sums, uint32_t alive, uint8_t* count) {
-    __m512d x[Registers], at_end[Registers];
-    __mmask8 a[Registers];
-    for (int j = 0; j < Registers; ++j) {
-        x[j] = at_end[j] = _mm512_load_pd(sums + 8 * j);
-        a[j] = static_cast<__mmask8>(alive >> 8 * j);
-    }
-    alignas(32) uint8_t counted[8 * Registers];
-    std::memcpy(counted, count, sizeof counted);
-    for (int32_t t = 0; t < n; ++t) {
-        count_alive<Registers>(joined<Registers>(a), counted);
-        for (int j = 0; j < Registers; ++j) {
-            x[j] = _mm512_add_pd(x[j], _mm512_cvtps_pd(_mm256_load_ps(values + t * kWord + 8 * j)));
-            at_end[j] = _mm512_mask_mov_pd(at_end[j], a[j], x[j]);
-        }
-        const __m512d least = _mm512_set1_pd(lower[t]), most = _mm512_set1_pd(upper[t]);
-        for (int j = 0; j < Registers; ++j) {
-            const __mmask8 below = _mm512_mask_cmp_pd_mask(a[j], x[j], most, _CMP_NGT_UQ);
-            a[j] = _mm512_mask_cmp_pd_mask(below, x[j], least, _CMP_NLT_UQ);
-        }
-    }
-    for (int j = 0; j < Registers; ++j) _mm512_store_pd(sums + 8 * j, at_end[j]);
-    std::memcpy(count, counted, sizeof counted);
-    return joined<Registers>(a);
-}
-
-// Adds the trees' values to 64 running sums, of rows that are alive; count: trees evaluated. A row
-// whose sum is < lower or > upper is no longer alive (`compare` in core/rule.hpp).
-template <bool Large>
-inline uint64_t quit_word(const MaskedTrees& trees, const double* lower, const double* upper,
-                          const uint8_t* number, double* sums, uint64_t alive, uint8_t* count) {
-    alignas(64) float values[kLookedUp * kWord];
-    std::memset(count, 0, kWord);
-    for (int32_t begin = 0; begin < trees.n_trees() && alive != 0; begin += kLookedUp) {
-        const int32_t n = trees.n_trees() - begin < kLookedUp ? trees.n_trees() - begin : kLookedUp;
-        const bool few = alive >> 16 == 0;
-        for (int32_t t = 0; t < n; ++t) {
-            const Table<Large> table(trees.step_value.data() + trees.trees[begin + t].table_begin);
-            const __m512i numbers = _mm512_load_si512(number + (begin + t) * kWord);
-            _mm512_store_ps(values + t * kWord, table.at(numbers, 0));
-            if (few) continue;
-            for (int k = 1; k < 4; ++k)
-                _mm512_store_ps(values + t * kWord + 16 * k, table.at(numbers, k));
-        }
-        uint64_t left = 0;
-        for (int g = 0; g < kWord; g += 32) {
-            const auto here = static_cast<uint32_t>(alive >> g);
-            if (here == 0) continue;
-            const auto quit = here >> 16 != 0 ? quit_rows<4> : quit_rows<2>;
-            left |= uint64_t{quit(n, values + g, lower + begin, upper + begin, sums + g, here,
-                                  count + g)}
-                    << g;
-        }
-        alive = left;
-    }
-    return alive;
-}
+#include "kernels/masks_avx512_quit.inc"
 
 template <bool Large>
 inline void values_word(const float* table, const uint8_t* number, float* out) {

@@ -75,6 +75,41 @@ TEST(a_row_reaches_the_leaves_of_its_walks) {
     }
 }
 
+TEST(a_row_is_compared_with_whole_trees) {
+    for (const int64_t n_features : {1, 14, 32, 33, 64, 65})
+        for (int32_t depth = 1; depth <= RowTrees::kFlatLevels + 1; ++depth) {
+            Trees<float> trees;
+            trees.n_features = n_features;
+            Random random(n_features + depth);
+            trees.add_leaf(0.5);
+            trees.end_tree();
+            for (int32_t t = 0; t < 20; ++t) {
+                grow(trees, random, {.leaf_stop = t % 2 ? 0.2 : 0.0, .special = false}, depth);
+                trees.end_tree();
+            }
+            make_thresholds_odd(trees, depth);
+            send_missing_left_at_infinity(trees);
+            const bool fits = n_features <= RowTrees::kMaxFlatFeatures;
+            const RowTrees layout(trees.forest());
+            CHECK_EQUAL(!layout.flat.empty(), fits && depth <= RowTrees::kFlatLevels);
+            check_walks<float>(trees, depth);
+        }
+}
+
+TEST(a_row_is_compared_with_whole_oblivious_trees) {
+    for (const int64_t n_features : {1, 14, 32, 33, 64, 65, 300})
+        for (int32_t depth = 0; depth <= RowTrees::kObliviousLevels + 1; ++depth) {
+            Trees<float> trees;
+            trees.n_features = n_features;
+            Random random(n_features + depth);
+            for (int32_t t = 0; t < 20; ++t)
+                add_oblivious(trees, random, t == 0 ? depth : random.below(depth + 1), kPlain);
+            const RowTrees layout(trees.forest());
+            CHECK_EQUAL(!layout.oblivious.empty(), depth <= RowTrees::kObliviousLevels);
+            check_walks<float>(trees, depth);
+        }
+}
+
 TEST(forests_that_do_not_fit_are_not_laid_out) {
     const auto usable = [](const Trees<float>& trees) { return RowTrees(trees.forest()).usable; };
     Trees<float> trees;
