@@ -352,15 +352,6 @@ def reader_of(schema: Schema) -> FrameReader:
     return reader
 
 
-def _series(frame: Any, label: Any) -> Any:
-    """A column of a frame as a narwhals.Series."""
-    import narwhals.stable.v1 as nw
-
-    if isinstance(frame, getattr(sys.modules.get("pyarrow"), "RecordBatch", ())):
-        frame = sys.modules["pyarrow"].Table.from_batches([frame])
-    return nw.from_native(frame[label], series_only=True)
-
-
 def _are_same(kept: Any, labels: Any) -> bool:
     """Whether two lists of labels, or two pandas Indexes, are known to be equal without a long look."""
     return bool(kept == labels) if isinstance(kept, list) else bool(kept.is_(labels))
