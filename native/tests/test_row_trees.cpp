@@ -77,7 +77,7 @@ TEST(a_row_reaches_the_leaves_of_its_walks) {
 
 TEST(a_row_is_compared_with_whole_trees) {
     for (const int64_t n_features : {1, 14, 32, 33, 64, 65})
-        for (int32_t depth = 1; depth <= RowTrees::kFlatLevels + 1; ++depth) {
+        for (int32_t depth = 2; depth <= RowTrees::kFlatLevels + 1; ++depth) {
             Trees<float> trees;
             trees.n_features = n_features;
             Random random(n_features + depth);
