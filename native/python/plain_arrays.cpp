@@ -125,7 +125,7 @@ class PlainArrays {
           decisions_(std::move(decisions)),
           thread_count_(std::move(thread_count)),
           no_arguments_(nb::steal<nb::tuple>(PyTuple_New(0))) {
-        constexpr const char* kNames[] = {"label", "steps", "score", "complete"};
+        constexpr const char* kNames[] = {"label", "steps", "score", "complete", "reason"};
         for (size_t i = 0; i < names_.size(); ++i)
             names_[i] = nb::steal(PyUnicode_InternFromString(kNames[i]));
     }
@@ -154,7 +154,8 @@ class PlainArrays {
             if (!run(rows, out, threads)) return nb::none();
             auto* all = static_cast<uint8_t*>(complete_memory->buf);
             for (int64_t i = 0; i < n; ++i) all[i] = out.steps[i] == n_models_;
-            return new_decisions({label_array(positive.data(), n), steps, score, complete});
+            return new_decisions(
+                {label_array(positive.data(), n), steps, score, complete, nb::none()});
         });
     }
 
@@ -278,7 +279,7 @@ class PlainArrays {
     }
     // An instance of the frozen dataclass. Its own __init__ does the same, and takes as long as all
     // the rest for one row.
-    nb::object new_decisions(const std::array<nb::object, 4>& values) const {
+    nb::object new_decisions(const std::array<nb::object, 5>& values) const {
         auto* type = reinterpret_cast<PyTypeObject*>(decisions_.ptr());
         nb::object made = nb::steal(type->tp_new(type, no_arguments_.ptr(), nullptr));
         for (size_t i = 0; made.is_valid() && i < values.size(); ++i)
@@ -296,7 +297,7 @@ class PlainArrays {
     int64_t most_rows_;  // of one call
     nb::object array_, empty_, int32_, float64_, bool_, decisions_, thread_count_;
     nb::tuple no_arguments_;
-    std::array<nb::object, 4> names_;  // of the fields of Decisions
+    std::array<nb::object, 5> names_;  // of the fields of Decisions
 };
 
 template <class Quitter>
