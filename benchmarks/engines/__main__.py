@@ -131,12 +131,10 @@ def written_bytes(case: Case, folder: Path) -> float:
     import pyarrow
     import pyarrow.parquet
 
-    from qwyc.policy.columns import COLUMNS, arrow_columns
-
     rows = pyarrow.parquet.read_table(case.folder / "0.parquet")
     decisions = case.fast.decide(rows.select(case.features))
-    columns = arrow_columns(decisions, case.fast.ensemble.classes)
-    table = pyarrow.table([rows["id"], *columns], names=["id", *COLUMNS])
+    names = ("label", "steps", "score", "complete")
+    table = pyarrow.table({"id": rows["id"], **{name: getattr(decisions, name) for name in names}})
     pyarrow.parquet.write_table(table, folder / "decided.parquet")
     return (folder / "decided.parquet").stat().st_size / len(table)
 
