@@ -311,7 +311,11 @@ class FrameReader:
         if not known or seen == {}:
             return
         seen = seen or {}
-        texts = {value for value in column.unique().to_list() if type(value) is str} - seen.keys()
+        try:
+            distinct = column.unique().to_list()
+        except Exception:  # a type whose values the library cannot compare
+            return
+        texts = {value for value in distinct if type(value) is str} - seen.keys()
         if not texts:
             return
         new = sorted(texts) if len(texts) + len(seen) <= _MOST_TEXTS else []
