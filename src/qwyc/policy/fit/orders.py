@@ -74,10 +74,10 @@ def mse_target(
         )
     positive = y > 0
     if matrix.average:
-        return positive.astype(np.float64) - matrix.base
+        return positive.astype(np.float64) - float(matrix.base)
     side = np.where(positive, 1.0, -1.0)
     size = float(np.mean(side * (matrix.full - threshold)))
-    return (size if size > 0 else 1.0) * side + (threshold - matrix.base)
+    return (size if size > 0 else 1.0) * side + (threshold - float(matrix.base))
 
 
 def individual_mse(matrix: ScoreMatrix, target: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:

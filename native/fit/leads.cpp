@@ -1,0 +1,84 @@
+#include "fit/leads.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "core/parallel.hpp"
+
+namespace qwyc {
+
+namespace {
+
+// Rows that are evaluated together, step by step: as many as have running sums that fit a cache.
+int64_t rows_per_block(int32_t n_classes) {
+    return std::clamp<int64_t>(4096 / n_classes, 8, 512);
+}
+
+// Whether a row can quit after each step, (T,).
+std::vector<uint8_t> checked_steps(const LeadPolicyView& policy) {
+    std::vector<uint8_t> checked(policy.order.size());
+    const auto width = static_cast<size_t>(policy.n_classes);
+    for (size_t r = 0; r + 1 < checked.size(); ++r)
+        checked[r] =
+            std::any_of(policy.lead.begin() + r * width, policy.lead.begin() + (r + 1) * width,
+                        [](double lead) { return lead < kInf; });
+    return checked;
+}
+
+}  // namespace
+
+template <class Score>
+void apply_leads(const LeadPolicyView& policy, const Score* values, const double* base,
+                 const double* full, int64_t n, const LeadDecisionsOut& out, int threads) {
+    const auto n_models = static_cast<int64_t>(policy.order.size());
+    const int32_t n_classes = policy.n_classes;
+    const std::vector<uint8_t> checked = checked_steps(policy);
+    const int64_t last =  // no row quits from this step on
+        std::find(checked.rbegin(), checked.rend(), uint8_t{1}).base() - checked.begin();
+    const int64_t block = rows_per_block(n_classes);
+    parallel_for(
+        n, block, threads,
+        [&, undecided = std::vector<int32_t>(block), sums = std::vector<double>(block * n_classes)](
+            int64_t begin, int64_t end) mutable {
+            auto left = static_cast<int32_t>(end - begin);
+            for (int32_t j = 0; j < left; ++j) {
+                undecided[j] = j;  // counted from `begin`, ascending
+                std::copy(base, base + n_classes, &sums[j * int64_t{n_classes}]);
+            }
+            for (int64_t r = 0; r < last && left > 0; ++r) {
+                const Score* of_step = values + (policy.order[r] * n + begin) * n_classes;
+                const double* threshold = policy.lead.data() + r * n_classes;
+                int32_t kept = 0;
+                for (int32_t u = 0; u < left; ++u) {
+                    const int32_t j = undecided[u];
+                    double* const sum = &sums[j * int64_t{n_classes}];
+                    const Score* added = of_step + j * int64_t{n_classes};
+                    for (int32_t k = 0; k < n_classes; ++k) sum[k] += added[k];
+                    if (!checked[r]) continue;
+                    const auto [index, lead] = leader_of(sum, n_classes);
+                    const bool quits = lead > threshold[index];
+                    undecided[kept] = j;
+                    kept += !quits;
+                    if (!quits) continue;
+                    out.label[begin + j] = index;
+                    out.steps[begin + j] = static_cast<int32_t>(r + 1);
+                    std::copy(sum, sum + n_classes, out.score + (begin + j) * n_classes);
+                }
+                if (checked[r]) left = kept;
+            }
+            for (int32_t u = 0; u < left; ++u) {
+                const int64_t i = begin + undecided[u];
+                const double* whole = full + i * n_classes;
+                out.label[i] = std::max_element(whole, whole + n_classes) - whole;
+                out.steps[i] = static_cast<int32_t>(n_models);
+                std::copy(whole, whole + n_classes, out.score + i * n_classes);
+            }
+        });
+}
+
+template void apply_leads(const LeadPolicyView&, const float*, const double*, const double*,
+                          int64_t, const LeadDecisionsOut&, int);
+template void apply_leads(const LeadPolicyView&, const double*, const double*, const double*,
+                          int64_t, const LeadDecisionsOut&, int);
+
+}  // namespace qwyc
