@@ -71,7 +71,7 @@ class ScoreMatrix:
     ) -> ScoreMatrix:
         """A ScoreMatrix as it is, or an array wrapped as one; of `n_models` base models where given, and
         with a score for each of `n_classes` classes, or with one score for two classes."""
-        matrix = scores if isinstance(scores, ScoreMatrix) else cls.from_array(scores)
+        matrix = cls.wrap(scores)
         found = matrix.values.shape[2] if matrix.by_class else None
         if found != n_classes:
             expected = "one score" if n_classes is None else f"{n_classes} scores"
@@ -82,6 +82,11 @@ class ScoreMatrix:
                 f"scores have {matrix.values.shape[1]} base models; the policy has {n_models}"
             )
         return matrix
+
+    @classmethod
+    def wrap(cls, scores: Any) -> ScoreMatrix:
+        """A ScoreMatrix as it is, or an array wrapped as one, of any number of base models and classes."""
+        return scores if isinstance(scores, ScoreMatrix) else cls.from_array(scores)
 
     @classmethod
     def from_array(
