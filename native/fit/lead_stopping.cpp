@@ -34,7 +34,7 @@ LeadFit::LeadFit(const LeadProblem& problem, const Score* values, int threads)
     runner_up_.resize(n_rows_);
     for (int64_t i = 0; i < n_rows_; ++i) {
         const double* whole = &full_[i * n_classes_];
-        winner_[i] = leader_of(whole, n_classes_).index;
+        winner_[i] = leader_of(n_classes_, whole).index;
         most_[i] = whole[winner_[i]];
         runner_up_[i] = -kInf;
         for (int32_t k = 0; k < n_classes_; ++k)
@@ -55,7 +55,7 @@ LeadFit::LeadFit(const LeadProblem& problem, const Score* values, int threads)
                 for (int64_t s = 0; s < (to - from) * n_classes_; ++s) sums[s] += added[s];
                 for (int64_t i = from; i < to; ++i) {
                     const auto [index, lead] =
-                        leader_of(&sums[(i - from) * n_classes_], n_classes_);
+                        leader_of(n_classes_, &sums[(i - from) * n_classes_]);
                     candidate_[r * n_rows_ + i] = {lead, static_cast<int32_t>(i),
                                                    static_cast<uint16_t>(index)};
                 }

@@ -1,6 +1,7 @@
 #include "fit/leads.hpp"
 
 #include <algorithm>
+#include <type_traits>
 #include <vector>
 
 #include "core/parallel.hpp"
@@ -25,13 +26,12 @@ std::vector<uint8_t> checked_steps(const LeadPolicyView& policy) {
     return checked;
 }
 
-}  // namespace
-
-template <class Score>
-void apply_leads(const LeadPolicyView& policy, const Score* values, const double* base,
-                 const double* full, int64_t n, const LeadDecisionsOut& out, int threads) {
+// kClasses: the number of classes, or 0 where it is known at run time only.
+template <int32_t kClasses, class Score>
+void apply_to_classes(const LeadPolicyView& policy, const Score* values, const double* base,
+                      const double* full, int64_t n, const LeadDecisionsOut& out, int threads) {
     const auto n_models = static_cast<int64_t>(policy.order.size());
-    const int32_t n_classes = policy.n_classes;
+    const int32_t n_classes = kClasses > 0 ? kClasses : policy.n_classes;
     const std::vector<uint8_t> checked = checked_steps(policy);
     const int64_t last =  // no row quits from this step on
         std::find(checked.rbegin(), checked.rend(), uint8_t{1}).base() - checked.begin();
@@ -53,9 +53,12 @@ void apply_leads(const LeadPolicyView& policy, const Score* values, const double
                     const int32_t j = undecided[u];
                     double* const sum = &sums[j * int64_t{n_classes}];
                     const Score* added = of_step + j * int64_t{n_classes};
-                    for (int32_t k = 0; k < n_classes; ++k) sum[k] += added[k];
-                    if (!checked[r]) continue;
-                    const auto [index, lead] = leader_of(sum, n_classes);
+                    if (!checked[r]) {
+                        for (int32_t k = 0; k < n_classes; ++k) sum[k] += added[k];
+                        continue;
+                    }
+                    const auto [index, lead] =
+                        leader_by(n_classes, [=](int32_t k) { return sum[k] += added[k]; });
                     const bool quits = lead > threshold[index];
                     undecided[kept] = j;
                     kept += !quits;
@@ -74,6 +77,36 @@ void apply_leads(const LeadPolicyView& policy, const Score* values, const double
                 std::copy(whole, whole + n_classes, out.score + i * n_classes);
             }
         });
+}
+
+}  // namespace
+
+template <class Score>
+void apply_leads(const LeadPolicyView& policy, const Score* values, const double* base,
+                 const double* full, int64_t n, const LeadDecisionsOut& out, int threads) {
+    const auto run = [&]<int32_t kClasses>(std::integral_constant<int32_t, kClasses>) {
+        apply_to_classes<kClasses>(policy, values, base, full, n, out, threads);
+    };
+    switch (policy.n_classes) {
+        case 2:
+            return run(std::integral_constant<int32_t, 2>{});
+        case 3:
+            return run(std::integral_constant<int32_t, 3>{});
+        case 4:
+            return run(std::integral_constant<int32_t, 4>{});
+        case 5:
+            return run(std::integral_constant<int32_t, 5>{});
+        case 6:
+            return run(std::integral_constant<int32_t, 6>{});
+        case 7:
+            return run(std::integral_constant<int32_t, 7>{});
+        case 8:
+            return run(std::integral_constant<int32_t, 8>{});
+        case 10:
+            return run(std::integral_constant<int32_t, 10>{});
+        default:
+            return run(std::integral_constant<int32_t, 0>{});
+    }
 }
 
 template void apply_leads(const LeadPolicyView&, const float*, const double*, const double*,

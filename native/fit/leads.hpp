@@ -14,19 +14,26 @@ struct Leader {
     double lead = 0;  // at least 0; 0 as well where sums are infinite and have no distance
 };
 
-// Of two classes or more. No branches: which class leads is hard to predict.
-inline Leader leader_of(const double* sums, int32_t n_classes) {
-    double best = sums[0], second = -kInf;
+// Of two classes or more. No branches, since which class leads is hard to predict: each line is one
+// instruction such as maxsd. With a constant number of classes the loop is unrolled.
+// sum_of(k) is the sum of class k, and is called once for each.
+template <class SumOf>
+Leader leader_by(int32_t n_classes, SumOf sum_of) {
+    double best = sum_of(0), second = -kInf;
     int32_t index = 0;
     for (int32_t k = 1; k < n_classes; ++k) {
-        const bool ahead = sums[k] > best;
-        const double lower = ahead ? best : sums[k];
+        const double sum = sum_of(k);
+        const double lower = best < sum ? best : sum;
+        index = sum > best ? k : index;
         second = lower > second ? lower : second;
-        best = ahead ? sums[k] : best;
-        index = ahead ? k : index;
+        best = sum > best ? sum : best;
     }
     const double lead = best - second;
     return {index, lead > 0 ? lead : 0.0};
+}
+
+inline Leader leader_of(int32_t n_classes, const double* sums) {
+    return leader_by(n_classes, [sums](int32_t k) { return sums[k]; });
 }
 
 // Thresholds on the lead. A row quits for the class that leads where its lead exceeds the class's
