@@ -27,18 +27,20 @@ class UndecidedLeads {
     struct Leads {
         std::vector<Leader> of_row;  // (size(),)
         std::vector<double> wrong;   // leads of the rows whose leader is not their full decision
+        std::vector<double> sums;    // (K,)
     };
 
     void leads_with(int32_t t, Leads& out) const {
         const auto width = static_cast<int64_t>(problem_.n_classes);
         out.of_row.resize(row_.size());
         out.wrong.clear();
+        out.sums.resize(width);
         const Score* const of_model = values_ + t * problem_.n_rows * width;
         for (size_t j = 0; j < row_.size(); ++j) {
             const Score* const added = of_model + row_[j] * width;
             const double* const before = &sums_[j * width];
-            out.of_row[j] =
-                leader_by(problem_.n_classes, [=](int32_t k) { return before[k] + added[k]; });
+            for (int64_t k = 0; k < width; ++k) out.sums[k] = before[k] + added[k];
+            out.of_row[j] = leader_of(problem_.n_classes, out.sums.data());
             if (out.of_row[j].index != problem_.winner[row_[j]])
                 out.wrong.push_back(out.of_row[j].lead);
         }

@@ -15,15 +15,14 @@ int64_t rows_per_block(int32_t n_classes) {
     return std::clamp<int64_t>(4096 / n_classes, 8, 512);
 }
 
-// Whether a row can quit after each step, (T,).
-std::vector<uint8_t> checked_steps(const LeadPolicyView& policy) {
-    std::vector<uint8_t> checked(policy.order.size());
-    const auto width = static_cast<size_t>(policy.n_classes);
-    for (size_t r = 0; r + 1 < checked.size(); ++r)
-        checked[r] =
-            std::any_of(policy.lead.begin() + r * width, policy.lead.begin() + (r + 1) * width,
-                        [](double lead) { return lead < kInf; });
-    return checked;
+// The smallest threshold of each step, (T,); inf where no row can quit.
+std::vector<double> least_thresholds(const LeadPolicyView& policy) {
+    std::vector<double> least(policy.order.size(), kInf);
+    for (size_t r = 0; r + 1 < least.size(); ++r) {
+        const double* const of_step = policy.lead.data() + r * policy.n_classes;
+        least[r] = *std::min_element(of_step, of_step + policy.n_classes);
+    }
+    return least;
 }
 
 // kClasses: the number of classes, or 0 where it is known at run time only.
@@ -32,9 +31,9 @@ void apply_to_classes(const LeadPolicyView& policy, const Score* values, const d
                       const double* full, int64_t n, const LeadDecisionsOut& out, int threads) {
     const auto n_models = static_cast<int64_t>(policy.order.size());
     const int32_t n_classes = kClasses > 0 ? kClasses : policy.n_classes;
-    const std::vector<uint8_t> checked = checked_steps(policy);
-    const int64_t last =  // no row quits from this step on
-        std::find(checked.rbegin(), checked.rend(), uint8_t{1}).base() - checked.begin();
+    const std::vector<double> least = least_thresholds(policy);
+    int64_t last = n_models;  // no row quits from this step on
+    while (last > 0 && least[last - 1] == kInf) --last;
     const int64_t block = rows_per_block(n_classes);
     parallel_for(
         n, block, threads,
@@ -53,21 +52,19 @@ void apply_to_classes(const LeadPolicyView& policy, const Score* values, const d
                     const int32_t j = undecided[u];
                     double* const sum = &sums[j * int64_t{n_classes}];
                     const Score* added = of_step + j * int64_t{n_classes};
-                    if (!checked[r]) {
-                        for (int32_t k = 0; k < n_classes; ++k) sum[k] += added[k];
-                        continue;
-                    }
-                    const auto [index, lead] =
-                        leader_by(n_classes, [=](int32_t k) { return sum[k] += added[k]; });
-                    const bool quits = lead > threshold[index];
-                    undecided[kept] = j;
-                    kept += !quits;
-                    if (!quits) continue;
+                    for (int32_t k = 0; k < n_classes; ++k) sum[k] += added[k];
+                    if (least[r] == kInf) continue;
+                    const TopTwo top = top_two(n_classes, sum);
+                    undecided[kept++] = j;
+                    if (!(top.lead() > least[r])) continue;
+                    const int32_t index = first_with(n_classes, sum, top.best);
+                    if (!(top.lead() > threshold[index])) continue;
+                    --kept;
                     out.label[begin + j] = index;
                     out.steps[begin + j] = static_cast<int32_t>(r + 1);
                     std::copy(sum, sum + n_classes, out.score + (begin + j) * n_classes);
                 }
-                if (checked[r]) left = kept;
+                if (least[r] < kInf) left = kept;
             }
             for (int32_t u = 0; u < left; ++u) {
                 const int64_t i = begin + undecided[u];
