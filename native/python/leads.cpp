@@ -17,13 +17,13 @@ namespace {
 template <class T>
 using Cube = nb::ndarray<const T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
-constexpr size_t kMostClasses = 65535;
+constexpr size_t kMostClasses = 65535;  // that a fit holds in two bytes
 
 // Scores (T, N, K), and what every function checks of them.
 template <class Score>
 void check_scores(const Cube<Score>& values, const Vector<double>& base) {
-    require(values.shape(0) > 0 && values.shape(2) >= 2 && values.shape(2) <= kMostClasses,
-            "values must have a base model and from 2 to 65,535 classes");
+    require(values.shape(0) > 0 && values.shape(2) >= 2 && values.shape(2) < (size_t{1} << 31),
+            "values must have a base model and two classes");
     require(values.shape(1) < (size_t{1} << 31), "at most 2^31 rows");
     require(base.shape(0) == values.shape(2), "base must have one entry per class");
 }
@@ -110,6 +110,7 @@ void bind_lead_constructor(nb::class_<LeadFit>& cls) {
             check_full(values, full);
             check_order(static_cast<int64_t>(values.shape(0)), order);
             require(costs.shape(0) == values.shape(0), "costs must have one entry per base model");
+            require(values.shape(2) <= kMostClasses, "there must be at most 65,535 classes");
             require(pool.shape(0) == base.shape(0) && weight.shape(0) == base.shape(0),
                     "pool and weight must have one entry per class");
             for (int32_t p : span(pool))

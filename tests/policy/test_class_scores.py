@@ -71,6 +71,19 @@ def test_the_first_score_that_is_not_finite_is_named():
         ScoreMatrix.from_array(F)
 
 
+def test_matrices_made_by_hand_must_fit_together():
+    sound = ScoreMatrix.from_array(np.zeros((3, 2, 4)))
+    for wrong in (
+        ScoreMatrix(sound.values, 0.0, 0.0, sound.full),
+        ScoreMatrix(sound.values, sound.base, 0.0, np.zeros(3)),
+        ScoreMatrix(sound.values, sound.base, 0.0, np.zeros((2, 4))),
+    ):
+        with pytest.raises(qwyc.InputError, match="for scores of 4 classes base must have shape"):
+            ScoreMatrix.of(wrong, n_classes=4)
+        with pytest.raises(qwyc.InputError, match="for scores of 4 classes base must have shape"):
+            qwyc.fit_path(wrong)
+
+
 def test_positive_is_of_two_classes():
     with pytest.raises(qwyc.InputError, match="several classes"):
         _ = ScoreMatrix.from_array(np.zeros((3, 2, 4))).positive

@@ -170,6 +170,8 @@ def test_no_rows_and_numbers_that_overflow_are_refused():
     huge[0, 0, 0] = 1e200
     with pytest.raises(qwyc.InputError, match="too large"):
         qwyc.fit_path(huge)
+    with pytest.raises(qwyc.InputError, match="70,000 classes"):
+        qwyc.fit_path(np.zeros((1, 1, 70_000)))
     hidden = sample(0)
     hidden.values[3, 2, 1] = np.nan
     with pytest.raises(qwyc.InputError, match="base model 2"):

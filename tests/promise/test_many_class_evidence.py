@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import qwyc
+from qwyc.policy.counts import PathCounts
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.promise.budget import budget_of
 from qwyc.promise.certificate import observed_certificate, warn_of_rare_classes
@@ -90,3 +91,25 @@ def test_what_a_policy_did_on_its_own_rows_is_no_promise(choices):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warn_of_rare_classes(seen)
+
+
+@pytest.mark.parametrize("by_class", [None, {2: 0.06}])
+def test_promises_are_broken_no_more_often_than_stated(choices, by_class):
+    """Certifying rows are drawn from a population in which every policy's share is known."""
+    population = sample(4, 20_000)
+    full = population.target.decide(population.full)
+    path = choices.path
+    differs = [path[k].apply(population).label != full for k in range(len(path))]
+    budget, rng, broken, bold = budget_of(0.03, by_class, THREE), np.random.default_rng(0), 0, 0
+    for _ in range(400):
+        rows = rng.integers(0, len(full), 1500)
+        counted = [np.bincount(full[rows[wrong[rows]]], minlength=3) for wrong in differs]
+        classes = tuple(np.bincount(full[rows], minlength=3).tolist())
+        means = np.zeros(len(path))
+        counts = PathCounts(classes, np.array(counted), means, means)
+        k = Evidence(counts, 0, np.array(counted), 0, "").boldest(budget, 0.9)
+        shares = [np.mean(differs[k]), np.mean(differs[k][full == 2])]
+        broken += shares[0] > 0.03 or (by_class is not None and shares[1] > by_class[2])
+        bold += shares[0] > 0.01
+    assert broken <= 0.1 * 400 + 3 * np.sqrt(400 * 0.1 * 0.9)
+    assert bold > 200  # it does not hold because nothing quits

@@ -66,6 +66,14 @@ class AnyPath(ABC):
             np.concatenate([part.stops for part in parts if part.stops is not None]),
         )
 
+    def boldest_within(
+        self, allowed: int, matrix: ScoreMatrix, *, threads: int | None = None
+    ) -> int:
+        """The boldest policy up to the first with more than `allowed` disagreements on these rows."""
+        differences = self.sums(matrix, threads=threads).differences
+        over = np.flatnonzero(differences.sum(axis=1) > allowed)
+        return int(over[0]) - 1 if len(over) else len(self) - 1
+
 
 @dataclass(frozen=True, eq=False)
 class Path(AnyPath):

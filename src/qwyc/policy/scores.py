@@ -86,7 +86,17 @@ class ScoreMatrix:
     @classmethod
     def wrap(cls, scores: Any) -> ScoreMatrix:
         """A ScoreMatrix as it is, or an array wrapped as one, of any number of base models and classes."""
-        return scores if isinstance(scores, ScoreMatrix) else cls.from_array(scores)
+        if not isinstance(scores, ScoreMatrix):
+            return cls.from_array(scores)
+        if scores.by_class:
+            N, _, K = scores.values.shape
+            base, full = np.shape(scores.base), np.shape(scores.full)
+            if base != (K,) or full != (N, K):
+                raise InputError(
+                    f"for scores of {K} classes base must have shape ({K},) and full ({N}, {K}); got "
+                    f"{base} and {full}"
+                )
+        return scores
 
     @classmethod
     def from_array(

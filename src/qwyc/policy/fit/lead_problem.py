@@ -14,7 +14,8 @@ from qwyc.policy.costs import Costs
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.runtime.threads import thread_count
 
-LARGEST_SUM = 1e150  # squares of sums are finite
+LARGEST_SUM = 1e70  # squares of covariances of sums are finite
+MOST_CLASSES = 65_535  # kMostClasses in native/python/leads.cpp
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +29,13 @@ class LeadProblem:
     @classmethod
     def of(cls, matrix: ScoreMatrix, costs: Any, threads: int | None) -> LeadProblem:
         """From what a user passes, checked."""
-        N, T, _ = matrix.values.shape
+        N, T, K = matrix.values.shape
         if N == 0:
             raise InputError("scores have no rows; fitting needs a sample")
+        if K > MOST_CLASSES:
+            raise InputError(
+                f"scores have {K:,} classes; policies are fitted for up to {MOST_CLASSES:,}"
+            )
         largest = np.max(np.abs(matrix.base))
         for t in range(T):
             of_model = float(np.abs(matrix.values[:, t]).max())

@@ -75,7 +75,11 @@ def fit_leads(
         policies = [search(problem, fixed, allowed, progress=progress) for fixed in orders]
         return _cheapest(problem, policies)
     paths = [fit_lead_path(problem, fixed, progress=progress) for fixed in orders]
-    return _cheapest(problem, [_at_alpha(problem, path, allowed) for path in paths])
+    boldest = [
+        path[path.boldest_within(allowed, problem.matrix, threads=problem.threads)]
+        for path in paths
+    ]
+    return _cheapest(problem, boldest)
 
 
 def fit_path_of_leads(
@@ -137,10 +141,3 @@ def _cheapest(problem: LeadProblem, policies: list[LeadPolicy]) -> LeadPolicy:
         policies,
         key=lambda p: p.mean_cost(p.apply(problem.matrix, threads=problem.threads).steps),
     )
-
-
-def _at_alpha(problem: LeadProblem, path: LeadPath, allowed: int) -> LeadPolicy:
-    """The boldest policy up to the first with more than `allowed` disagreements on the sample."""
-    differences = path.sums(problem.matrix, threads=problem.threads).differences
-    over = np.flatnonzero(differences.sum(axis=1) > allowed)
-    return path[int(over[0]) - 1 if len(over) else len(path) - 1]
