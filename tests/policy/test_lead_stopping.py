@@ -10,6 +10,7 @@ from qwyc.policy.fit import lead_stopping, stopping
 from qwyc.policy.fit.lead_problem import LeadProblem
 from qwyc.policy.lead_path import LeadPath
 from qwyc.policy.scores import ScoreMatrix
+from qwyc.runtime import memory
 
 
 def sample(seed, N=600, T=8, K=4, dtype=np.float64, ties=False):
@@ -160,6 +161,13 @@ def test_few_rows_and_few_base_models_are_no_trouble():
             policy = qwyc.fit_policy(matrix, alpha=0.1, order=order, rule="stopping")
             winner = matrix.target.decide(matrix.full)
             assert np.mean(policy.apply(matrix).label != winner) <= 0.1
+
+
+def test_a_fit_that_needs_too_much_memory_is_refused(monkeypatch):
+    monkeypatch.setattr(memory, "memory_available", lambda: 100_000)
+    with pytest.raises(qwyc.CapacityError, match="20 base models on 1,000 rows"):
+        qwyc.fit_path(sample(0, N=1000, T=20))
+    assert len(qwyc.fit_path(sample(0, N=100, T=20))) > 1
 
 
 def test_all_rows_alike():
