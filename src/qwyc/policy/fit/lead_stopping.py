@@ -42,8 +42,8 @@ def fit_lead_path(
     progress: ProgressOption = False,
 ) -> LeadPath:
     """The whole path on a sample. `weights` (K,) multiply the penalty of a disagreement, by the full
-    decision that is lost; with weights that differ, each class has thresholds of its own. A class that leads
-    fewer than `settings.fewest_rows` rows at a step keeps the threshold that it had, at first inf."""
+    decision that is lost; with weights that differ, each class has thresholds of its own. A class that
+    leads fewer than `settings.fewest_rows` rows at a step keeps its threshold, which is inf at first."""
     N, T, costs = problem.n_rows, problem.n_models, problem.costs.along(order)
     check_path_capacity(N, T, needed=BYTES_PER_LEAD * N * T)
     fit, pool = lead_fit(problem, order, weights, settings)
