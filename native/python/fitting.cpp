@@ -13,6 +13,7 @@
 #include "fit/gram.hpp"
 #include "fit/stopping.hpp"
 #include "python/arrays.hpp"
+#include "python/fit_arguments.hpp"
 
 using namespace nanobind::literals;
 
@@ -84,28 +85,6 @@ void bind_stopping_constructor(nb::class_<AnyStoppingFit>& cls) {
         "values"_a.noconvert(), "base"_a, "full"_a, "threshold"_a, "order"_a, "costs"_a,
         "quit_negative"_a, "quit_positive"_a, nb::kw_only(), "fewest_rows"_a, "most_bins"_a,
         "rows_per_bin"_a, "pseudo_rows"_a, "trend_rows"_a, "forecast_share"_a);
-}
-
-void check_needs(const CostsView& costs) {
-    const auto begin = costs.need_begin;
-    require(
-        begin.size() == costs.own.size() + 1 && begin.front() == 0 &&
-            begin.back() == static_cast<int64_t>(costs.need.size()),
-        "need_begin must have one entry more than there are base models, from 0 to all of need");
-    for (size_t t = 0; t < costs.own.size(); ++t)
-        require(begin[t] <= begin[t + 1], "need_begin must never fall");
-    for (int32_t part : costs.need)
-        require(part >= 0 && part < static_cast<int64_t>(costs.parts.size()),
-                "need must name parts");
-}
-
-// What a fit calls after each step: Python's function, unless Ctrl-C was pressed.
-Progress reporting(const nb::callable& progress) {
-    return [&progress](int64_t done) {
-        nb::gil_scoped_acquire acquire;
-        if (PyErr_CheckSignals() != 0) throw nb::python_error();
-        progress(done);
-    };
 }
 
 template <class Score>
@@ -301,6 +280,7 @@ void bind_fitting(nb::module_& m) {
     bind_stopping_constructor<double>(stopping);
     stopping.def("sweep", &AnyStoppingFit::sweep, "penalty_negative"_a, "penalty_positive"_a,
                  "threads"_a, "(lower, upper, rows decided differently, base models of all rows).");
+    bind_leads(m);
 }
 
 }  // namespace qwyc

@@ -31,6 +31,8 @@ from qwyc.policy.costs import Costs
 from qwyc.policy.decisions import Decisions
 from qwyc.policy.fan_policy import FanPolicy
 from qwyc.policy.fit.api import fit_fan_path, fit_path, fit_policy
+from qwyc.policy.lead_path import LeadPath
+from qwyc.policy.lead_policy import LeadPolicy
 from qwyc.policy.path import Path
 from qwyc.policy.policy import Policy
 from qwyc.policy.scores import ScoreMatrix
@@ -59,6 +61,8 @@ __all__ = [
     "InfeasibleError",
     "InputError",
     "LazyDecisions",
+    "LeadPath",
+    "LeadPolicy",
     "MissingDependencyError",
     "ModelError",
     "Monitor",

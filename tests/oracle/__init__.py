@@ -8,11 +8,12 @@
     orders      orders that are fixed before thresholds are fitted
     stopping    thresholds by optimal stopping
     fan         the rule of Fan et al., and Algorithm 1 with it
+    leads       policies on the lead of many classes, and how they are fitted
 
 It imports nothing of qwyc at run time, and only tests import it. The tests compare results bit for bit.
 """
 
-from oracle import lattices
+from oracle import lattices, leads
 from oracle.costs import costs_along, marginal_cost
 from oracle.fan import fan_order, fit_and_apply_fan
 from oracle.orders import correlation_order, greedy_mse, widest_first
@@ -32,6 +33,7 @@ __all__ = [
     "goes_left",
     "greedy_mse",
     "lattices",
+    "leads",
     "marginal_cost",
     "optimize_order",
     "optimize_thresholds",

@@ -40,7 +40,7 @@ def prove_parity(source: importers.OpenModel, sample: Sample, scores: ScoreMatri
     if source.predict_live is None:
         return False
     answer = source.predict_live(sample)
-    _refuse_differences(sample, scores.full, scores.target, answer)
+    _refuse_differences(sample, scores.full, TwoClasses(scores.threshold), answer)
     return True
 
 

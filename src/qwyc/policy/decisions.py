@@ -13,9 +13,10 @@ import numpy.typing as npt
 class Decisions:
     """What was decided about N rows, and how much it took."""
 
-    label: npt.NDArray[Any]  # (N,) the class; 0 and 1 where no classes are known
+    label: npt.NDArray[Any]  # (N,) the class; its index where no classes are known
     steps: npt.NDArray[np.int32]  # (N,) base models evaluated
-    score: npt.NDArray[np.float64]  # (N,) the full score where complete, else the running sum
+    # (N,) the full score where complete, else the running sum; (N, K) where each class has a score
+    score: npt.NDArray[np.float64]
     complete: npt.NDArray[np.bool_]  # (N,) every base model was evaluated
     # (N,) of objects with unseen="flag": why a row was not decided, None for the others; else None. A row
     # that was not decided has the label None, 0 steps and the score NaN.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +12,9 @@ import numpy.typing as npt
 
 from qwyc import _native
 from qwyc.errors import OptionError
-from qwyc.policy.counts import Sums, sums_of_stops
+from qwyc.policy.counts import Sums, sum_over_rows, sums_of_stops
 from qwyc.policy.policy import Policy
+from qwyc.policy.rule import StoppingRule
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.runtime.progress import Report
 from qwyc.runtime.threads import thread_count
@@ -22,8 +24,62 @@ from qwyc.target.two_classes import TwoClasses
 Watch = Callable[[int, Any, Decided], None]  # (policy, what it decided (N,), full decisions (N,))
 
 
+class AnyPath(ABC):
+    """Policies along one order, from the most cautious, which never quits, to the boldest."""
+
+    order: npt.NDArray[np.int32]  # (T,)
+    penalty: npt.NDArray[np.float64]  # (K,) of a disagreement, in mean costs of a base model
+    costs: npt.NDArray[np.float64]  # (T,) along the order
+
+    @abstractmethod
+    def __getitem__(self, k: int) -> StoppingRule:
+        """The k-th policy."""
+
+    def __len__(self) -> int:
+        return len(self.penalty)
+
+    def sums(
+        self,
+        matrix: ScoreMatrix,
+        *,
+        rows: npt.NDArray[np.intp] | None = None,
+        threads: int | None = None,
+        report: Report = lambda done: None,
+        watch: Watch | None = None,
+    ) -> Sums:
+        """What every policy does on known scores, or on some rows of them. `report` is called with the
+        number of policies done, and `watch` with what each policy decided."""
+        chosen = slice(None) if rows is None else rows
+        full = self[0].target.decide(matrix.full)[chosen]
+        parts = []
+        for k in range(len(self)):
+            policy = self[k]
+            decisions = policy.apply(matrix, threads=threads)  # all rows: no copy of the matrix
+            decided = decisions.label[chosen]
+            parts.append(sum_over_rows(policy, decided, full, decisions.steps[chosen]))
+            if watch is not None:
+                watch(k, decided, full)
+            report(k + 1)
+        return Sums(
+            parts[0].by_class,
+            np.concatenate([part.differences for part in parts]),
+            np.concatenate([part.steps for part in parts]),
+            np.concatenate([part.cost for part in parts]),
+            np.concatenate([part.exits for part in parts]),
+            np.concatenate([part.stops for part in parts if part.stops is not None]),
+        )
+
+    def boldest_within(
+        self, allowed: int, matrix: ScoreMatrix, *, threads: int | None = None
+    ) -> int:
+        """The boldest policy up to the first with more than `allowed` disagreements on these rows."""
+        differences = self.sums(matrix, threads=threads).differences
+        over = np.flatnonzero(differences.sum(axis=1) > allowed)
+        return int(over[0]) - 1 if len(over) else len(self) - 1
+
+
 @dataclass(frozen=True, eq=False)
-class Path:
+class Path(AnyPath):
     """K policies along one order, from the most cautious, which never quits, to the boldest."""
 
     order: npt.NDArray[np.int32]  # (T,)
@@ -36,9 +92,6 @@ class Path:
     def __post_init__(self) -> None:
         for array in (self.lower, self.upper, self.penalty):
             array.setflags(write=False)  # like its members', which are copies
-
-    def __len__(self) -> int:
-        return len(self.penalty)
 
     def __getitem__(self, k: int) -> Policy:
         """The k-th policy."""

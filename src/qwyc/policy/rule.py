@@ -1,8 +1,8 @@
 """The interface of a stopping rule: an order of the base models, and what a running sum means at a step.
 
-A new way to stop is a new file beside `policy.py` (two thresholds per step) and `fan_policy.py` (two
-thresholds per step and bin) with these members. What a step compares, and what a quitting row is
-decided as, is known to the rule alone."""
+A new way to stop is a new file beside `policy.py` (two thresholds per step), `fan_policy.py` (two
+thresholds per step and bin) and `lead_policy.py` (a threshold per step and class) with these members. What
+a step compares, and what a quitting row is decided as, is known to the rule alone."""
 
 from __future__ import annotations
 
@@ -44,12 +44,14 @@ class StoppingRule(Protocol):
     def quit(self) -> str:
         """Which rows may quit: "both", "negative", "positive" or "never"."""
 
-    def outcomes(self, step: int, sums: npt.NDArray[np.float64]) -> npt.NDArray[np.int8]:
+    def outcomes(
+        self, step: int, sums: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.signedinteger[Any]]:
         """What becomes of rows whose running sums after a step are these: the index of the class that a
         row quits with, GO_ON or IN_FULL."""
 
     def apply(self, scores: Any, *, threads: int | None = None) -> Decisions:
-        """Decide rows whose scores are known: a ScoreMatrix or any (N, T) array."""
+        """Decide rows whose scores are known: a ScoreMatrix, or an array (N, T) or (N, T, K)."""
 
 
 def compare(sums: npt.NDArray[np.float64], lower: Any, upper: Any) -> npt.NDArray[np.int8]:
@@ -66,23 +68,28 @@ def cost_of_steps(
     return np.concatenate([[0.0], np.cumsum(costs[order])])[steps]
 
 
-class OrderedRule:
-    """What every rule along one order around one threshold has."""
+class AlongOrder:
+    """What every rule along one order has."""
 
     order: npt.NDArray[np.int32]  # (T,)
     costs: npt.NDArray[np.float64]  # (T,)
-    threshold: float
 
     @property
     def n_models(self) -> int:
         """Number of base models, T."""
         return len(self.order)
 
+    def mean_cost(self, steps: npt.NDArray[np.int32]) -> float:
+        """Mean cost of rows that took `steps` base models each; NaN for no rows."""
+        return float(cost_of_steps(self.order, self.costs, steps).mean()) if len(steps) else np.nan
+
+
+class OrderedRule(AlongOrder):
+    """What every rule along one order around one threshold has."""
+
+    threshold: float
+
     @cached_property
     def target(self) -> TwoClasses:
         """What decides a row that never quits."""
         return TwoClasses(self.threshold)
-
-    def mean_cost(self, steps: npt.NDArray[np.int32]) -> float:
-        """Mean cost of rows that took `steps` base models each; NaN for no rows."""
-        return float(cost_of_steps(self.order, self.costs, steps).mean()) if len(steps) else np.nan

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy.typing as npt
@@ -16,11 +16,13 @@ from qwyc.errors import OptionError
 from qwyc.policy.counts import Counts
 from qwyc.promise.limits import Limit
 from qwyc.runtime.arguments import allowed_disagreements, check_alpha, is_number
+from qwyc.target.target import Target
 from qwyc.target.two_classes import DIFFERENCES, TwoClasses
 
 LEAST_ALPHA = 1e-9  # billions of rows without a difference would be needed to show less
 
 Alpha = float | Mapping[str, float]  # as users give it
+Differing = Target | type[TwoClasses]  # which decisions there are, and how they differ
 
 
 class Budget(ABC):
@@ -29,6 +31,12 @@ class Budget(ABC):
     It passes where each of its limits passes its own test at the full confidence. A policy that breaks
     the budget breaks some limit, and passes that limit's test with a probability of at most
     1 - confidence, so the confidence need not be shared out among the limits."""
+
+    @property
+    def target(self) -> Differing:
+        """Which decisions there are, and in which ways they differ. For two classes it is the class
+        TwoClasses: no threshold matters here."""
+        return TwoClasses
 
     @property
     @abstractmethod
@@ -62,25 +70,8 @@ class Budget(ABC):
 
     def shortfall(self, counts: Counts, confidence: float, names: Sequence[str]) -> str:
         """Which rows are too few to show this budget, in words; empty where there are enough."""
-        for limit in self.limits:
-            needed, (_, rows) = limit.rows_needed(confidence), limit.counted(counts)
-            whose = (
-                "" if limit.among is None else f" that the full ensemble calls {names[limit.among]}"
-            )
-            if counts.groups is not None:
-                few = limit.groups_needed(counts, confidence)
-                if few is not None and not limit.passes(counts, confidence):
-                    few = max(few, len(counts.groups) + 1)
-                    largest = counts.groups.cap(None)
-                    return (
-                        f"about {few:,} certifying groups like these"
-                        + (f", with rows{whose}" if whose else "")
-                        + f"; there are {len(counts.groups):,}, and the largest of the sample has "
-                        f"{largest:,} rows"
-                    )
-            elif rows < needed:
-                return f"at least {needed:,} certifying rows{whose}; there are {rows:,}"
-        return ""
+        parts = (limit.shortfall(counts, confidence, names) for limit in self.limits)
+        return next(filter(None, parts), "")
 
     def passes(self, counts: Counts, confidence: float) -> bool:
         """Whether every limit is shown to hold."""
@@ -99,7 +90,12 @@ class Budget(ABC):
     def allowed(self, quit: str) -> str:
         """Which rows may quit: of those that `quit` allows, those whose mistakes a limit bounds. Rows of a
         class without a limit are never put at risk."""
-        bounded = {DIFFERENCES[kind] for limit in self.limits for kind in limit.differences}
+        names = self.target.differences
+        bounded = {names[kind] for limit in self.limits for kind in limit.differences}
+        if self.target is not TwoClasses:  # a row that quits may be of any other class
+            if len(bounded) < len(names):
+                raise OptionError("by_class must name every class, or alpha be given as well")
+            return quit
         wanted = set(DIFFERENCES) if quit == "both" else {quit}
         left = sorted(bounded & wanted)
         if not left:
@@ -112,7 +108,7 @@ class Budget(ABC):
     def share_of(self, difference: str, by_class: Sequence[int]) -> float | None:
         """The share of all rows that may differ in this way, where rows of the classes are in these
         proportions; None where nothing bounds it."""
-        kind, rows = DIFFERENCES.index(difference), max(sum(by_class), 1)
+        kind, rows = self.target.differences.index(difference), max(sum(by_class), 1)
         shares = [
             limit.share * (1 if limit.among is None else by_class[limit.among] / rows)
             for limit in self.limits
@@ -123,12 +119,12 @@ class Budget(ABC):
     def penalty_weights(self, by_class: Sequence[int]) -> tuple[float, ...]:
         """How much each way to differ costs while fitting, relative to the others. What is allowed less
         often costs more; the weights average to 1 over what is allowed."""
-        known = [self.share_of(difference, by_class) for difference in DIFFERENCES]
+        known = [self.share_of(difference, by_class) for difference in self.target.differences]
         least = 1 / max(sum(by_class), 1)  # a class of which there is no row
         shares = [None if share is None else max(share, 1e-3 * least) for share in known]
         given = [share for share in shares if share is not None]
         if len(set(given)) == 1:
-            return (1.0,) * len(DIFFERENCES)
+            return (1.0,) * len(known)
         mean = len(given) / sum(1 / share for share in given)
         return tuple(1.0 if share is None else mean / share for share in shares)
 
@@ -162,7 +158,7 @@ class Budget(ABC):
     @abstractmethod
     def statement(self, names: Sequence[str], emphasis: str = "{}") -> str:
         """What is promised about new rows, as the main clause of a sentence. `names` are those of the
-        negative and the positive class; `emphasis` formats each share."""
+        classes, such as the negative and the positive one; `emphasis` formats each share."""
 
     @abstractmethod
     def describe_counts(self, counts: Counts) -> str:
@@ -188,11 +184,12 @@ class TotalBudget(Budget):
     """At most a share of all rows may be decided differently."""
 
     share: float
+    target: Differing = field(default=TwoClasses, repr=False)
 
     @property
     def limits(self) -> tuple[Limit, ...]:
         """One, on all rows."""
-        return (Limit(self.share, tuple(range(len(DIFFERENCES)))),)
+        return (Limit(self.share, tuple(range(len(self.target.differences)))),)
 
     @property
     def alpha(self) -> float:
@@ -265,11 +262,12 @@ class BudgetByClass(Budget):
 
     shares: tuple[tuple[int, float], ...]  # (index of the class, share that may be lost), ascending
     overall: Budget | None = None
+    target: Differing = field(default=TwoClasses, repr=False)
 
     @property
     def limits(self) -> tuple[Limit, ...]:
         """One for each class named, and those on all rows."""
-        own = tuple(Limit(share, TwoClasses.lost_from(c), c) for c, share in self.shares)
+        own = tuple(Limit(share, self.target.lost_from(c), c) for c, share in self.shares)
         return own if self.overall is None else (*self.overall.limits, *own)
 
     @property
@@ -299,9 +297,8 @@ class BudgetByClass(Budget):
         return f"{counts.disagreements:,}"
 
     def __str__(self) -> str:
-        parts = [
-            f"{percentage(share)} of the rows called {DIFFERENCES[c]}" for c, share in self.shares
-        ]
+        names = self.target.differences
+        parts = [f"{percentage(share)} of the rows called {names[c]}" for c, share in self.shares]
         return " and ".join(parts if self.overall is None else [str(self.overall), *parts])
 
 
@@ -311,6 +308,10 @@ class _Limits(Budget):
 
     own: tuple[Limit, ...]
     budget: Budget
+
+    @property
+    def target(self) -> Differing:
+        return self.budget.target
 
     @property
     def limits(self) -> tuple[Limit, ...]:
@@ -330,27 +331,31 @@ class _Limits(Budget):
         return str(self.budget)
 
 
-def budget_of(alpha: Any, by_class: Mapping[int, float] | None = None) -> Budget:
+def budget_of(
+    alpha: Any, by_class: Mapping[int, float] | None = None, target: Differing = TwoClasses
+) -> Budget:
     """The budget that a user, or a file, gives as alpha, and as a share of each class by its index."""
-    overall = None if alpha is None else _of_alpha(alpha)
+    overall = None if alpha is None else _of_alpha(alpha, target)
     if by_class is None or (not by_class and overall is not None):
         if overall is None:
             raise OptionError("alpha or by_class is needed: the share of decisions that may differ")
         return overall
-    return _by_class(by_class, overall)
+    return _by_class(by_class, overall, target)
 
 
-def _of_alpha(alpha: Any) -> Budget:
+def _of_alpha(alpha: Any, target: Differing) -> Budget:
     if isinstance(alpha, Budget):
         return alpha
     if isinstance(alpha, Mapping):
+        if target is not TwoClasses:
+            raise OptionError("alpha by kind is for two classes; pass one alpha, or by_class")
         return _by_difference(alpha)
     share = check_alpha(alpha)
     if 0 < share < LEAST_ALPHA:
         raise OptionError(
             f"alpha = {share!r} is less than any sample could show; alpha=0 is proven without one"
         )
-    return TotalBudget(share)
+    return TotalBudget(share, target)
 
 
 def _by_difference(alpha: Mapping[Any, Any]) -> BudgetByDifference:
@@ -365,7 +370,9 @@ def _by_difference(alpha: Mapping[Any, Any]) -> BudgetByDifference:
     return BudgetByDifference(shares)
 
 
-def _by_class(by_class: Mapping[int, float], overall: Budget | None) -> BudgetByClass:
+def _by_class(
+    by_class: Mapping[int, float], overall: Budget | None, target: Differing
+) -> BudgetByClass:
     if overall is not None and overall.is_zero:
         raise OptionError(
             "with alpha=0 no row of any class is decided differently: leave out by_class"
@@ -374,12 +381,12 @@ def _by_class(by_class: Mapping[int, float], overall: Budget | None) -> BudgetBy
         raise OptionError("by_class names no class; pass the share of a class, such as {1: 0.01}")
     shares = []
     for index, share in sorted(by_class.items()):
-        if not 0 <= index < TwoClasses.n_classes:
-            raise OptionError(f"by_class names class {index}; there are {TwoClasses.n_classes}")
+        if not 0 <= index < target.n_classes:
+            raise OptionError(f"by_class names class {index}; there are {target.n_classes}")
         if check_alpha(share) < LEAST_ALPHA:
             raise OptionError("a share in by_class must be above 0; alpha=0 proves all classes")
         shares.append((int(index), float(share)))
-    return BudgetByClass(tuple(shares), overall)
+    return BudgetByClass(tuple(shares), overall, target)
 
 
 def by_class_of(by_class: Any, classes: npt.NDArray[Any]) -> dict[int, float] | None:

@@ -28,7 +28,7 @@ RARE = 0.05  # of a class: where more may be lost, a warning says so
 class ClassLoss:
     """How many rows of one class, by the full decision, were decided differently."""
 
-    name: str  # "negative" or "positive"
+    name: str  # "negative" or "positive"; "class 0" and so on where there are more classes
     rows: int
     lost: int
     upper_bound: float | None  # on the share lost among such rows; None: nothing is promised
@@ -57,8 +57,10 @@ class Observed:
 
     @property
     def by_class(self) -> dict[str, float]:
-        """The share of each class, "negative" or "positive", that may be lost, where it has a limit."""
-        return {TwoClasses.differences[c]: share for c, share in self.budget.by_class.items()}
+        """The share of each class, such as "negative" or "positive", that may be lost, where it has a
+        limit."""
+        names = self.budget.target.differences
+        return {names[c]: share for c, share in self.budget.by_class.items()}
 
     @property
     def rows(self) -> int:
@@ -67,7 +69,7 @@ class Observed:
 
     @property
     def full_positive(self) -> int:
-        """How many of the rows the full ensemble calls positive."""
+        """How many of the rows the full ensemble calls positive, of two classes."""
         return self.counts.by_class[POSITIVE]
 
     @property
@@ -103,23 +105,20 @@ class Observed:
     def _losses(self, bound: Callable[[int, Limit], float | None]) -> tuple[ClassLoss, ...]:
         """What was lost of each class; `bound` gives the bound for a class and what is counted for it."""
         losses = []
-        for index, name in enumerate(TwoClasses.differences):
-            limit = Limit(1.0, TwoClasses.lost_from(index), index)
+        target = self.budget.target
+        for index, name in enumerate(target.differences):
+            limit = Limit(1.0, target.lost_from(index), index)
             lost, rows = limit.counted(self.counts)
             losses.append(ClassLoss(name, rows, lost, bound(index, limit)))
         return tuple(losses)
 
     def _count_facts(self) -> dict[str, Any]:
         """The counts as plain values, for JSON."""
-        return {
-            "alpha": self.alpha,
-            "by_class": self.by_class,
-            "rows": self.rows,
-            "full_positive": self.full_positive,
-            "negative": self.negative,
-            "positive": self.positive,
-            "mean_models": self.mean_models,
-        }
+        facts = {"alpha": self.alpha, "by_class": self.by_class, "rows": self.rows}
+        if self.budget.target is TwoClasses:
+            facts["full_positive"] = self.full_positive
+            facts |= {"negative": self.negative, "positive": self.positive}
+        return facts | {"mean_models": self.mean_models}
 
 
 @dataclass(frozen=True)
@@ -177,7 +176,7 @@ class Certificate(Observed):
             return None
         if self.how == "proven" or self.quit == "never":
             return 0.0
-        whole = Limit(1.0, tuple(range(len(TwoClasses.differences))))
+        whole = Limit(1.0, tuple(range(len(self.budget.target.differences))))
         return self._bound(whole) if self.budget.total is None else self.budget.total
 
     @cached_property
@@ -197,7 +196,9 @@ class Certificate(Observed):
 
     def can_lose(self, index: int) -> bool:
         """Whether the policy can decide a row of a class, by its index, differently at all."""
-        return self.quit == "both" or self.quit == TwoClasses.differences[1 - index]
+        target = self.budget.target
+        ways = {target.differences[way] for way in target.lost_from(index)}
+        return self.quit == "both" or self.quit in ways
 
     def _bound(self, limit: Limit) -> float:
         assert self.confidence is not None
@@ -248,7 +249,7 @@ class Certificate(Observed):
             )
         return (
             f"With {percent(self.confidence)} confidence, "
-            f"{self.budget.statement(('negative', 'positive'))} "
+            f"{self.budget.statement(self.budget.target.differences)} "
             f"(held out: {counted}; {losses}; {source}).{self._meaning()}"
         )
 

@@ -21,7 +21,8 @@ from qwyc.policy.policy import Policy
 from qwyc.promise.budget import Budget, TotalBudget
 from qwyc.promise.certificate import Certificate
 from qwyc.promise.windows import PathWindows
-from qwyc.target.two_classes import DIFFERENCES
+from qwyc.target.many_classes import ManyClasses
+from qwyc.target.two_classes import TwoClasses
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +59,11 @@ class Evidence:
         self, shares: Iterable[float], confidence: float
     ) -> Iterator[tuple[float, int]]:
         """Each share that can be certified, and the policy that is then taken."""
+        classes = len(self.counts.by_class)
+        target = TwoClasses if classes == TwoClasses.n_classes else ManyClasses(classes)
         for share in shares:
             with suppress(InfeasibleError):
-                yield share, self.boldest(TotalBudget(share), confidence)
+                yield share, self.boldest(TotalBudget(share, target), confidence)
 
 
 def too_little_evidence(
@@ -68,7 +71,7 @@ def too_little_evidence(
 ) -> InfeasibleError:
     """The error for counts that cannot show a budget even where nothing differs. `way` is the way out."""
     what = "rows" if counts.groups is None else "groups"
-    needs = budget.shortfall(counts, confidence, DIFFERENCES)
+    needs = budget.shortfall(counts, confidence, budget.target.differences)
     way = way or f"Certify on more {what}, which recertify does without fitting again"
     return InfeasibleError(
         f"{budget.named} at confidence {confidence:g} needs {needs or f'more certifying {what}'}. "

@@ -7,6 +7,7 @@ groups are counted where rows come in groups."""
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from qwyc.policy.counts import Counts
@@ -83,6 +84,25 @@ class Limit:
         if groups is None or self.share == 0:
             return None
         return betting.groups_needed(groups, self.share, 1 - confidence)
+
+    def shortfall(self, counts: Counts, confidence: float, names: Sequence[str]) -> str:
+        """Which rows are too few to show it, in words; empty where there are enough. `names` are those of
+        the classes."""
+        needed, (_, rows) = self.rows_needed(confidence), self.counted(counts)
+        whose = "" if self.among is None else f" that the full ensemble calls {names[self.among]}"
+        if counts.groups is None:
+            if rows >= needed:
+                return ""
+            return f"at least {needed:,} certifying rows{whose}; there are {rows:,}"
+        few = self.groups_needed(counts, confidence)
+        if few is None or self.passes(counts, confidence):
+            return ""
+        few, largest = max(few, len(counts.groups) + 1), counts.groups.cap(None)
+        return (
+            f"about {few:,} certifying groups like these"
+            + (f", with rows{whose}" if whose else "")
+            + f"; there are {len(counts.groups):,}, and the largest of the sample has {largest:,} rows"
+        )
 
     def rows_at(self, observed: float, confidence: float) -> int | None:
         """About how many rows show it where the observed share stays what it is; None: no number does."""

@@ -55,9 +55,12 @@ def check_capacity(n_rows: int, n_models: int, *, score_bytes: int = 4) -> None:
     )
 
 
-def check_path_capacity(n_rows: int, n_models: int) -> None:
-    """Raise, before any work is done, where fitting a path would not fit into memory."""
-    needed, available = memory_to_fit_path(n_rows, n_models), memory_available()
+def check_path_capacity(n_rows: int, n_models: int, *, needed: int | None = None) -> None:
+    """Raise, before any work is done, where fitting a path would not fit into memory. `needed` are the
+    bytes that it takes, where they are not those of two classes."""
+    if needed is None:
+        needed = memory_to_fit_path(n_rows, n_models)
+    available = memory_available()
     if available is None or needed <= 0.9 * available:
         return
     raise CapacityError(

@@ -1,7 +1,7 @@
 """The interface of a target: what a full score decides, and when two decisions differ.
 
-A new meaning of "the same answer" is a new file beside `two_classes.py` with these members, and its
-twin in native/core/target.hpp."""
+A new meaning of "the same answer" is a new file beside `two_classes.py` and `many_classes.py` with these
+members, and its twin in the native core."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Target(Protocol):
         """The ways in which an early decision can differ from the full one. Budgets are given for them."""
 
     def decide(self, full: Floats) -> Decided:
-        """The full decision of every row, from its full score."""
+        """The full decision of every row, from its full score, or from its full scores of all classes."""
 
     def count_classes(self, full: Decided) -> npt.NDArray[np.int64]:
         """Rows of each full decision, (n_classes,)."""

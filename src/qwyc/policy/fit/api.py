@@ -11,17 +11,23 @@ import numpy.typing as npt
 from qwyc.errors import OptionError
 from qwyc.policy.fan_policy import FanPolicy
 from qwyc.policy.fit import fan, stopping
+from qwyc.policy.fit.lead_problem import LeadProblem
+from qwyc.policy.fit.leads import fit_leads, fit_path_of_leads, refuse_options_of_two_classes
 from qwyc.policy.fit.orders import FIXED, Order, fixed_order
 from qwyc.policy.fit.paper import fit_thresholds
 from qwyc.policy.fit.problem import Problem
+from qwyc.policy.lead_path import LeadPath
+from qwyc.policy.lead_policy import LeadPolicy
 from qwyc.policy.path import Path
 from qwyc.policy.policy import Policy
+from qwyc.policy.scores import ScoreMatrix
 from qwyc.runtime.arguments import allowed_disagreements, check_alpha, check_choice, check_count
 from qwyc.runtime.progress import ProgressOption
 
 ORDERS = ("joint", "joint-fan", *FIXED)
 RULES = ("threshold", "fan", "stopping")
 BUDGETS = ("paper", "split")
+ALPHA_NEEDED = "alpha is needed: the share of decisions that may differ, such as 0.005"
 
 
 def fit_policy(
@@ -40,7 +46,7 @@ def fit_policy(
     bin_width: float | None = None,
     threads: int | None = None,
     progress: ProgressOption = None,
-) -> Policy | FanPolicy:
+) -> Policy | FanPolicy | LeadPolicy:
     """Fit an order and thresholds on the scores of a sample.
 
     At most a share `alpha` of the rows *in this sample* is decided differently from the full
@@ -48,14 +54,17 @@ def fit_policy(
 
     Parameters
     ----------
-    scores : a ScoreMatrix, or any array (N, T) of per-model scores; the full score is their sum.
+    scores : a ScoreMatrix, or any array (N, T) of per-model scores; the full score is their sum. An array
+        (N, T, K) has a score for each of K classes, of which the largest sum decides; this gives a
+        LeadPolicy.
     alpha : share of the sample that may be decided differently, from 0 to below 1.
     order : "joint" (the paper's Algorithm 1), "correlation" (with the full score; the best where
         rows are new), "natural", "random" (by `seed`), "individual-mse" and "greedy-mse" (both need
         `labels`), or a permutation. "joint-fan" is Algorithm 1 with Fan's rule at `gamma` in place of
-        its thresholds, whatever `rule` is fitted along the order.
+        its thresholds, whatever `rule` is fitted along the order. For K classes "joint", "natural",
+        "random", "correlation", a permutation, or "auto": the cheaper of natural and correlation here.
     rule : "threshold" (Algorithm 2), "stopping" (optimal stopping, all steps together; the best where
-        rows are new) or "fan" (Fan et al. 2002), which gives a FanPolicy.
+        rows are new) or "fan" (Fan et al. 2002), which gives a FanPolicy and is for two classes.
     quit : "both", "negative" (a filter: what is not rejected gets its full score) or "positive".
     threshold : the full decision is score >= threshold; None is the matrix's own, 0 for an array.
     costs : cost of each base model, (T,), or a `Costs` where base models share parts; None is 1 for
@@ -67,16 +76,33 @@ def fit_policy(
     gamma, bin_width : of rule "fan" and order "joint-fan", which needs a gamma. For the rule without
         gamma, the smallest that keeps `alpha` in the sample; without bin_width, 1% of the full score's
         deviation.
+
+    Scores of K classes take neither threshold, labels, budget, gamma nor bin_width, and `quit` is "both".
     """
     check_choice("rule", rule, RULES)
     check_choice("budget", budget, BUDGETS)
     seed = check_count("seed", seed, least=0)
+    scores = ScoreMatrix.wrap(scores)
+    if scores.by_class:
+        refuse_options_of_two_classes(
+            threshold=threshold,
+            quit=quit,
+            labels=labels,
+            budget=budget,
+            gamma=gamma,
+            bin_width=bin_width,
+        )
+        if alpha is None:
+            raise OptionError(ALPHA_NEEDED)
+        leads = LeadProblem.of(scores, costs, threads)
+        allowed = allowed_disagreements(alpha, leads.n_rows)
+        return fit_leads(leads, allowed, order=order, rule=rule, seed=seed, progress=progress)
     problem = Problem.of(scores, threshold, costs, quit, threads)
     joint, joint_fan = (isinstance(order, str) and order == name for name in ("joint", "joint-fan"))
     if alpha is not None:
         check_alpha(alpha)
     elif rule != "fan" or joint or gamma is None:
-        raise OptionError("alpha is needed: the share of decisions that may differ, such as 0.005")
+        raise OptionError(ALPHA_NEEDED)
     if not joint_fan and rule != "fan" and (gamma is not None or bin_width is not None):
         raise OptionError('gamma and bin_width belong to rule="fan" and order="joint-fan"')
 
@@ -146,7 +172,7 @@ def fit_fan_path(
 def fit_path(
     scores: Any,
     *,
-    order: Order = "correlation",
+    order: Order | None = None,
     quit: str = "both",
     threshold: float | None = None,
     costs: Any = None,
@@ -154,10 +180,19 @@ def fit_path(
     seed: int = 0,
     threads: int | None = None,
     progress: ProgressOption = None,
-) -> Path:
+) -> Path | LeadPath:
     """Policies by optimal stopping from "never quit" to "quit at once"; options as for `fit_policy`.
 
-    The order may be any but "joint", which needs an alpha."""
+    The order may be any but "joint", which needs an alpha. None is "correlation", and "auto" for scores of
+    K classes, which give a LeadPath."""
+    scores = ScoreMatrix.wrap(scores)
+    if scores.by_class:
+        refuse_options_of_two_classes(threshold=threshold, quit=quit, labels=labels)
+        seed = check_count("seed", seed, least=0)
+        leads = LeadProblem.of(scores, costs, threads)
+        wanted = "auto" if order is None else order
+        return fit_path_of_leads(leads, order=wanted, seed=seed, progress=progress)
+    order = "correlation" if order is None else order
     problem = Problem.of(scores, threshold, costs, quit, threads)
     fixed = fixed_order(problem, order, labels=labels, seed=seed)
     return stopping.fit_path(problem, fixed, progress=progress)

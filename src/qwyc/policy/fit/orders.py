@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from qwyc import _native
 from qwyc.errors import OptionError
-from qwyc.policy.costs import MarginalCosts
+from qwyc.policy.costs import Costs, MarginalCosts
 from qwyc.policy.fit.problem import Problem
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.runtime.arguments import check_choice, check_count
@@ -33,7 +33,7 @@ def fixed_order(
     """The order of one of the `names`, or the permutation that it is, (T,)."""
     matrix, T = problem.matrix, problem.n_models
     if not isinstance(order, str):
-        return _permutation(order, T, names)
+        return permutation(order, T, names)
     check_choice("order", order, names)
     seed = check_count("seed", seed, least=0)
     if order == "natural":
@@ -74,10 +74,10 @@ def mse_target(
         )
     positive = y > 0
     if matrix.average:
-        return positive.astype(np.float64) - matrix.base
+        return positive.astype(np.float64) - float(matrix.base)
     side = np.where(positive, 1.0, -1.0)
     size = float(np.mean(side * (matrix.full - threshold)))
-    return (size if size > 0 else 1.0) * side + (threshold - matrix.base)
+    return (size if size > 0 else 1.0) * side + (threshold - float(matrix.base))
 
 
 def individual_mse(matrix: ScoreMatrix, target: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
@@ -114,10 +114,11 @@ def greedy_mse(
     return order
 
 
-def _permutation(order: Any, n_models: int, names: Sequence[str]) -> npt.NDArray[np.int32]:
+def permutation(order: Any, n_models: int, names: Sequence[str]) -> npt.NDArray[np.int32]:
+    """The order that a permutation gives, (T,); `names` are what else it could have been."""
     try:
-        permutation = np.asarray(order)
-        sound = np.array_equal(np.sort(permutation), np.arange(n_models))
+        found = np.asarray(order)
+        sound = np.array_equal(np.sort(found), np.arange(n_models))
     except (TypeError, ValueError):
         sound = False
     if not sound:
@@ -125,7 +126,7 @@ def _permutation(order: Any, n_models: int, names: Sequence[str]) -> npt.NDArray
         raise OptionError(
             f"order must be one of {listed}, or a permutation of 0 to {n_models - 1}; got {order!r}"
         )
-    return permutation.astype(np.int32)
+    return found.astype(np.int32)
 
 
 def correlation(
@@ -137,7 +138,7 @@ def correlation(
     the threshold matter most, so they weigh more. A ridge on each base model's own variance keeps
     the order from chasing the sample. With costs, what counts is the gain per cost that the base
     model would add to those chosen."""
-    matrix, costs, T = problem.matrix, MarginalCosts(problem.costs), problem.n_models
+    matrix, T = problem.matrix, problem.n_models
     spread = float(np.std(matrix.full)) or 1.0
     distance = np.abs(matrix.full - problem.threshold)
     weight = np.exp(-(distance - distance.min()) / (weight_width * spread))
@@ -145,6 +146,15 @@ def correlation(
     centre = np.array([np.sum(weight * matrix.values[:, t]) for t in range(T)])
     # (T, T) weighted covariances
     C = _native.gram(problem.by_model, centre, np.sqrt(weight), problem.cores)
+    return most_correlated(C, problem.costs, ridge)
+
+
+def most_correlated(
+    C: npt.NDArray[np.float64], costs: Costs, ridge: float
+) -> npt.NDArray[np.int32]:
+    """Each time the base model that makes the partial sum correlate most with the sum of all, per cost,
+    given the covariances C (T, T) of base models."""
+    marginal, T = MarginalCosts(costs), len(C)
     with_full = C.sum(axis=1)
     own = (1 + ridge) * np.diag(C)
     unused = np.ones(T, dtype=bool)
@@ -158,7 +168,7 @@ def correlation(
         before = partial_full**2 / partial if partial > 0 else 0.0
         gain = np.where(usable, covariance**2 / np.where(usable, variance, 1.0) - before, -np.inf)
         # A gain is divided by its cost, a loss multiplied: either way cheap is better.
-        worth = np.where(gain > 0, gain / costs.now, gain * costs.now)
+        worth = np.where(gain > 0, gain / marginal.now, gain * marginal.now)
         k = (
             int(np.argmax(np.where(usable, worth, -np.inf)))
             if usable.any()
@@ -166,7 +176,7 @@ def correlation(
         )
         order[r] = k
         unused[k] = False
-        costs.choose(k)
+        marginal.choose(k)
         partial_full += with_full[k]
         partial += 2 * with_partial[k] + own[k]
         with_partial += C[k]

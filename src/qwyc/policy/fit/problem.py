@@ -65,7 +65,7 @@ class Problem:
     @property
     def by_model(self) -> npt.NDArray[Any]:
         """Scores one base model after the other, (T, N), as the native core takes them."""
-        return np.ascontiguousarray(self.matrix.values.T)
+        return self.matrix.by_model
 
     @property
     def sides(self) -> tuple[bool, bool]:

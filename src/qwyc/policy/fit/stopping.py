@@ -108,9 +108,7 @@ def at_alpha(
     path: Path, matrix: ScoreMatrix, allowed: int, *, threads: int | None = None
 ) -> Policy:
     """The boldest policy up to the first with more than `allowed` disagreements on these rows."""
-    differences = path.sums(matrix, threads=threads).differences
-    over = np.flatnonzero(differences.sum(axis=1) > allowed)
-    return path[int(over[0]) - 1 if len(over) else len(path) - 1]
+    return path[path.boldest_within(allowed, matrix, threads=threads)]
 
 
 def stopping_fit(
