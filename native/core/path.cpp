@@ -12,28 +12,31 @@ namespace qwyc {
 
 namespace {
 
-constexpr int32_t kBlock = 128;   // rows that are evaluated together, step by step
+constexpr int32_t kBlock = 128;   // rows that are evaluated together
+constexpr int32_t kSteps = 8;     // steps that are added before they are tested
 constexpr int64_t kChunk = 4096;  // rows that a thread takes at once
 
-// The thresholds by step, and for each step the widest of the first k policies: a sum between them
-// lets none of these policies quit.
+// The thresholds by step, and for each policy k and step the widest of the first k policies: a sum
+// between them lets none of these policies quit.
 class Thresholds {
   public:
     explicit Thresholds(const PathView& path)
         : k_(path.n_policies), steps_(static_cast<int64_t>(path.order.size())) {
-        const auto size = static_cast<size_t>(k_ * steps_);
-        lower_.resize(size), upper_.resize(size), highest_.resize(size), lowest_.resize(size);
+        padded_ = (steps_ + kSteps - 1) / kSteps * kSteps;
+        lower_.assign(static_cast<size_t>(k_ * steps_), -kInf);
+        upper_.assign(static_cast<size_t>(k_ * steps_), kInf);
+        highest_.assign(static_cast<size_t>(k_ * padded_), -kInf);
+        lowest_.assign(static_cast<size_t>(k_ * padded_), kInf);
         ends_.assign(static_cast<size_t>(k_), 0);
-        for (int64_t r = 0; r < steps_; ++r) {
+        // The last step has no rule: the full score decides there.
+        for (int64_t r = 0; r + 1 < steps_; ++r) {
             double highest = -kInf, lowest = kInf;
             for (int64_t k = 0; k < k_; ++k) {
                 const double lower = path.lower[k * steps_ + r], upper = path.upper[k * steps_ + r];
-                const int64_t at = r * k_ + k;
-                lower_[at] = lower, upper_[at] = upper;
-                highest_[at] = highest = std::max(highest, lower);
-                lowest_[at] = lowest = std::min(lowest, upper);
-                // The last step has no rule: the full score decides there.
-                if (r + 1 < steps_ && (highest > -kInf || lowest < kInf)) ends_[k] = r + 1;
+                lower_[r * k_ + k] = lower, upper_[r * k_ + k] = upper;
+                highest_[k * padded_ + r] = highest = std::max(highest, lower);
+                lowest_[k * padded_ + r] = lowest = std::min(lowest, upper);
+                if (highest > -kInf || lowest < kInf) ends_[k] = r + 1;
             }
         }
     }
@@ -43,15 +46,25 @@ class Thresholds {
     }
     // Whether one of the policies up to k may quit after step r.
     bool may_quit(int64_t r, int64_t k, double sum) const {
-        return sum < highest_[r * k_ + k] || sum > lowest_[r * k_ + k];
+        return sum < highest_[k * padded_ + r] || sum > lowest_[k * padded_ + r];
+    }
+    // The same for any of kSteps steps from a multiple of kSteps on.
+    bool may_quit_soon(int64_t r, int64_t k, const double* sums) const {
+        const double* const highest = highest_.data() + k * padded_ + r;
+        const double* const lowest = lowest_.data() + k * padded_ + r;
+        int found = 0;  // without a branch for each step
+        for (int32_t s = 0; s < kSteps; ++s)
+            found |= (sums[s] < highest[s]) | (sums[s] > lowest[s]);
+        return found != 0;
     }
     // The step from which on none of the policies up to k quits.
     int64_t end(int64_t k) const { return ends_[k]; }
 
   private:
-    int64_t k_, steps_;
-    std::vector<double> lower_, upper_, highest_, lowest_;  // (T, K)
-    std::vector<int64_t> ends_;                             // (K,)
+    int64_t k_, steps_, padded_;
+    std::vector<double> lower_, upper_;     // (T, K)
+    std::vector<double> highest_, lowest_;  // (K, padded) infinite past the last rule
+    std::vector<int64_t> ends_;             // (K,)
 };
 
 // The counts of some rows, added up where they are needed.
@@ -77,9 +90,10 @@ void count_path(const PathView& path, const Score* values, double base, const do
 
     const auto count_block = [&](int64_t begin, int32_t size, Counter& counter,
                                  std::vector<uint8_t>& quit) {
-        int64_t at[kBlock];       // of each row in `values` and `full`
-        double sum[kBlock];       // running sums
-        int64_t boldest[kBlock];  // that has not quit; -1: all have
+        int64_t at[kBlock];                  // of each row in `values` and `full`
+        double sum[kBlock];                  // running sums
+        double after[kBlock * kSteps] = {};  // those after some steps
+        int64_t boldest[kBlock];             // that has not quit; -1: all have
         int32_t undecided[kBlock];
         bool positive[kBlock];  // full decisions
         std::fill(quit.begin(), quit.end(), uint8_t{0});
@@ -95,28 +109,39 @@ void count_path(const PathView& path, const Score* values, double base, const do
             for (int64_t k = 0; k < K; ++k)
                 for (int32_t j = 0; j < size; ++j) out.decided[k * n + begin + j] = positive[j];
 
-        for (int64_t r = 0; n_undecided > 0; ++r) {
-            const Score* column = values + path.order[r] * stride;
+        // What the policies that have not quit say of a row after one step.
+        const auto test = [&](int32_t j, int64_t r, double reached) {
+            uint8_t* gone = quit.data() + j * K;
+            for (int64_t k = boldest[j]; k >= 0 && thresholds.may_quit(r, k, reached); --k) {
+                if (gone[k] != 0) continue;
+                const Outcome outcome = thresholds.outcome(r, k, reached);
+                if (outcome == Outcome::kContinue) continue;
+                gone[k] = 1;
+                ++counter.stops[k * T + r];
+                const bool decided = outcome == Outcome::kPositive;
+                counter.differences[2 * k + decided] += decided != positive[j];
+                if (out.decided != nullptr) out.decided[k * n + begin + j] = decided;
+            }
+            while (boldest[j] >= 0 && gone[boldest[j]] != 0) --boldest[j];
+        };
+        for (int64_t r = 0; n_undecided > 0; r += kSteps) {
+            const auto steps = static_cast<int32_t>(std::min<int64_t>(kSteps, T - r));
+            for (int32_t s = 0; s < steps; ++s) {
+                const Score* column = values + path.order[r + s] * stride;
+                for (int32_t i = 0; i < n_undecided; ++i) {
+                    const int32_t j = undecided[i];
+                    after[j * kSteps + s] = sum[j] += column[at[j]];
+                }
+            }
             int32_t kept = 0;
             for (int32_t i = 0; i < n_undecided; ++i) {
                 const int32_t j = undecided[i];
-                sum[j] += column[at[j]];
+                const double* const reached = after + j * kSteps;
                 undecided[kept] = j;
-                if (thresholds.may_quit(r, boldest[j], sum[j])) {
-                    uint8_t* gone = quit.data() + j * K;
-                    for (int64_t k = boldest[j]; k >= 0 && thresholds.may_quit(r, k, sum[j]); --k) {
-                        if (gone[k] != 0) continue;
-                        const Outcome outcome = thresholds.outcome(r, k, sum[j]);
-                        if (outcome == Outcome::kContinue) continue;
-                        gone[k] = 1;
-                        ++counter.stops[k * T + r];
-                        const bool decided = outcome == Outcome::kPositive;
-                        counter.differences[2 * k + decided] += decided != positive[j];
-                        if (out.decided != nullptr) out.decided[k * n + begin + j] = decided;
-                    }
-                    while (boldest[j] >= 0 && gone[boldest[j]] != 0) --boldest[j];
-                }
-                kept += boldest[j] >= 0 && r + 1 < thresholds.end(boldest[j]);
+                if (thresholds.may_quit_soon(r, boldest[j], reached))
+                    for (int32_t s = 0; s < steps && boldest[j] >= 0; ++s)
+                        test(j, r + s, reached[s]);
+                kept += boldest[j] >= 0 && r + steps < thresholds.end(boldest[j]);
             }
             n_undecided = kept;
         }
