@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -47,3 +48,10 @@ def test_the_version_is_the_same_everywhere():
     import qwyc
 
     assert f'\nversion = "{qwyc.__version__}"\n' in (ROOT / "pyproject.toml").read_text()
+
+
+def test_every_folder_of_tests_is_collected(pytestconfig):
+    folders = {path.parent.name for path in (ROOT / "tests").rglob("test_*.py")}
+    assert "build" in folders  # which pytest leaves out by default
+    patterns = pytestconfig.getini("norecursedirs")
+    assert not [name for name in folders for p in patterns if fnmatch(name, p)]

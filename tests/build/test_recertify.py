@@ -161,5 +161,5 @@ def test_batches_in_arrow_and_in_pandas(fitted):
 def test_rows_in_memory_are_not_a_data_set(fitted):
     fast, X_new = fitted
     assert not distributed.is_distributed(X_new)
-    with pytest.raises(qwyc.InputError, match="a Ray Dataset or a Dask DataFrame was expected"):
+    with pytest.raises(qwyc.InputError, match="a Dask DataFrame or a DuckDB relation was expected"):
         distributed.decide(fast, X_new)

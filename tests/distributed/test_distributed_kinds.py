@@ -119,7 +119,10 @@ def test_other_things_of_these_libraries_are_refused(fitted):  # noqa: F811
     import dask.bag
 
     for wrong in (dask.array.zeros((4, 6)), dask.bag.from_sequence([1])):
-        with pytest.raises(qwyc.InputError, match=r"a Dask DataFrame was expected; got .*: pass "):
+        with pytest.raises(
+            qwyc.InputError,
+            match=r"a Dask DataFrame or a DuckDB relation was expected; got .*: pass ",
+        ):
             distributed.decide(fitted[1], wrong)
     with pytest.raises(qwyc.InputError, match="was expected; got pandas"):
         distributed.decide(fitted[1], pd.DataFrame())

@@ -21,6 +21,8 @@ from qwyc.runtime.threads import thread_count
 from qwyc.target.target import Decided
 from qwyc.target.two_classes import TwoClasses
 
+REPORTS = 20  # parts of the rows, where somebody wants to know how far it is
+
 Watch = Callable[[int, Any, Decided], None]  # (policy, what it decided (N,), full decisions (N,))
 
 
@@ -44,7 +46,7 @@ class AnyPath(ABC):
         *,
         rows: npt.NDArray[np.intp] | None = None,
         threads: int | None = None,
-        report: Report = lambda done: None,
+        report: Report | None = None,
         watch: Watch | None = None,
     ) -> Sums:
         """What every policy does on known scores, or on some rows of them. `report` is called with the
@@ -59,7 +61,8 @@ class AnyPath(ABC):
             parts.append(sum_over_rows(policy, decided, full, decisions.steps[chosen]))
             if watch is not None:
                 watch(k, decided, full)
-            report(k + 1)
+            if report is not None:
+                report(k + 1)
         return Sums(
             parts[0].by_class,
             np.concatenate([part.differences for part in parts]),
@@ -116,27 +119,41 @@ class Path(AnyPath):
         *,
         rows: npt.NDArray[np.intp] | None = None,
         threads: int | None = None,
-        report: Report = lambda done: None,
+        report: Report | None = None,
         watch: Watch | None = None,
     ) -> Sums:
         """What every policy does on known scores, or on some rows of them. `report` is called with the
-        number of policies done, and `watch` with what each policy decided."""
-        watched = watch is not None
-        stops, differences, decided = _native.count_path(
-            np.ascontiguousarray(matrix.values.T),
-            matrix.base,
-            np.ascontiguousarray(matrix.full),
-            self.order,
-            self.lower,
-            self.upper,
-            self.threshold,
-            None if rows is None else np.ascontiguousarray(rows, dtype=np.int64),
-            watched,
-            thread_count(threads),
-        )
+        number of policies done, and `watch` with what each policy decided. All policies are counted in one
+        pass over the rows, so a share of the rows is reported as that share of the policies."""
+        by_model, full_scores = np.ascontiguousarray(matrix.values.T), matrix.full
+        chosen = None if rows is None else np.ascontiguousarray(rows, dtype=np.int64)
+        parts = [chosen]
+        if report is not None:
+            every = np.arange(len(full_scores), dtype=np.int64) if chosen is None else chosen
+            parts = list(np.array_split(every, REPORTS))
+        stops: list[Any] = []
+        differences: list[Any] = []
+        decided: list[Any] = []
+        for i, part in enumerate(parts):
+            counted = _native.count_path(
+                by_model,
+                matrix.base,
+                np.ascontiguousarray(full_scores),
+                self.order,
+                self.lower,
+                self.upper,
+                self.threshold,
+                part,
+                watch is not None,
+                thread_count(threads),
+            )
+            for parts_of, found in zip((stops, differences, decided), counted, strict=True):
+                parts_of.append(found)
+            if report is not None:
+                report(len(self) * (i + 1) // len(parts))
         full = self.target.decide(matrix.full if rows is None else matrix.full[rows])
         if watch is not None:
+            whole = np.concatenate(decided, axis=1)  # (K, N)
             for k in range(len(self)):
-                watch(k, decided[k].astype(np.int64), full)
-        report(len(self))
-        return sums_of_stops(self, full, stops, differences)
+                watch(k, whole[k].astype(np.int64), full)
+        return sums_of_stops(self, full, np.sum(stops, axis=0), np.sum(differences, axis=0))
