@@ -469,3 +469,17 @@ def test_a_wrong_type_is_found_before_any_row_is_read(connection, fitted):
     data = connection.sql(f"SELECT * REPLACE (DATE '2020-01-01' AS \"{number}\") FROM t")
     with pytest.raises(qwyc.InputError, match=number):
         distributed.decide(fast, data)
+
+
+def test_a_null_row_has_no_decision(connection, fitted):
+    fast = fitted[1]
+    distributed.register(fast, connection, "maybe")
+    distributed.register(fast, connection, "maybe_label", output="label")
+    query = (
+        "SELECT maybe(r), maybe_label(r) FROM (SELECT CASE WHEN id = 1 THEN NULL ELSE t END AS r"
+    )
+    (first, label), (second, none) = connection.sql(
+        f"{query} FROM t ORDER BY id LIMIT 2)"
+    ).fetchall()
+    assert first["label"] == label
+    assert (second, none) == (None, None)

@@ -87,3 +87,10 @@ def test_matrices_made_by_hand_must_fit_together():
 def test_positive_is_of_two_classes():
     with pytest.raises(qwyc.InputError, match="several classes"):
         _ = ScoreMatrix.from_array(np.zeros((3, 2, 4))).positive
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (4, 3, 2)])
+@pytest.mark.parametrize("kind", [complex, str, "M8[s]"])
+def test_scores_that_are_no_numbers_are_refused(shape, kind):
+    with pytest.raises(qwyc.InputError, match="scores must be numbers; got "):
+        qwyc.fit_policy(np.zeros(shape).astype(kind), alpha=0.1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse
 
-from qwyc.errors import InputError, RowsError
+from qwyc.errors import InputError, QwycWarning, RowsError
 from qwyc.rows import matrix, odd_rows
 from qwyc.rows.categories import category_hash
 from qwyc.rows.named_row import NamedRow
@@ -377,3 +378,23 @@ def test_many_threads_look_for_odd_values_at_once():
         found = list(pool.map(lambda X: flagged(X, schema), frames))
     for k, reasons in enumerate(found):
         assert [i for i, reason in enumerate(reasons) if reason is not None] == [k]
+
+
+def test_a_column_that_is_lost_as_a_whole_is_said():
+    text = pd.DataFrame({"a": ["1.5", "2.5"], "b": [1.0, 2.0]})
+    with pytest.warns(QwycWarning, match="every value of column 'a' is taken as missing"):
+        taken = take_rows(text, NUMBERS, "missing")
+    assert np.isnan(taken.rows[:, 0]).all()
+    partly = pd.DataFrame({"a": [1.5, "2.5"], "b": [1.0, 2.0]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        take_rows(partly, NUMBERS, "missing")
+
+
+def test_text_of_known_categories_in_rows_of_codes_is_an_error():
+    codes = replace(VALUES, arrays_hold_values=False)
+    for unseen in ("missing", "flag"):
+        with pytest.raises(RowsError, match="data frame"):
+            take_rows([[1.0, "cook"], [2.0, 0.0]], codes, unseen)
+        with pytest.raises(RowsError, match="data frame"):
+            take_rows(np.array([[1.0, "cook"], [2.0, 0.0]], object), codes, unseen)

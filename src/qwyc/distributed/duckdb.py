@@ -243,8 +243,10 @@ class _Function:
         added = self.work.added
 
         def decide(*arguments: Any) -> Any:
+            absent = None
             if len(arguments) == 1 and is_struct(arguments[0].type):
                 table = _fields(arguments[0], name, names)
+                absent = arguments[0].is_null() if arguments[0].null_count else None
             elif len(arguments) == n:
                 table = pyarrow.Table.from_arrays(arguments, names=names)
             else:
@@ -254,8 +256,11 @@ class _Function:
                 )
             made = columns_of(table)
             if output is not None:
-                return made[output]()
-            return pyarrow.StructArray.from_arrays([made[column]() for column in added], added)
+                found = made[output]()
+            else:
+                found = pyarrow.StructArray.from_arrays([made[column]() for column in added], added)
+            # A row that is null has no decision; one whose columns are all null has.
+            return found if absent is None else _without(found, absent)
 
         return decide
 
@@ -290,6 +295,13 @@ class _Function:
             }
 
         return columns_of
+
+
+def _without(found: Any, absent: Any) -> Any:
+    """An array with nulls where `absent` (N,) is true."""
+    gone = absent.combine_chunks() if isinstance(absent, pyarrow.ChunkedArray) else absent
+    places = np.where(gone.to_numpy(zero_copy_only=False), -1, np.arange(len(found)))
+    return found.take(pyarrow.array(places, mask=places < 0))
 
 
 def _give(made: Any) -> Callable[[], Any]:

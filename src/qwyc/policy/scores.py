@@ -119,6 +119,8 @@ class ScoreMatrix:
                 f"got an array of shape {array.shape}"
             )
         if array.dtype not in (np.float32, np.float64):
+            if array.dtype.kind not in "biufO":  # text and complex numbers could be cast
+                raise InputError(f"scores must be numbers; got {array.dtype}")
             try:
                 array = array.astype(np.float64)
             except (TypeError, ValueError):

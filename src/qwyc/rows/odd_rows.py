@@ -40,6 +40,7 @@ from qwyc.rows.odd_values import (
     refuse_as_missing,
     row_reasons,
     special_values,
+    warn_of_lost_columns,
     wrong_type,
 )
 from qwyc.rows.schema import Schema
@@ -101,6 +102,7 @@ def _with_odd_values(
         rows = without_sentinel(rows, schema)
     if unseen == MISSING:
         refuse_as_missing(found, schema, names)
+        warn_of_lost_columns(found, names, len(rows))
         check_special_values(rows, schema)
         return TakenRows(np.ascontiguousarray(rows) if c_order else rows)
     found = found + _new(special_values(rows, schema, names), found)
@@ -135,6 +137,7 @@ def _other_rows(X: Any, schema: Schema, unseen: str, names: Names, c_order: bool
     n, found = _find(X, schema, names)
     if unseen == MISSING:
         refuse_as_missing(found, schema, names)
+        warn_of_lost_columns(found, names, n)
         return TakenRows(to_matrix(_replaced(X, found, schema), schema, c_order=c_order))
     reason, kept = row_reasons(found, n)
     if kept.any():
@@ -182,6 +185,8 @@ def _find(X: Any, schema: Schema, names: Names) -> tuple[int, list[OddValues]]:
         return len(values), [part for part_list in parts for part in part_list]
     if kind == "U":
         values = values.astype(object)
+    if not schema.arrays_hold_values and _has_known_text(values, schema):
+        convert_rows(X, schema, False)  # raises an error: text goes into data frames
     found: list[OddValues] = []
     for j, name in enumerate(names):
         column = values[:, j]
@@ -206,6 +211,17 @@ def _find(X: Any, schema: Schema, names: Names) -> tuple[int, list[OddValues]]:
     if from_list and schema.integers == "checked":
         found += _ambiguous_in_list(X, found, schema, names)
     return len(values), found
+
+
+def _has_known_text(values: Array, schema: Schema) -> bool:
+    """Whether rows of codes hold the text of a category instead, which is no odd value."""
+    if values.dtype.kind != "O":
+        return False
+    return any(
+        isinstance(value, str) and value in known
+        for j, known in schema.categories.items()
+        for value in values[:, j]
+    )
 
 
 def _ambiguous_in_list(

@@ -5,6 +5,7 @@ for, and taken as missing or left out with their rows, as the option `unseen` sa
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qwyc.errors import OptionError, RowsError
+from qwyc.errors import OptionError, QwycWarning, RowsError
 from qwyc.rows.schema import Schema
 from qwyc.runtime.arguments import check_choice
 
@@ -185,6 +186,17 @@ def special_values(rows: Array, schema: Schema, names: Sequence[Name]) -> list[O
             reason = f"column {name!r}: the number is infinite{past}, and the model refuses it"
             found += alike(j, np.flatnonzero(np.isinf(values)), reason, can_be_missing=False)
     return found
+
+
+def warn_of_lost_columns(found: Sequence[OddValues], names: Sequence[Name], n_rows: int) -> None:
+    """Warn where all values of a column are taken as missing, which is rarely what was meant."""
+    for odd in found:
+        if len(odd.rows) == n_rows > 1:
+            warnings.warn(
+                f"every value of column {names[odd.feature]!r} is taken as missing ({odd.reasons[0]})",
+                QwycWarning,
+                stacklevel=2,
+            )
 
 
 def refuses_missing(schema: Schema, feature: int) -> bool:
