@@ -125,32 +125,32 @@ class Path(AnyPath):
         """What every policy does on known scores, or on some rows of them. `report` is called with the
         number of policies done, and `watch` with what each policy decided. All policies are counted in one
         pass over the rows, so a share of the rows is reported as that share of the policies."""
-        by_model, full_scores = np.ascontiguousarray(matrix.values.T), matrix.full
+        by_model = np.ascontiguousarray(matrix.values.T)
+        full_scores = np.ascontiguousarray(matrix.full)
         chosen = None if rows is None else np.ascontiguousarray(rows, dtype=np.int64)
         parts = [chosen]
         if report is not None:
             every = np.arange(len(full_scores), dtype=np.int64) if chosen is None else chosen
             parts = list(np.array_split(every, REPORTS))
-        stops: list[Any] = []
-        differences: list[Any] = []
-        decided: list[Any] = []
+        counts = []  # stops, differences and decisions of each part
         for i, part in enumerate(parts):
-            counted = _native.count_path(
-                by_model,
-                matrix.base,
-                np.ascontiguousarray(full_scores),
-                self.order,
-                self.lower,
-                self.upper,
-                self.threshold,
-                part,
-                watch is not None,
-                thread_count(threads),
+            counts.append(
+                _native.count_path(
+                    by_model,
+                    matrix.base,
+                    full_scores,
+                    self.order,
+                    self.lower,
+                    self.upper,
+                    self.threshold,
+                    part,
+                    watch is not None,
+                    thread_count(threads),
+                )
             )
-            for parts_of, found in zip((stops, differences, decided), counted, strict=True):
-                parts_of.append(found)
             if report is not None:
                 report(len(self) * (i + 1) // len(parts))
+        stops, differences, decided = zip(*counts, strict=True)
         full = self.target.decide(matrix.full if rows is None else matrix.full[rows])
         if watch is not None:
             whole = np.concatenate(decided, axis=1)  # (K, N)
