@@ -3,11 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := CMakeLists.txt $(wildcard $(foreach end,cpp hpp inc,native/*/*.$(end)))
-CPP := $(wildcard native/*/*.cpp native/*/*.hpp)
+CPP := $(wildcard native/*/*.cpp native/*/*.hpp examples/*/*.c)
 COMMA := ,
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: demo test test-all ctest sanitize java lint format stubs bench bench-batches bench-frames bench-engines bench-lattices experiments clean
+.PHONY: demo test test-all ctest sanitize java chromium lint format stubs bench bench-batches bench-frames bench-engines bench-export bench-lattices experiments clean
 
 demo: $(VENV)/.demo
 	$(BIN)/qwyc demo
@@ -16,8 +16,9 @@ test: lint ctest
 	$(BIN)/python -m pytest
 
 # What needs more than `make test` may: packages built and installed as users get them, other versions of
-# the trainers, TensorFlow Lattice, and Spark (which needs Java 17), Ray and Dask with two workers each.
-test-all: $(VENV)/.all java sanitize
+# the trainers, TensorFlow Lattice, Spark (which needs Java 17), Ray and Dask with two workers each, and the
+# HTML report in a browser (which needs Chromium).
+test-all: $(VENV)/.all java chromium sanitize
 	$(BIN)/python -m pytest -m slow -n 0
 
 # Builds the native core in build/$(1) with some options, and runs its C++ tests.
@@ -35,8 +36,8 @@ ctest: $(VENV)/.dev
 # The C++ tests, and Python's tests of the engine, under sanitizers; needs g++ and its libraries. The
 # editable install is not touched. Python itself is not instrumented, so leaks are not looked for; and
 # lightgbm, which test_engine.py needs, has threads that ThreadSanitizer cannot follow.
-SANITIZED := $(foreach name,model/test_engine model/test_fan_engine model/test_forest model/test_lattices model/test_one_row model/test_plain_arrays model/test_plain_labels policy/test_fan_order policy/test_fit policy/test_stopping,tests/$(name).py)
-THREADED := $(foreach name,model/test_fan_engine model/test_forest model/test_lattices model/test_one_row model/test_plain_arrays model/test_plain_labels policy/test_fan_order policy/test_stopping,tests/$(name).py)
+SANITIZED := $(foreach name,model/test_class_engine model/test_class_threads model/test_engine model/test_fan_engine model/test_forest model/test_lattices model/test_one_row model/test_plain_arrays model/test_plain_labels policy/test_fan_order policy/test_fit policy/test_stopping,tests/$(name).py)
+THREADED := $(foreach name,model/test_class_threads model/test_fan_engine model/test_forest model/test_lattices model/test_one_row model/test_plain_arrays model/test_plain_labels policy/test_fan_order policy/test_stopping,tests/$(name).py)
 LIBRARY = $$($(CXX) -print-file-name=lib$(1).so)
 WITH_PYTHON := -DQWYC_PYTHON=ON -DPython_EXECUTABLE="$(abspath $(BIN))/python"
 sanitize: $(VENV)/.dev
@@ -51,6 +52,11 @@ java:
 	@java -version 2>/dev/null || test -x "$$JAVA_HOME/bin/java" \
 	  || { test "$$(id -u)" = 0 && apt-get install --yes --quiet openjdk-17-jre-headless; } \
 	  || { echo "Spark needs Java 17 or later on PATH or at JAVA_HOME; install it and run this again"; exit 1; }
+
+chromium:
+	@{ which chromium || which google-chrome; } > /dev/null && which chromedriver > /dev/null \
+	  || { test "$$(id -u)" = 0 && apt-get install --yes --quiet chromium chromium-driver; } \
+	  || { echo "The HTML report is tested in Chromium with its driver (chromedriver), both on PATH; install them and run this again"; exit 1; }
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -83,6 +89,10 @@ bench-frames: $(VENV)/.bench
 bench-engines: $(VENV)/.all java
 	$(BIN)/python -W ignore -m benchmarks.engines --document docs/scale.md
 
+# Exported C, against TL2cgen and predict_one.
+bench-export: $(VENV)/.bench
+	$(BIN)/python -W ignore -m benchmarks.export
+
 # Ensembles of lattices, against TensorFlow Lattice. Writes a page of the documentation.
 bench-lattices: $(VENV)/.all
 	$(BIN)/python -W ignore -m benchmarks.lattices --page docs/benchmarks-lattices.md
@@ -112,7 +122,7 @@ $(VENV)/.dev: $(VENV)/.tools $(NATIVE)
 
 $(VENV)/.all: $(VENV)/.dev
 	$(PIP) install --upgrade setuptools wheel # Spark comes as source, and is built without isolation too
-	$(PIP) install --no-build-isolation --editable '.[dev,engines,lattice]'
+	$(PIP) install --no-build-isolation --editable '.[dev,engines,lattice,browser]'
 	touch $@
 
 # The peers to compare with; one that cannot be installed is left out, and the benchmark says so.

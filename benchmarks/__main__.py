@@ -19,6 +19,7 @@ PARTS = (
     "ydf",
     "xgboost-categories",
     "lightgbm-categories",
+    "classes",
     "growth",
 )
 

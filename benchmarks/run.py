@@ -14,7 +14,7 @@ from rich.console import Console
 from qwyc.check.benchmark import machine
 from qwyc.runtime.timing import clock_microseconds
 
-from . import report
+from . import classes, report
 from .cases import CASES
 from .contest import Result, WrongAnswer, contest
 from .growth import Point, growth
@@ -27,7 +27,7 @@ from .sizes import SIZES, Sizes
 def run(chosen: argparse.Namespace, cores: int) -> None:
     """What the command line chose, on one thread and on all cores."""
     sizes = replace(SIZES[chosen.size or "full"], cpu_time=chosen.cpu_time)
-    parts = chosen.only or [*CASES, "growth"]
+    parts = chosen.only or [*CASES, classes.NAME, "growth"]
     thread_counts = (1,) if chosen.one_thread or cores == 1 else (1, cores)
     warnings.filterwarnings("ignore")  # the libraries' about each other
     console = Console(width=120, highlight=False)
@@ -62,6 +62,16 @@ def run(chosen: argparse.Namespace, cores: int) -> None:
                 report.show(console, title, *report.case_rows(result, threads, sizes.batches))
             console.print("\n".join(report.case_words(result)))
             found.write()
+        if classes.NAME in parts:
+            with console.status(f"{classes.NAME} ..."):
+                try:
+                    found.results[classes.NAME] = classes.classes(sizes)
+                except LeftOut as reason:
+                    found.left_out[classes.NAME] = str(reason)
+                    console.print(f"\n{classes.NAME}: left out: {reason}")
+            if classes.NAME in found.results:
+                classes.show(console, found.results[classes.NAME], sizes)
+                found.write()
         if "growth" in parts:
             with console.status("growth ...") as status:
                 for points in growth(sizes, lambda words: status.update(f"growth: {words} ...")):

@@ -9,9 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost
+from hypothesis import settings
 
 from qwyc.datasets import load_adult
 from trained import QUIET, make_data
+
+# The same examples in every run, so that a run says what the next one will. HYPOTHESIS_PROFILE=default
+# draws new ones.
+settings.register_profile("repeatable", derandomize=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
 def to_frame(table, like=None):

@@ -76,6 +76,15 @@ def covertype_in_order() -> tuple[np.ndarray, np.ndarray]:
     return _parquet("covertype")
 
 
+def covertype_kinds() -> tuple[np.ndarray, np.ndarray]:
+    """UCI Covertype with all 7 classes, from 0, in the order of its file."""
+    import pandas as pd
+
+    frame = pd.read_parquet(data_folder() / "covertype.parquet")
+    kind = frame.pop("aux_cover_type").to_numpy().astype(int)
+    return frame.drop(columns="label").to_numpy(np.float32), kind - kind.min()
+
+
 def adult(seed: int) -> tuple[np.ndarray, np.ndarray]:
     """UCI Adult, both parts together, in random order."""
     train, test = load_adult("train"), load_adult("test")

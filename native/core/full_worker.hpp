@@ -130,7 +130,8 @@ class FullEngine<Real>::Worker {
         switch (forest_.rules().summation) {
             case Summation::kFloat32:  // what a step adds is the leaf's value itself
             case Summation::kFloat32Late:
-                mask_kernels_.add_single(trees, begin, end, masks, words, single_);
+                mask_kernels_.add_single(trees, trees.step_value.data(), begin, end, masks, words,
+                                         single_);
                 break;
             case Summation::kShares:
                 mask_kernels_.add_double(trees, trees.leaf_other, begin, end, masks, words, other_);

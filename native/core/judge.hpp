@@ -74,9 +74,11 @@ struct LimitRows {
         const size_t n = rows.full.size();
         differs.resize(n);
         at.clear();
+        // Bytes only, so that the loop is vectorised.
+        const uint8_t as_negative = limit.kinds & 1, as_positive = limit.kinds >> 1 & 1;
         for (size_t i = 0; i < n; ++i) {
-            const uint32_t counts = limit.kinds >> rows.decided[i] & 1;
-            differs[i] = static_cast<uint8_t>((rows.decided[i] ^ rows.full[i]) & counts);
+            const uint8_t early = rows.decided[i], full = rows.full[i];
+            differs[i] = (early & ~full & as_positive) | (full & ~early & as_negative);
         }
         if (limit.among < 0) return;
         size_t m = 0;

@@ -83,10 +83,26 @@ struct Kernels {
     // bins of these sums: floor(sum / width), whole words.
     void (*add_and_bin)(const float* values, double width, const Chunk& chunk, double* bins);
 
+    // Bit i of out[w]: whether the largest sum of row 64 w + i exceeds the second by more than
+    // `least`. sums: (n_classes, stride), whole words of rows.
+    void (*leads)(const double* sums, int64_t stride, int32_t n_classes, int32_t words,
+                  double least, uint64_t* out);
+
+    // Bit i of out[w]: whether the largest other sum of row 64 w + i exceeds that of class `only`
+    // by more than `gap`.
+    void (*behind)(const double* sums, int64_t stride, int32_t n_classes, int32_t only,
+                   int32_t words, double gap, uint64_t* out);
+
+    // Sums that are more than `drop` below the largest of their row become -inf.
+    void (*rule_out)(double* sums, int64_t stride, int32_t n_classes, int32_t words, double drop);
+
     // Copies the sums and rows that are alive, in order, to `to_sums` and `to_row`, which may begin
     // at or before them. Arrays hold whole words. Returns the number of these rows.
     int32_t (*compact)(const uint64_t* alive, int32_t words, const double* sums, const int32_t* row,
                        double* to_sums, int32_t* to_row);
+
+    // The same for sums alone.
+    int32_t (*compact_sums)(const uint64_t* alive, int32_t words, const double* sums, double* to);
 };
 
 // The kernels of the best instruction set that this machine runs, or of `isa`;

@@ -38,6 +38,13 @@ struct Survivors {
     double* sums;
 };
 
+// Some of the questions that compare numbers, ascending: kAtLeast up to `or_missing`,
+// kAtLeastOrMissing up to `end`.
+struct SomeQuestions {
+    const int32_t* number;
+    int32_t or_missing, end;
+};
+
 struct MaskKernels {
     std::string_view isa;
 
@@ -62,6 +69,25 @@ struct MaskKernels {
             return float_as_float;
     }
 
+    // The same, but only some of the questions that compare numbers are answered.
+    template <class In, class V>
+    using AnswerSome = void (*)(const MaskedTrees& trees, const SomeQuestions& some,
+                                const RowsView<In>& rows, const int32_t* row, int32_t n,
+                                int32_t more, V* tile, uint64_t* masks);
+    AnswerSome<float, float> some_float_as_float;
+    AnswerSome<double, float> some_double_as_float;
+    AnswerSome<double, double> some_double_as_double;
+
+    template <class In, class V>
+    AnswerSome<In, V> answer_some() const {
+        if constexpr (std::is_same_v<V, double>)
+            return some_double_as_double;
+        else if constexpr (std::is_same_v<In, double>)
+            return some_double_as_float;
+        else
+            return some_float_as_float;
+    }
+
     // Makes the planes of trees [begin, end) from the answers.
     void (*slice)(const MaskedTrees& trees, int32_t begin, int32_t end, int32_t words,
                   uint64_t* masks);
@@ -76,9 +102,13 @@ struct MaskKernels {
     void (*values)(const MaskedTrees& trees, int32_t t, const uint64_t* masks, int32_t words,
                    float* out);
 
-    // sums[i] += values of trees [begin, end), for whole words. tables: leaf_value or leaf_other.
-    void (*add_single)(const MaskedTrees& trees, int32_t begin, int32_t end, const uint64_t* masks,
-                       int32_t words, float* sums);
+    // sums[i] += values of trees [begin, end), for whole words. tables: by leaf number, such as
+    // step_value, with 32 entries more; leaf_value or leaf_other.
+    void (*add_single)(const MaskedTrees& trees, const float* tables, int32_t begin, int32_t end,
+                       const uint64_t* masks, int32_t words, float* sums);
+    // The same for trees that are not large: floats are added to doubles.
+    void (*add_steps)(const MaskedTrees& trees, const float* tables, int32_t begin, int32_t end,
+                      const uint64_t* masks, int32_t words, double* sums);
     void (*add_double)(const MaskedTrees& trees, const DoubleTables& tables, int32_t begin,
                        int32_t end, const uint64_t* masks, int32_t words, double* sums);
 };

@@ -286,33 +286,28 @@ struct LayOut {
             fill(out.leaf_other.whole, [&](int32_t leaf) { return forest.leaf_other(leaf); });
     }
 
-    // Kernels may load 64 entries of any table of a tree that is not large.
-    void halve(DoubleTables& tables) {
-        if (tables.whole.empty()) return;
-        int32_t end = 0;
-        for (MaskedTree& tree : out.trees) {
-            if (tree.bits > kMaxPlanes) continue;
-            tree.halves_begin = end;
-            end += 2 * size_of_table(tree);
-            tables.halves.resize(end);
-            for (int32_t i = 0; i < size_of_table(tree); ++i) {
-                const auto bits = std::bit_cast<uint64_t>(tables.whole[tree.table_begin + i]);
-                uint32_t* const low = &tables.halves[tree.halves_begin + i / 16 * 32 + i % 16];
-                low[0] = static_cast<uint32_t>(bits);
-                low[16] = static_cast<uint32_t>(bits >> 32);
-            }
-        }
-        tables.halves.resize(end + 64);
-    }
-
-    static int32_t size_of_table(const MaskedTree& tree) {
-        return tree.bits <= 5 ? 32 : 1 << tree.bits;
-    }
-
     static constexpr uint16_t kNone = 0xffff;
 };
 
 }  // namespace
+
+// Kernels may load 64 entries of any table of a tree that is not large.
+void halve(const MaskedTrees& trees, DoubleTables& tables) {
+    if (tables.whole.empty()) return;
+    int32_t end = 0;
+    for (const MaskedTree& tree : trees.trees) {
+        if (tree.bits > kMaxPlanes) continue;
+        end = tree.halves_begin + 2 * size_of_table(tree);
+        tables.halves.resize(end);
+        for (int32_t i = 0; i < size_of_table(tree); ++i) {
+            const auto bits = std::bit_cast<uint64_t>(tables.whole[tree.table_begin + i]);
+            uint32_t* const low = &tables.halves[tree.halves_begin + i / 16 * 32 + i % 16];
+            low[0] = static_cast<uint32_t>(bits);
+            low[16] = static_cast<uint32_t>(bits >> 32);
+        }
+    }
+    tables.halves.resize(end + 64);
+}
 
 template <class Real>
 MaskedTrees lay_out(const Forest<Real>& forest, const Questions<Real>& questions,
@@ -323,8 +318,14 @@ MaskedTrees lay_out(const Forest<Real>& forest, const Questions<Real>& questions
     layout.number_questions(trees);
     for (int32_t tree : trees) layout.add_tree(tree);
     out.step_value.resize(out.step_value.size() + 32);  // kernels may load 64 values of any table
-    layout.halve(out.leaf_value);
-    layout.halve(out.leaf_other);
+    int32_t end = 0;
+    for (MaskedTree& tree : out.trees) {
+        if (tree.bits > kMaxPlanes) continue;
+        tree.halves_begin = end;
+        end += 2 * size_of_table(tree);
+    }
+    halve(out, out.leaf_value);
+    halve(out, out.leaf_other);
     layout.place_flips();
     return out;
 }

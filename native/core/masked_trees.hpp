@@ -153,6 +153,14 @@ struct MaskedTrees {
 // Trees of a full evaluation that have planes at the same time: up to so many, from a multiple on.
 inline constexpr int32_t kTreesAtOnce = 32;
 
+// Entries of a tree's tables.
+inline int32_t size_of_table(const MaskedTree& tree) {
+    return tree.bits <= 5 ? 32 : 1 << tree.bits;
+}
+
+// Fills `halves` from `whole`, for trees that are laid out.
+void halve(const MaskedTrees& trees, DoubleTables& tables);
+
 // The layout of some masked trees, in the order given. `full` adds the tables of full scores, and
 // planes are used again after kTreesAtOnce trees. The layout refers to `questions`.
 template <class Real>

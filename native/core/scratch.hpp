@@ -41,7 +41,7 @@ struct Scratch {
     Buffer<uint64_t> alive;
 
     Buffer<std::byte> tile, rows, codes;
-    Buffer<int32_t> offset, leaf;
+    Buffer<int32_t> offset, leaf, trees;
     Buffer<float> single;
     Buffer<double> value, other;
     Buffer<float> values;  // of rows that are walked one by one

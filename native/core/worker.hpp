@@ -25,16 +25,20 @@ using TileValue =
     std::conditional_t<std::is_same_v<In, double> && std::is_same_v<Real, double>, double, float>;
 
 // The answers of n <= kSlab rows, with space for the planes after them, in the thread's scratch.
-// `more` rows follow these n, in `row` or in memory.
+// `more` rows follow these n, in `row` or in memory. `some`: the only questions that compare
+// numbers and are answered, or null: all.
 template <class In, class Real>
 uint64_t* answer(const MaskKernels& kernels, const MaskedTrees& trees, const RowsView<In>& rows,
-                 const int32_t* row, int32_t n, int32_t more) {
+                 const int32_t* row, int32_t n, int32_t more, const SomeQuestions* some = nullptr) {
     using V = TileValue<In, Real>;
     Scratch& mine = scratch();
     auto* const tile =
         reinterpret_cast<V*>(mine.tile.of(static_cast<size_t>(trees.n_slots) * 64 * sizeof(V)));
     uint64_t* const masks = mine.masks.of(static_cast<size_t>(trees.n_masks()) * kSlabWords);
-    kernels.answer<In, V>()(trees, rows, row, n, more, tile, masks);
+    if (some)
+        kernels.answer_some<In, V>()(trees, *some, rows, row, n, more, tile, masks);
+    else
+        kernels.answer<In, V>()(trees, rows, row, n, more, tile, masks);
     return masks;
 }
 

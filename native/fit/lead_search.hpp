@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "fit/leads.hpp"
+#include "core/leads.hpp"
 #include "fit/search.hpp"
 
 namespace qwyc {

@@ -1,6 +1,7 @@
 // Kernels for AVX2 (Intel since 2013, AMD since 2015): 32 bytes at a time.
 #include <cstddef>
 #include <cstring>
+#include <limits>
 
 #include "core/kernels.hpp"
 #include "kernels/targets.hpp"
@@ -38,6 +39,38 @@ inline void gather(const int32_t* table, const int32_t* index, int32_t* out) {
 template <class T>
 inline void gather(const std::byte* table, const int32_t* index, T* out) {
     gather(reinterpret_cast<const T*>(table), index, out);
+}
+
+inline uint64_t exceed_word(const double* values, double least) {
+    const __m256d limit = _mm256_set1_pd(least);
+    uint64_t mask = 0;
+    for (int i = 0; i < 64; i += 4)
+        mask |= static_cast<uint64_t>(_mm256_movemask_pd(
+                    _mm256_cmp_pd(_mm256_loadu_pd(values + i), limit, _CMP_GT_OQ)))
+                << i;
+    return mask;
+}
+
+inline uint64_t lead_word(const double* sums, int64_t stride, int32_t n_classes, double least) {
+    const __m256d limit = _mm256_set1_pd(least);
+    uint64_t mask = 0;
+    for (int i = 0; i < 64; i += 16) {  // four registers hide the latency of each other
+        __m256d best[4], second[4];
+        for (int j = 0; j < 4; ++j)
+            best[j] = second[j] = _mm256_set1_pd(-std::numeric_limits<double>::infinity());
+        const double* at = sums + i;
+        for (int32_t k = 0; k < n_classes; ++k, at += stride)
+            for (int j = 0; j < 4; ++j) {
+                const __m256d sum = _mm256_loadu_pd(at + 4 * j);
+                second[j] = _mm256_max_pd(_mm256_min_pd(best[j], sum), second[j]);
+                best[j] = _mm256_max_pd(sum, best[j]);
+            }
+        for (int j = 0; j < 4; ++j)
+            mask |= static_cast<uint64_t>(_mm256_movemask_pd(
+                        _mm256_cmp_pd(_mm256_sub_pd(best[j], second[j]), limit, _CMP_GT_OQ)))
+                    << (i + 4 * j);
+    }
+    return mask;
 }
 
 // For one sum: `compare` in core/rule.hpp.

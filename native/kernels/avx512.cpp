@@ -1,6 +1,7 @@
 // Kernels for AVX-512 with VBMI2 (Intel since 2019, AMD since 2022): 64 bytes at a time.
 
 #include <cstddef>
+#include <limits>
 
 #include "core/kernels.hpp"
 #include "kernels/targets.hpp"
@@ -35,6 +36,38 @@ inline void gather(const int32_t* table, const int32_t* index, int32_t* out) {
 template <class T>
 inline void gather(const std::byte* table, const int32_t* index, T* out) {
     gather(reinterpret_cast<const T*>(table), index, out);
+}
+
+inline uint64_t exceed_word(const double* values, double least) {
+    const __m512d limit = _mm512_set1_pd(least);
+    uint64_t mask = 0;
+    for (int i = 0; i < 64; i += 8)
+        mask |= static_cast<uint64_t>(
+                    _mm512_cmp_pd_mask(_mm512_loadu_pd(values + i), limit, _CMP_GT_OQ))
+                << i;
+    return mask;
+}
+
+inline uint64_t lead_word(const double* sums, int64_t stride, int32_t n_classes, double least) {
+    const __m512d limit = _mm512_set1_pd(least);
+    uint64_t mask = 0;
+    for (int i = 0; i < 64; i += 32) {  // four registers hide the latency of each other
+        __m512d best[4], second[4];
+        for (int j = 0; j < 4; ++j)
+            best[j] = second[j] = _mm512_set1_pd(-std::numeric_limits<double>::infinity());
+        const double* at = sums + i;
+        for (int32_t k = 0; k < n_classes; ++k, at += stride)
+            for (int j = 0; j < 4; ++j) {
+                const __m512d sum = _mm512_loadu_pd(at + 8 * j);
+                second[j] = _mm512_max_pd(_mm512_min_pd(best[j], sum), second[j]);
+                best[j] = _mm512_max_pd(sum, best[j]);
+            }
+        for (int j = 0; j < 4; ++j)
+            mask |= static_cast<uint64_t>(
+                        _mm512_cmp_pd_mask(_mm512_sub_pd(best[j], second[j]), limit, _CMP_GT_OQ))
+                    << (i + 8 * j);
+    }
+    return mask;
 }
 
 // For one sum: `compare` in core/rule.hpp.

@@ -193,15 +193,29 @@ inline void values_word(const float* table, const uint8_t* number, float* out) {
 }
 
 template <bool Large>
-inline void add_single_word(const MaskedTrees& trees, int32_t begin, int32_t end,
-                            const uint8_t* number, float* sums) {
+inline void add_single_word(const MaskedTrees& trees, const float* tables, int32_t begin,
+                            int32_t end, const uint8_t* number, float* sums) {
     __m256 sum[8];
     for (int j = 0; j < 8; ++j) sum[j] = _mm256_load_ps(sums + 8 * j);
     for (int32_t t = begin; t < end; ++t, number += kWord) {
-        const Table<Large> table(trees.step_value.data() + trees.trees[t].table_begin);
+        const Table<Large> table(tables + trees.trees[t].table_begin);
         for (int j = 0; j < 8; ++j) sum[j] = _mm256_add_ps(sum[j], table.at(number, j));
     }
     for (int j = 0; j < 8; ++j) _mm256_store_ps(sums + 8 * j, sum[j]);
+}
+
+template <bool Large>
+inline void add_steps_word(const MaskedTrees& trees, const float* tables, int32_t begin,
+                           int32_t end, const uint8_t* number, double* sums) {
+    for (int32_t t = begin; t < end; ++t, number += kWord) {
+        const Table<Large> table(tables + trees.trees[t].table_begin);
+        for (int j = 0; j < 8; ++j) {
+            const __m256 value = table.at(number, j);
+            double* const to = sums + 8 * j;
+            _mm256_store_pd(to, _mm256_add_pd(_mm256_load_pd(to), lower_half(value)));
+            _mm256_store_pd(to + 4, _mm256_add_pd(_mm256_load_pd(to + 4), upper_half(value)));
+        }
+    }
 }
 
 template <bool Large>

@@ -147,16 +147,39 @@ inline void values_word(const float* table, const uint8_t* number, float* out) {
 }
 
 template <bool Large>
-inline void add_single_word(const MaskedTrees& trees, int32_t begin, int32_t end,
-                            const uint8_t* number, float* sums) {
+inline void add_single_word(const MaskedTrees& trees, const float* tables, int32_t begin,
+                            int32_t end, const uint8_t* number, float* sums) {
     __m512 sum[4];
     for (int k = 0; k < 4; ++k) sum[k] = _mm512_load_ps(sums + 16 * k);
     for (int32_t t = begin; t < end; ++t, number += kWord) {
-        const Table<Large> table(trees.step_value.data() + trees.trees[t].table_begin);
+        const Table<Large> table(tables + trees.trees[t].table_begin);
         const __m512i numbers = _mm512_load_si512(number);
         for (int k = 0; k < 4; ++k) sum[k] = _mm512_add_ps(sum[k], table.at(numbers, k));
     }
     for (int k = 0; k < 4; ++k) _mm512_store_ps(sums + 16 * k, sum[k]);
+}
+
+template <bool Large>
+inline void add_steps_word(const MaskedTrees& trees, const float* tables, int32_t begin,
+                           int32_t end, const uint8_t* number, double* sums) {
+    __m512d sum[8];
+    alignas(64) float values[kLookedUp * kWord];
+    for (int k = 0; k < 8; ++k) sum[k] = _mm512_load_pd(sums + 8 * k);
+    for (int32_t from = begin, to; from < end; from = to) {
+        to = end - from < kLookedUp ? end : from + kLookedUp;
+        float* value = values;
+        for (int32_t t = from; t < to; ++t, number += kWord, value += kWord) {
+            const Table<Large> table(tables + trees.trees[t].table_begin);
+            const __m512i numbers = _mm512_load_si512(number);
+            for (int k = 0; k < 4; ++k) _mm512_store_ps(value + 16 * k, table.at(numbers, k));
+        }
+        // Values are converted as they are loaded: from registers takes one port more.
+        value = values;
+        for (int32_t t = from; t < to; ++t, value += kWord)
+            for (int k = 0; k < 8; ++k)
+                sum[k] = _mm512_add_pd(sum[k], _mm512_cvtps_pd(_mm256_load_ps(value + 8 * k)));
+    }
+    for (int k = 0; k < 8; ++k) _mm512_store_pd(sums + 8 * k, sum[k]);
 }
 
 // Doubles of 16 rows, from a table of 32 or 64: the low words and the high words are looked up,

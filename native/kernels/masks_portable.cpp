@@ -205,10 +205,19 @@ inline void values_word(const float* table, const uint8_t* number, float* out) {
 }
 
 template <bool Large>
-inline void add_single_word(const MaskedTrees& trees, int32_t begin, int32_t end,
-                            const uint8_t* number, float* sums) {
+inline void add_single_word(const MaskedTrees& trees, const float* tables, int32_t begin,
+                            int32_t end, const uint8_t* number, float* sums) {
     for (int32_t t = begin; t < end; ++t, number += kWord) {
-        const float* const table = trees.step_value.data() + trees.trees[t].table_begin;
+        const float* const table = tables + trees.trees[t].table_begin;
+        for (int i = 0; i < 64; ++i) sums[i] += table[number[i]];
+    }
+}
+
+template <bool Large>
+inline void add_steps_word(const MaskedTrees& trees, const float* tables, int32_t begin,
+                           int32_t end, const uint8_t* number, double* sums) {
+    for (int32_t t = begin; t < end; ++t, number += kWord) {
+        const float* const table = tables + trees.trees[t].table_begin;
         for (int i = 0; i < 64; ++i) sums[i] += table[number[i]];
     }
 }

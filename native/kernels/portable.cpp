@@ -1,6 +1,7 @@
 // Kernels for any machine: 16 bytes at a time, with the compiler's vector types.
 #include <cstddef>
 #include <cstring>
+#include <limits>
 
 #include "core/kernels.hpp"
 #include "kernels/targets.hpp"
@@ -18,6 +19,27 @@ template <class T>
 inline void gather(const std::byte* table, const int32_t* index, T* out) {
     for (int i = 0; i < kTile; ++i)
         std::memcpy(out + i, table + static_cast<int64_t>(sizeof(T)) * index[i], sizeof(T));
+}
+
+inline uint64_t exceed_word(const double* values, double least) {
+    uint64_t mask = 0;
+    for (int i = 0; i < 64; ++i) mask |= static_cast<uint64_t>(values[i] > least) << i;
+    return mask;
+}
+
+inline uint64_t lead_word(const double* sums, int64_t stride, int32_t n_classes, double least) {
+    uint64_t mask = 0;
+    for (int i = 0; i < 64; ++i) {
+        double best = -std::numeric_limits<double>::infinity(), second = best;
+        const double* at = sums + i;
+        for (int32_t k = 0; k < n_classes; ++k, at += stride) {
+            const double smaller = best < *at ? best : *at;
+            second = smaller > second ? smaller : second;
+            best = *at > best ? *at : best;
+        }
+        mask |= static_cast<uint64_t>(best - second > least) << i;
+    }
+    return mask;
 }
 
 // For one sum: `compare` in core/rule.hpp.

@@ -125,6 +125,8 @@ DecisionArrays collect_decisions(int64_t n, Run run) {
 void bind_forest(nb::module_& m);
 void bind_lattices(nb::module_& m);
 void bind_quitter(nb::module_& m);
+void bind_class_trees(nb::module_& m);
+void bind_outputs(nb::module_& m);
 void bind_tables(nb::module_& m);
 void bind_monitoring(nb::module_& m);
 void bind_one_row(nb::module_& m);

@@ -1,5 +1,5 @@
 // Policies on the lead of many classes, for Python: applied to known scores, and fitted.
-#include "fit/leads.hpp"
+#include "core/leads.hpp"
 
 #include <nanobind/stl/tuple.h>
 
@@ -39,26 +39,30 @@ void bind_apply_leads(nb::module_& m) {
     m.def(
         "apply_leads",
         [](Cube<Score> values, Vector<double> base, Matrix<double> full, Vector<int32_t> order,
-           Matrix<double> lead, int threads) {
+           Matrix<double> lead, Vector<double> drop, int threads, int32_t only) {
             check_scores(values, base);
             check_full(values, full);
+            require(drop.shape(0) == values.shape(0), "drop must have one entry per base model");
             check_order(static_cast<int64_t>(values.shape(0)), order);
             require(lead.shape(0) == values.shape(0) && lead.shape(1) == values.shape(2),
                     "lead must have a row per base model and a column per class");
             const auto n = static_cast<int64_t>(values.shape(1));
             const auto n_classes = static_cast<int32_t>(values.shape(2));
+            require(only >= -1 && only < n_classes, "only must be a class, or -1");
             LeadDecisionsOut out{};
             auto label = new_vector<int64_t>(n, out.label);
             auto steps = new_vector<int32_t>(n, out.steps);
             auto score = new_matrix<double>(n, n_classes, out.score);
             {
                 nb::gil_scoped_release release;
-                const LeadPolicyView policy{span(order), {lead.data(), lead.size()}, n_classes};
+                const LeadPolicyView policy{
+                    span(order), {lead.data(), lead.size()}, n_classes, span(drop), only};
                 apply_leads(policy, values.data(), base.data(), full.data(), n, out, threads);
             }
             return std::tuple(label, steps, score);
         },
-        "values"_a.noconvert(), "base"_a, "full"_a, "order"_a, "lead"_a, "threads"_a,
+        "values"_a.noconvert(), "base"_a, "full"_a, "order"_a, "lead"_a, "drop"_a, "threads"_a,
+        "only"_a = -1,
         "(N,) labels and steps, and (N, K) scores, from scores (T, N, K) that are known already.");
 }
 

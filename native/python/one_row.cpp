@@ -3,6 +3,7 @@
 #include <variant>
 #include <vector>
 
+#include "python/class_engines.hpp"
 #include "python/few_rows.hpp"
 #include "python/picked_rows.hpp"
 
@@ -13,7 +14,7 @@ namespace {
 
 // What was decided of one row.
 struct Decided {
-    uint8_t positive = 0;
+    int32_t index = 0;  // of its class
     int32_t steps = 0;
     bool plain = false;  // a row of plain numbers; otherwise the others are not known
 };
@@ -21,12 +22,13 @@ struct Decided {
 // Decides one row at a time, with as little overhead as possible. Rows that are not plain numbers,
 // or that need more checks than a look at their numbers, are passed to the Python callable
 // `fallback`.
-class OneRow {
+template <class Quitter>
+class OneRowOf {
   public:
-    OneRow(const AnyQuitter& quitter, nb::object negative, nb::object positive, nb::object fallback,
-           nb::object plain_row, bool finite_only, int64_t max_exact_integer)
+    OneRowOf(const Quitter& quitter, std::vector<nb::object> labels, nb::object fallback,
+             nb::object plain_row, bool finite_only, int64_t max_exact_integer)
         : quitter_(quitter),
-          label_{std::move(negative), std::move(positive)},
+          label_(std::move(labels)),
           fallback_(std::move(fallback)),
           plain_row_(std::move(plain_row)),
           finite_only_(finite_only),
@@ -39,7 +41,7 @@ class OneRow {
     nb::object predict(nb::handle row, Decided& decided) const {
         decided.plain =
             with_numbers(row, [&](const auto* numbers) { return decide(numbers, decided); });
-        return decided.plain ? label_[decided.positive] : fallback_(row);
+        return decided.plain ? label_[decided.index] : fallback_(row);
     }
 
     // Appends the numbers of a row; false where it is not a row of plain numbers.
@@ -51,7 +53,11 @@ class OneRow {
     }
 
     // The Python objects that it refers to.
-    std::vector<nb::object*> held() { return {&label_[0], &label_[1], &fallback_, &plain_row_}; }
+    std::vector<nb::object*> held() {
+        std::vector<nb::object*> all{&fallback_, &plain_row_};
+        for (nb::object& label : label_) all.push_back(&label);
+        return all;
+    }
 
   private:
     // Whether `use`, called with the contiguous numbers of a row, took it. False for a row that is
@@ -135,26 +141,36 @@ class OneRow {
 
     template <class In>
     bool decide(const In* row, Decided& decided) const {
-        double score = 0;
-        const DecisionsOut out{&decided.positive, &decided.steps, &score};
-        return std::visit([&](const auto& held) { return decide(held->engine, row, out); },
+        return std::visit([&](const auto& held) { return decide(held->engine, row, decided); },
                           quitter_.held);
     }
     template <class Engine, class In>
-    bool decide(const Engine& engine, const In* row, const DecisionsOut& out) const {
+    bool decide(const Engine& engine, const In* row, Decided& decided) const {
         const PlainFloats plain;
         if (finite_only_ && !all_finite<typename Engine::Value>(row, quitter_.n_features))
             return false;
-        LateRelease release;
-        decide_one(engine, row, out, release);
+        if constexpr (requires { engine.n_classes(); }) {
+            nb::gil_scoped_release release;
+            decided.index = engine.decide_one(row, &decided.steps, nullptr);
+        } else {
+            LateRelease release;
+            uint8_t positive = 0;
+            double score = 0;
+            decide_one(engine, row, {&positive, &decided.steps, &score}, release);
+            decided.index = positive;
+        }
         return true;
     }
 
-    AnyQuitter quitter_;
-    nb::object label_[2], fallback_, plain_row_;
+    Quitter quitter_;
+    std::vector<nb::object> label_;  // by the index of the class
+    nb::object fallback_, plain_row_;
     bool finite_only_;
     int64_t max_exact_integer_;  // integers up to here are the same in any type that rows may have
 };
+
+using OneRow = OneRowOf<AnyQuitter>;
+using ClassOneRow = OneRowOf<AnyLeadQuitter>;
 
 // Decides one row at a time and keeps copies of those that are picked.
 class SampledOneRow {
@@ -188,9 +204,10 @@ class SampledOneRow {
             const auto width = static_cast<int64_t>(row.size());
             return RowsView<double>{row.data(), 1, width, width, 1};
         };
+        const auto positive = static_cast<uint8_t>(decided.index);
         if (!decided.plain || !one_.append(row, copy))
             on_other_(row);
-        else if (picked_->add_picked(view_of(copy), &decided.positive, &decided.steps))
+        else if (picked_->add_picked(view_of(copy), &positive, &decided.steps))
             on_full_();
     }
 
@@ -221,12 +238,37 @@ PyType_Slot collected[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse<Sel
 
 void bind_one_row(nb::module_& m) {
     nb::class_<OneRow>(m, "OneRow", nb::type_slots(collected<OneRow>), "Decides one row at a time.")
-        .def(nb::init<const AnyQuitter&, nb::object, nb::object, nb::object, nb::object, bool,
-                      int64_t>(),
-             "quitter"_a, "negative"_a, "positive"_a, "fallback"_a, "plain_row"_a, "finite_only"_a,
-             "max_exact_integer"_a)
+        .def(
+            "__init__",
+            [](OneRow* self, const AnyQuitter& quitter, nb::object negative, nb::object positive,
+               nb::object fallback, nb::object plain_row, bool finite_only,
+               int64_t max_exact_integer) {
+                new (self)
+                    OneRow(quitter, {std::move(negative), std::move(positive)}, std::move(fallback),
+                           std::move(plain_row), finite_only, max_exact_integer);
+            },
+            "quitter"_a, "negative"_a, "positive"_a, "fallback"_a, "plain_row"_a, "finite_only"_a,
+            "max_exact_integer"_a)
         .def("predict", nb::overload_cast<nb::handle>(&OneRow::predict, nb::const_), "row"_a.none(),
              "The class of one row, (n_features,).");
+    nb::class_<ClassOneRow>(m, "ClassOneRow", nb::type_slots(collected<ClassOneRow>),
+                            "Decides one row at a time among K classes.")
+        .def(
+            "__init__",
+            [](ClassOneRow* self, const AnyLeadQuitter& quitter,
+               nb::typed<nb::list, nb::any> labels, nb::object fallback, nb::object plain_row,
+               bool finite_only, int64_t max_exact_integer) {
+                require(static_cast<int32_t>(nb::len(labels)) == quitter.n_classes,
+                        "there must be a label per class");
+                std::vector<nb::object> all;
+                for (nb::handle label : labels) all.push_back(nb::borrow(label));
+                new (self) ClassOneRow(quitter, std::move(all), std::move(fallback),
+                                       std::move(plain_row), finite_only, max_exact_integer);
+            },
+            "quitter"_a, "labels"_a, "fallback"_a, "plain_row"_a, "finite_only"_a,
+            "max_exact_integer"_a)
+        .def("predict", nb::overload_cast<nb::handle>(&ClassOneRow::predict, nb::const_),
+             "row"_a.none(), "The class of one row, (n_features,).");
     nb::class_<SampledOneRow>(m, "SampledOneRow", nb::type_slots(collected<SampledOneRow>),
                               "Decides one row at a time and keeps copies of picked rows.")
         .def(nb::init<const OneRow&, nb::object, nb::object, nb::object>(), "one"_a, "picked"_a,

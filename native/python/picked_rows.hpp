@@ -95,7 +95,13 @@ class PickedRowsOf {
         uint8_t* decided_to = waiting_.decided.add(n);
         int32_t* steps_to = waiting_.steps.add(n);
         for (size_t k = 0; k < n; ++k, to += n_features_) {
-            if (k + kAhead < n) prefetch(rows, picked[k + kAhead]);
+            if (k + kAhead < n) {
+                const int64_t later = picked[k + kAhead];
+                prefetch(rows, later);
+                __builtin_prefetch(decided + later);
+                __builtin_prefetch(steps + later);
+                __builtin_prefetch(to + kAhead * static_cast<size_t>(n_features_), 1);
+            }
             const int64_t i = picked[k];
             copy(rows.data + i * rows.row_stride, rows.column_stride, to);
             decided_to[k] = decided[i];
@@ -127,7 +133,8 @@ class PickedRowsOf {
     }
 
   private:
-    // Picked rows lie far apart, so processors do not fetch them in time.
+    // Picked rows lie far apart, so processors do not fetch them in time. Where they are copied to
+    // was last used a group ago, and is no longer in a near cache either.
     static constexpr size_t kAhead = 24;
     static constexpr int64_t kCacheLine = 64, kMostLines = 8;
 
@@ -180,7 +187,7 @@ class PickedRows {
         if (begin < 0) return false;
         const std::lock_guard<std::mutex> guard(lock_);
         sampler.claim(begin, rows.n, picked_);
-        const int64_t enough = std::clamp(rows.n / kShareOfCall, most_, kLarger * most_);
+        const int64_t enough = std::clamp(rows.n, most_, kLarger * most_);
         return keep(rows, decided, steps) >= enough;
     }
 
@@ -239,9 +246,9 @@ class PickedRows {
                           kept_);
     }
 
-    // A full evaluation begins with cold caches, which many rows share. One of so large a share of
-    // the rows of a call does not make the call much longer.
-    static constexpr int64_t kLarger = 4, kShareOfCall = 2;
+    // A full evaluation begins with cold caches, which many rows share. One of no more rows than
+    // the call itself has does not change the order of what the call takes.
+    static constexpr int64_t kLarger = 4;
 
     const int64_t n_features_, most_;
     std::mutex lock_;  // of what follows

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "python/class_engines.hpp"
 #include "python/few_rows.hpp"
 
 using namespace nanobind::literals;
@@ -19,6 +20,21 @@ constexpr int64_t kMaxThreads = 4096;
 
 template <class Engine>
 constexpr bool kIsTrees = requires(const Engine& engine) { engine.start_one(); };
+template <class Engine>
+constexpr bool kHasClasses = requires(const Engine& engine) { engine.n_classes(); };
+
+// How engines write decisions: of two classes, whether a row is positive; of K, the index of its
+// class.
+template <class Quitter>
+struct Written {
+    using Index = uint8_t;
+    using Out = DecisionsOut;
+};
+template <>
+struct Written<AnyLeadQuitter> {
+    using Index = int32_t;
+    using Out = ClassDecisionsOut;
+};
 
 // The memory of a Python object while this lives.
 class Buffer {
@@ -54,30 +70,32 @@ class Scratch {
     std::unique_ptr<T[]> long_;
 };
 
-// Two labels as a NumPy array of their dtype holds them.
+// Labels as a NumPy array of their dtype holds them.
 class Labels {
   public:
-    Labels(const nb::object& classes, bool are_objects)
+    Labels(const nb::object& classes, bool are_objects, int32_t count)
         : dtype(classes.attr("dtype")), are_objects_(are_objects) {
         const Buffer memory(classes.ptr(), PyBUF_C_CONTIGUOUS);
-        require(memory && memory->ndim == 1 && memory->shape[0] == 2,
-                "classes must be two labels that a buffer holds");
+        require(memory && memory->ndim == 1 && memory->shape[0] == count,
+                "classes must be a label per class that a buffer holds");
         size_ = memory->itemsize;
         const auto* begin = static_cast<const char*>(memory->buf);
-        bytes_.assign(begin, begin + 2 * size_);
+        bytes_.assign(begin, begin + count * size_);
         if (are_objects)
-            for (size_t i = 0; i < 2; ++i) object_[i] = nb::object(classes[i]);
+            for (int32_t i = 0; i < count; ++i) object_.push_back(nb::object(classes[i]));
     }
 
-    // out: memory of an array of the dtype, (n,), that nobody else knows.
-    void write(const uint8_t* positive, int64_t n, void* out) const {
-        if (are_objects_) return write_objects(positive, n, static_cast<PyObject**>(out));
-        if (size_ == 1) return write_as<uint8_t>(positive, n, out);
-        if (size_ == 4) return write_as<uint32_t>(positive, n, out);
-        if (size_ == 8) return write_as<uint64_t>(positive, n, out);
+    // index: of each row's class. out: memory of an array of the dtype, (n,), that nobody else
+    // knows.
+    template <class Index>
+    void write(const Index* index, int64_t n, void* out) const {
+        if (are_objects_) return write_objects(index, n, static_cast<PyObject**>(out));
+        if (size_ == 1) return write_as<uint8_t>(index, n, out);
+        if (size_ == 4) return write_as<uint32_t>(index, n, out);
+        if (size_ == 8) return write_as<uint64_t>(index, n, out);
         auto* to = static_cast<char*>(out);
         for (int64_t i = 0; i < n; ++i, to += size_)
-            std::memcpy(to, bytes_.data() + positive[i] * size_, size_);
+            std::memcpy(to, bytes_.data() + index[i] * size_, size_);
     }
 
     const nb::object dtype;
@@ -90,17 +108,24 @@ class Labels {
         auto* to = static_cast<Word*>(out);
         for (int64_t i = 0; i < n; ++i) to[i] = label[positive[i]];
     }
-    void write_objects(const uint8_t* positive, int64_t n, PyObject** out) const {
+    template <class Word>
+    void write_as(const int32_t* index, int64_t n, void* out) const {
+        auto* to = static_cast<Word*>(out);
+        for (int64_t i = 0; i < n; ++i)
+            std::memcpy(to + i, bytes_.data() + index[i] * sizeof(Word), sizeof(Word));
+    }
+    template <class Index>
+    void write_objects(const Index* index, int64_t n, PyObject** out) const {
         for (int64_t i = 0; i < n; ++i) {
             Py_XDECREF(out[i]);  // None
-            out[i] = nb::object(object_[positive[i]]).release().ptr();
+            out[i] = nb::object(object_[index[i]]).release().ptr();
         }
     }
 
     bool are_objects_;
-    Py_ssize_t size_;          // of a label
-    std::vector<char> bytes_;  // of both
-    nb::object object_[2];     // where they are objects
+    Py_ssize_t size_;                 // of a label
+    std::vector<char> bytes_;         // of all
+    std::vector<nb::object> object_;  // where they are objects
 };
 
 // Decides NumPy arrays of float32 or float64, and tables, under one policy. None is the answer to
@@ -108,12 +133,16 @@ class Labels {
 // goes the long way with them, which converts or refuses them.
 template <class Quitter>
 class PlainArrays {
+    using Index = typename Written<Quitter>::Index;
+    using Out = typename Written<Quitter>::Out;
+    static constexpr bool kClasses = std::is_same_v<Quitter, AnyLeadQuitter>;
+
   public:
     PlainArrays(const Quitter& quitter, const nb::object& classes, bool are_objects,
                 int32_t n_models, bool finite_only, int64_t most_rows, const nb::object& numpy,
                 nb::object decisions, nb::object thread_count)
         : quitter_(quitter),
-          labels_(classes, are_objects),
+          labels_(classes, are_objects, n_classes()),
           n_models_(n_models),
           finite_only_(finite_only),
           most_rows_(most_rows),
@@ -132,30 +161,36 @@ class PlainArrays {
 
     nb::object predict(nb::handle x, nb::handle threads) const {
         return with_rows(x, [&](const auto& rows, int64_t n) -> nb::object {
-            Scratch<uint8_t> positive(n);
-            Scratch<int32_t> steps(n);
-            Scratch<double> score(n);
-            if (!run(rows, {positive.data(), steps.data(), score.data()}, threads))
-                return nb::none();
-            return label_array(positive.data(), n);
+            Scratch<Index> index(n);
+            if constexpr (kClasses) {
+                if (!run(rows, {index.data(), nullptr, nullptr}, threads)) return nb::none();
+            } else {
+                Scratch<int32_t> steps(n);
+                Scratch<double> score(n);
+                if (!run(rows, {index.data(), steps.data(), score.data()}, threads))
+                    return nb::none();
+            }
+            return label_array(index.data(), n);
         });
     }
 
     nb::object decide(nb::handle x, nb::handle threads) const {
         return with_rows(x, [&](const auto& rows, int64_t n) -> nb::object {
-            Scratch<uint8_t> positive(n);
+            Scratch<Index> index(n);
             const nb::object length = nb::steal(PyLong_FromLongLong(n));
-            const nb::object steps = new_array(length, int32_), score = new_array(length, float64_),
+            nb::object shape = length;
+            if constexpr (kClasses) shape = nb::make_tuple(length, quitter_.n_classes);
+            const nb::object steps = new_array(length, int32_), score = new_array(shape, float64_),
                              complete = new_array(length, bool_);
             const Buffer steps_memory = memory(steps), score_memory = memory(score),
                          complete_memory = memory(complete);
-            const DecisionsOut out{positive.data(), static_cast<int32_t*>(steps_memory->buf),
-                                   static_cast<double*>(score_memory->buf)};
+            const Out out{index.data(), static_cast<int32_t*>(steps_memory->buf),
+                          static_cast<double*>(score_memory->buf)};
             if (!run(rows, out, threads)) return nb::none();
             auto* all = static_cast<uint8_t*>(complete_memory->buf);
             for (int64_t i = 0; i < n; ++i) all[i] = out.steps[i] == n_models_;
             return new_decisions(
-                {label_array(positive.data(), n), steps, score, complete, nb::none()});
+                {label_array(index.data(), n), steps, score, complete, nb::none()});
         });
     }
 
@@ -196,11 +231,11 @@ class PlainArrays {
 
     // False where the long way has to be gone.
     template <class In>
-    bool run(const RowsView<In>& rows, const DecisionsOut& out, nb::handle threads) const {
+    bool run(const RowsView<In>& rows, const Out& out, nb::handle threads) const {
         return std::visit([&](const auto& held) { return run(held->engine, rows, out, threads); },
                           quitter_.held);
     }
-    bool run(const HeldTable& table, const DecisionsOut& out, nb::handle threads) const {
+    bool run(const HeldTable& table, const Out& out, nb::handle threads) const {
         const int cores = std::visit(
             [&](const auto& held) { return cores_for(held->engine, table.n_rows(), threads); },
             quitter_.held);
@@ -209,7 +244,7 @@ class PlainArrays {
         return quitter_.decide(table, out, cores);
     }
     template <class Engine, class In>
-    bool run(const Engine& engine, const RowsView<In>& rows, const DecisionsOut& out,
+    bool run(const Engine& engine, const RowsView<In>& rows, const Out& out,
              nb::handle threads) const {
         const int cores = cores_for(engine, rows.n, threads);
         if (cores <= 0) return false;
@@ -256,7 +291,8 @@ class PlainArrays {
     template <class Engine>
     int cores_for(const Engine&, int64_t n, nb::handle threads) const {
         if (threads.is_none()) {
-            if (n <= (kIsTrees<Engine> ? kOneThread : kFewLattices)) return 1;
+            constexpr bool kTrees = kIsTrees<Engine> || kHasClasses<Engine>;
+            if (n <= (kTrees ? kOneThread : kFewLattices)) return 1;
             return nb::cast<int>(thread_count_(threads));
         }
         if (!PyLong_CheckExact(threads.ptr())) return 0;
@@ -265,10 +301,16 @@ class PlainArrays {
         return !overflow && given >= 1 && given <= kMaxThreads ? static_cast<int>(given) : 0;
     }
 
-    nb::object label_array(const uint8_t* positive, int64_t n) const {
+    int32_t n_classes() const {
+        if constexpr (kClasses)
+            return quitter_.n_classes;
+        else
+            return 2;
+    }
+    nb::object label_array(const Index* index, int64_t n) const {
         nb::object labels = new_array(nb::steal(PyLong_FromLongLong(n)), labels_.dtype);
         const Buffer out = memory(labels);
-        labels_.write(positive, n, out->buf);
+        labels_.write(index, n, out->buf);
         return labels;
     }
     nb::object new_array(const nb::object& n, const nb::object& dtype) const {
@@ -319,6 +361,7 @@ void bind_plain_arrays(nb::module_& m, const char* name) {
 void bind_plain_arrays(nb::module_& m) {
     bind_plain_arrays<AnyQuitter>(m, "PlainArrays");
     bind_plain_arrays<AnyFanQuitter>(m, "FanPlainArrays");
+    bind_plain_arrays<AnyLeadQuitter>(m, "ClassPlainArrays");
 }
 
 }  // namespace qwyc

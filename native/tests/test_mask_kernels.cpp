@@ -129,7 +129,7 @@ void check_rows(const Problem<In, Real>& problem, const MaskKernels& kernels,
                              std::span<const float>(expected),
                              context + " values of tree " + std::to_string(t), __FILE__, __LINE__);
         }
-        kernels.add_single(layout, begin, end, work.masks, words, single);
+        kernels.add_single(layout, layout.step_value.data(), begin, end, work.masks, words, single);
         if (doubles)
             kernels.add_double(layout, layout.leaf_value, begin, end, work.masks, words, sums);
     }

@@ -21,7 +21,6 @@ from qwyc.errors import (
     QwycWarning,
     TrainingRowsWarning,
 )
-from qwyc.importers import read_model
 from qwyc.model.callables import callable_ensemble as BaseModels  # noqa: N812 - the name that 0.1.0 had
 from qwyc.model.cascade import Cascade
 from qwyc.model.ensemble import Ensemble
@@ -30,12 +29,15 @@ from qwyc.monitor.monitor import Monitor
 from qwyc.policy.costs import Costs
 from qwyc.policy.decisions import Decisions
 from qwyc.policy.fan_policy import FanPolicy
+from qwyc.policy.filter_path import FilterPath
+from qwyc.policy.filter_policy import FilterPolicy
 from qwyc.policy.fit.api import fit_fan_path, fit_path, fit_policy
 from qwyc.policy.lead_path import LeadPath
 from qwyc.policy.lead_policy import LeadPolicy
 from qwyc.policy.path import Path
 from qwyc.policy.policy import Policy
 from qwyc.policy.scores import ScoreMatrix
+from qwyc.predictor import Predictor, read_model
 from qwyc.promise.certificate import Certificate
 from qwyc.target.probability import Probability
 
@@ -58,6 +60,8 @@ __all__ = [
     "EarlyExitClassifier",
     "Ensemble",
     "FanPolicy",
+    "FilterPath",
+    "FilterPolicy",
     "InfeasibleError",
     "InputError",
     "LazyDecisions",
@@ -70,6 +74,7 @@ __all__ = [
     "ParityError",
     "Path",
     "Policy",
+    "Predictor",
     "Probability",
     "QwycError",
     "QwycWarning",

@@ -1,7 +1,7 @@
 """The native core of qwyc. Use the functions of the package instead."""
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, overload
+from typing import Annotated, Any, overload
 
 import numpy
 from numpy.typing import NDArray
@@ -202,6 +202,65 @@ class FanQuitter:
     def decide_table(self, table: Table, threads: int) -> tuple[Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]] | None:
         """(N,) positive, steps and score of the rows of a table."""
 
+def decide_classes(full: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], kind: int, scale: float) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+    """(N,) the class that full scores (N, K) decide."""
+
+def class_probabilities(full: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], kind: int, scale: float, threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+    """(N, K) what the source compares, of full scores (N, K)."""
+
+class ClassForest:
+    """Trees of K classes, checked and laid out for evaluation."""
+
+    @overload
+    def __init__(self, node_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], leaf_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], feature: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], threshold: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], left: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], right: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], flags: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], category_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], category_words: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], leaves: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], tree_class: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], step_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, n_features: int, summation: int, less_equal: bool, truncates: bool, divisor: float, ties: int, ties_scale: float) -> None: ...
+
+    @overload
+    def __init__(self, node_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], leaf_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], feature: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], threshold: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], left: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], right: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], flags: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], category_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], category_words: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], leaves: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], tree_class: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], step_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, n_features: int, summation: int, less_equal: bool, truncates: bool, divisor: float, ties: int, ties_scale: float) -> None: ...
+
+    @property
+    def expected_cost(self) -> float:
+        """Nanoseconds that full scores take, one row of many, by the cost model."""
+
+    @overload
+    def score_matrix(self, rows: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device='cpu', writable=False)], threads: int, isa: str = '') -> tuple[Annotated[NDArray[numpy.float32], dict(shape=(None, None, None))], Annotated[NDArray[numpy.float64], dict(shape=(None, None))]]: ...
+
+    @overload
+    def score_matrix(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)], threads: int, isa: str = '') -> tuple[Annotated[NDArray[numpy.float32], dict(shape=(None, None, None))], Annotated[NDArray[numpy.float64], dict(shape=(None, None))]]:
+        """
+        (R, N, K) scores by base model and (N, K) full scores of rows (N, n_features).
+        """
+
+    @overload
+    def score_full(self, rows: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device='cpu', writable=False)], threads: int, isa: str = '') -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
+
+    @overload
+    def score_full(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)], threads: int, isa: str = '') -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """(N, K) full scores of rows (N, n_features)."""
+
+class LeadQuitter:
+    """Trees of K classes laid out for a policy on leads."""
+
+    def __init__(self, forest: ClassForest, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], lead: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], drop: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], survival: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, only: int = -1) -> None: ...
+
+    @property
+    def expected_cost(self) -> float:
+        """Nanoseconds that a decision takes, one row of many, by the cost model."""
+
+    @overload
+    def decide(self, rows: Annotated[NDArray[numpy.float32], dict(shape=(None, None), device='cpu', writable=False)], threads: int, scores: bool = True, isa: str = '') -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None, None))]]: ...
+
+    @overload
+    def decide(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)], threads: int, scores: bool = True, isa: str = '') -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None, None))]]:
+        """
+        (N,) indices of classes and steps, and (N, K) scores, of rows (N, n_features), quitting early; (0, K) scores where none are wanted.
+        """
+
+    def decide_table(self, table: Table, threads: int) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None, None))]] | None:
+        """The same for the rows of a table; None if a value is refused."""
+
+def apply_output(scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], kind: int, scale: float, threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    """(N,) what the source gives for full scores (N,)."""
+
 class PickedRows:
     """Copies of rows that were picked at random."""
 
@@ -284,6 +343,14 @@ class OneRow:
     def predict(self, row: object | None) -> object:
         """The class of one row, (n_features,)."""
 
+class ClassOneRow:
+    """Decides one row at a time among K classes."""
+
+    def __init__(self, quitter: LeadQuitter, labels: list[Any], fallback: object, plain_row: object, finite_only: bool, max_exact_integer: int) -> None: ...
+
+    def predict(self, row: object | None) -> object:
+        """The class of one row, (n_features,)."""
+
 class SampledOneRow:
     """Decides one row at a time and keeps copies of picked rows."""
 
@@ -309,6 +376,19 @@ class FanPlainArrays:
     """Decides NumPy arrays that need no conversion, and tables."""
 
     def __init__(self, quitter: FanQuitter, classes: object, are_objects: bool, n_models: int, finite_only: bool, most_rows: int, numpy: object, decisions: object, thread_count: object) -> None: ...
+
+    def predict(self, x: object | None, threads: object | None) -> object:
+        """
+        The class of every row, (N,); None where x needs more than a look at its numbers.
+        """
+
+    def decide(self, x: object | None, threads: object | None) -> object:
+        """The decisions; None in the same cases."""
+
+class ClassPlainArrays:
+    """Decides NumPy arrays that need no conversion, and tables."""
+
+    def __init__(self, quitter: LeadQuitter, classes: object, are_objects: bool, n_models: int, finite_only: bool, most_rows: int, numpy: object, decisions: object, thread_count: object) -> None: ...
 
     def predict(self, x: object | None, threads: object | None) -> object:
         """
@@ -383,10 +463,10 @@ class StoppingFit:
         """(lower, upper, rows decided differently, base models of all rows)."""
 
 @overload
-def apply_leads(values: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], base: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], full: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], lead: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None, None))]]: ...
+def apply_leads(values: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], base: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], full: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], lead: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], drop: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int, only: int = -1) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None, None))]]: ...
 
 @overload
-def apply_leads(values: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], base: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], full: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], lead: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None, None))]]:
+def apply_leads(values: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)], base: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], full: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], lead: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], drop: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int, only: int = -1) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None, None))]]:
     """
     (N,) labels and steps, and (N, K) scores, from scores (T, N, K) that are known already.
     """

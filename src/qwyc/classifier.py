@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from qwyc.errors import ArtifactError, InputError, OptionError
-from qwyc.files import classifier_file
-from qwyc.model.base_models import Runner
+from qwyc.errors import ArtifactError, OptionError
+from qwyc.files import classifier_file, export_c
 from qwyc.model.ensemble import Ensemble
 from qwyc.model.lazy import Fetch, LazyDecisions, LazyRunner, check_needs_known
 from qwyc.model.native import PlainArrays, plain_arrays
+from qwyc.model.one_row import OneRow
+from qwyc.model.probabilities import class_probabilities
 from qwyc.policy.counts import exit_bins
 from qwyc.policy.decisions import Decisions
 from qwyc.policy.rounds import Round, plan_rounds, survival
-from qwyc.promise.budget import Alpha, Budget, budget_of, by_class_of
-from qwyc.promise.certificate import check_confidence, warn_of_moves, warn_of_rare_classes
+from qwyc.predictor import Predictor
+from qwyc.promise.budget import Alpha, Budget
+from qwyc.promise.certificate import check_confidence
 from qwyc.promise.certified import Certified
+from qwyc.promise.doubtful import warn_of_moves, warn_of_rare_classes
 from qwyc.promise.evaluation import Evaluation
 from qwyc.promise.evidence import Choices
+from qwyc.promise.requested import budget_for
 from qwyc.report.card import card
 from qwyc.report.text import summary
-from qwyc.rows.named_row import NamedRow
 from qwyc.rows.odd_values import ERROR, FLAG, MISSING, check_unseen, row_reasons
 from qwyc.runtime.arguments import check_count, check_number
+from qwyc.runtime.progress import ProgressOption
 
 MOST_LAZY_RUNNERS = 4  # that are kept
 
@@ -165,15 +169,20 @@ class Classifier(Certified):
         microseconds for most rows; everything else is converted first. Safe to call from many threads at
         once. A value that the model refuses is an error: `decide` of a table of one row has the option
         `unseen`."""
-        any_row = _OneRow(self.ensemble, self.runner)
+        any_row = OneRow(self.ensemble, self.runner)
         if self.ensemble.transform is not None:
             return any_row
         labels = self.ensemble.classes.tolist()
         return self.runner.one_row(labels, any_row, self.ensemble.schema) or any_row
 
     def score_full(self, X: Any, *, threads: int | None = None) -> npt.NDArray[np.float64]:
-        """The full score of every row, (N,), from every base model."""
+        """The full score of every row, (N,), or of each of K classes, (N, K), from every base model."""
         return self.ensemble.score_full(X, threads=threads)
+
+    def predict_proba(self, X: Any, *, threads: int | None = None) -> npt.NDArray[Any]:
+        """The probability of every class, (N, n_classes), as the source model's own `predict_proba` gives
+        it. All base models are evaluated on every row: this never quits early."""
+        return class_probabilities(self.ensemble, X, threads=threads)
 
     def at(
         self,
@@ -190,7 +199,7 @@ class Classifier(Certified):
         again: the result quits early wherever a policy that does is certified, unless rows never quit
         because that was asked for (`evaluation="full"`, `full()`). The parameters are those of
         `qwyc.optimize`."""
-        budget = budget_of(alpha, by_class_of(by_class, self.ensemble.classes))
+        budget = budget_for(self.ensemble, alpha, by_class, self.only)
         choices = self.needed_choices()
         if budget.is_zero:
             raise OptionError("alpha=0 is proven, not sampled: optimise the model for it")
@@ -279,6 +288,50 @@ class Classifier(Certified):
             )
         classifier_file.write(path, self)
 
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        X: Any = None,
+        y: Any = None,
+        *,
+        slices: Mapping[str, Any] | None = None,
+        speed: bool = True,
+        max_rows: int = 20_000,
+        threads: int | None = None,
+        progress: ProgressOption = None,
+    ) -> None:
+        """Write an HTML page that works offline: what is promised, what other alphas cost, how soon rows
+        are decided and where decisions differ. An existing file is replaced in one step or not at all.
+
+        Parameters
+        ----------
+        X : rows that the classifier was not made from. They add times, the paper's method and others to
+            compare with, and disagreement by slice.
+        y : the true class of each row, (N,), to show accuracy.
+        slices : more columns to slice by: names to values, one per row. The features are sliced anyway.
+        speed : whether to measure times, which differ from run to run; all else does not.
+        max_rows : rows of X that are used; of more, some are drawn at random.
+        """
+        from qwyc.report.html import (
+            Settings,
+            write_report,
+        )  # where it is used: importing it takes time
+
+        settings = Settings(max_rows, speed, threads, progress)
+        write_report(self, path, X, y, slices=slices, settings=settings)
+
+    def export_c(
+        self, path: str | os.PathLike[str], *, prefix: str = "qwyc", small: bool = False
+    ) -> tuple[Path, Path]:
+        """Write `path`.c and `path`.h: C99 that needs nothing else and decides every row as `decide` does,
+        bit for bit. Returns the two paths.
+
+        `prefix_predict_one(row)` returns the index of the class; the header says what else there is and
+        what a row holds. Programs that link several models give each its own prefix. With `small`, trees of
+        two classes become integers, without floating-point arithmetic, for small devices; a model whose
+        decisions integers cannot prove equal is refused."""
+        return export_c.write(path, self, prefix=prefix, for_small_devices=small)
+
     def __repr__(self) -> str:
         return summary(self)
 
@@ -287,63 +340,22 @@ class Classifier(Certified):
         return card(self)
 
 
-@dataclass(frozen=True, eq=False)
-class _OneRow:
-    """Decides one row in any form: as a table of one row."""
-
-    ensemble: Ensemble
-    runner: Runner
-
-    def __call__(self, row: Any) -> Any:
-        return self.ensemble.decide(as_table(row, self.ensemble), self.runner).label.tolist()[0]
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a `.qwyc` file: the `Classifier`, or the `Predictor`, that was saved. Nothing in the file is
+    executed."""
+    found = classifier_file.read(path)
+    return Predictor.of(found) if isinstance(found, Ensemble) else from_certified(found)
 
 
-def as_table(row: Any, ensemble: Ensemble) -> Any:
-    """One row as a table of one row, if it is not one already."""
-    if isinstance(row, np.ndarray) and row.ndim == 1:
-        return row[np.newaxis]
-    if isinstance(row, Mapping):
-        return _named_row(list(row.keys()), list(row.values()), ensemble, type(row).__name__)
-    series = getattr(sys.modules.get("pandas"), "Series", None)
-    if series is not None and isinstance(row, series):
-        if _goes_by_labels(row.index, ensemble):
-            return _named_row(row.index.tolist(), row.tolist(), ensemble, "Series")
-        return row.to_numpy()[np.newaxis]
-    if isinstance(row, Sequence) and not isinstance(row, (str, bytes)):
-        return [list(row)]
-    if not isinstance(row, np.ndarray) and hasattr(row, "columns") and len(row) == 1:
-        return row
-    shape = f" of shape {row.shape}" if hasattr(row, "shape") else ""
-    raise InputError(
-        "predict_one takes a one-dimensional NumPy array, a sequence of values, a dict of values by column "
-        f"name, a pandas Series or a table of one row; got {type(row).__name__}{shape}"
-    )
-
-
-def _goes_by_labels(labels: Any, ensemble: Ensemble) -> bool:
-    """Whether the labels of a pandas Series are names of columns, not only its positions."""
-    names = None if ensemble.schema is None else ensemble.schema.names
-    if ensemble.transform is None and names is None:
-        return False
-    known = names or ()
-    return any(isinstance(label, str) or str(label) in known for label in labels)
-
-
-def _named_row(names: list[Any], values: list[Any], ensemble: Ensemble, kind: str) -> Any:
-    """Values by the name of their column as a table of one row."""
-    if ensemble.transform is not None:  # which takes tables
-        return NamedRow(names, values).to_pandas()
-    if ensemble.schema is None or ensemble.schema.names is None:
-        raise InputError(
-            "the model has no names of columns, so predict_one takes values by their position; got "
-            f"{kind}: pass a sequence of the values in the order of the columns"
+def load_classifier(path: str | os.PathLike[str]) -> Classifier:
+    """Read a classifier; ArtifactError where the file holds a model that never quits."""
+    found = load(path)
+    if not isinstance(found, Classifier):
+        raise ArtifactError(
+            f"{path} holds a model without a policy, which evaluates every row in full; a classifier that "
+            "quits early was expected: make one with qwyc.optimize(model, X, alpha=...)"
         )
-    return NamedRow(names, values)
-
-
-def load(path: str | os.PathLike[str]) -> Classifier:
-    """Read a classifier from a `.qwyc` file. Nothing in the file is executed."""
-    return from_certified(classifier_file.read(path))
+    return found
 
 
 def from_certified(certified: Certified) -> Classifier:

@@ -34,12 +34,17 @@ class InputError(QwycError, ValueError):
     column: str | int | None = None
     is_named: bool = False  # whether the message names the file, or the like, that it is about
 
+    @classmethod
+    def naming_file(cls, message: str) -> InputError:
+        """An error whose message names the file that it is about."""
+        error = InputError(message)
+        error.is_named = True
+        return error
+
     def about(self, name: str, *, rows_before: int = 0) -> InputError:
         """The same error, for a caller that knows where the rows come from: `name` is a file, for example,
         and `rows_before` is the number of its rows that precede the rows of this error."""
-        named = InputError(f"{name}: {self}")
-        named.is_named = True
-        return named
+        return InputError.naming_file(f"{name}: {self}")
 
     def after(self, rows_before: int) -> InputError:
         """The same error, for a caller that has passed a part of its rows: `rows_before` is the number of

@@ -22,6 +22,7 @@ from qwyc.errors import (
     TrainingRowsWarning,
 )
 from qwyc.policy.decisions import Decisions
+from qwyc.policy.policy import Policy
 from qwyc.promise.budget import budget_of
 from qwyc.promise.certificate import Certificate, check_confidence
 from qwyc.promise.repeats import TOGETHER, units
@@ -70,8 +71,8 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     Parameters
     ----------
     estimator : a classifier that `qwyc.optimize` takes; or a pipeline or a search that ends in one.
-    alpha, by_class, confidence, quit, threshold, costs, feature_costs, method, repeats, headroom, max_rows,
-        evaluation : as in `qwyc.optimize`. For limits by class alone, pass alpha=None.
+    alpha, by_class, confidence, quit, only, threshold, costs, feature_costs, method, repeats, headroom,
+        max_rows, evaluation : as in `qwyc.optimize`. For limits by class alone, pass alpha=None.
     holdout : the part of the data to optimise on where `estimator` has to be fitted: a share, or a
         number of rows.
     random_state : of the split, and of an `estimator` to be fitted whose own random_state is None.
@@ -83,7 +84,7 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     classifier_ : the `qwyc.Classifier` that decides.
     certificate_ : what is promised about its decisions, and what that rests on.
     n_steps_ : base models evaluated per row, on average over the rows of the certificate.
-    classes_ : the two labels, negative and positive.
+    classes_ : the labels; of two, negative and positive.
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn.
     """
 
@@ -95,6 +96,7 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         by_class: Mapping[Any, float] | None = None,
         confidence: float = 0.95,
         quit: str = "both",
+        only: Any = None,
         threshold: Any = None,
         costs: Any = None,
         feature_costs: Any = None,
@@ -112,6 +114,7 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         self.by_class = by_class
         self.confidence = confidence
         self.quit = quit
+        self.only = only
         self.threshold = threshold
         self.costs = costs
         self.feature_costs = feature_costs
@@ -168,6 +171,7 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
                 by_class=self.by_class,
                 confidence=self.confidence,
                 quit=self.quit,
+                only=self.only,
                 threshold=self.threshold,
                 costs=self.costs,
                 feature_costs=self.feature_costs,
@@ -198,9 +202,9 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         check_classification_targets(labels)
         if len(np.unique(labels)) < 2:
             raise ModelError("y has one class only; a classifier needs rows of two classes")
-        if type_of_target(labels) != "binary":
+        if type_of_target(labels) not in ("binary", "multiclass"):
             raise ModelError(
-                "Only binary classification is supported. The type of the target is "
+                "y must have one class per row. The type of the target is "
                 f"{type_of_target(labels)}."
             )
         array: npt.NDArray[Any] = labels
@@ -247,17 +251,20 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
         """The full score of every row, less the threshold, (N,): above 0 where the full ensemble says
-        positive. No row quits: it costs every base model, `predict` a fraction of them, and in a
-        share alpha of cases the two may disagree."""
+        positive. Of more than two classes, the full scores, (N, K): the largest is that of the class that
+        the full ensemble decides, but for ties. No row quits: it costs every base model, `predict` a
+        fraction of them, and in a share alpha of cases the two may disagree."""
         rows = self._seen(X)
         score = self.classifier_.score_full(rows, threads=self._threads())
+        if not isinstance(self.classifier_.policy, Policy):
+            return score if score.shape[1] > 2 else score[:, 1] - score[:, 0]
         # Positive is score >= threshold; less the number before it, exactly those are above 0.
         below: np.float64 = np.nextafter(self.classifier_.policy.threshold, -np.inf)
         return score - below
 
     @available_if(_has_predict_proba)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> npt.NDArray[Any]:
-        """The estimator's own probabilities, (N, 2). No row quits: it costs what the estimator's
+        """The estimator's own probabilities, (N, n_classes). No row quits: it costs what the estimator's
         predict_proba costs. For a label, call `predict`; for a ranking, `decision_function` is faster."""
         rows = self._seen(X)
         proba: npt.NDArray[Any] = self.estimator_.predict_proba(rows)
@@ -298,7 +305,9 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = inner.classifier_tags is None or (
+            inner.classifier_tags.multi_class
+        )
         tags.input_tags.sparse = False
         tags.input_tags.allow_nan = inner.input_tags.allow_nan
         tags.input_tags.categorical = inner.input_tags.categorical

@@ -9,6 +9,9 @@ import numpy as np
 
 from qwyc.classifier import Classifier
 from qwyc.errors import MissingDependencyError, OptionError, RowsError
+from qwyc.policy.filter_policy import FilterPolicy
+from qwyc.policy.lead_policy import LeadPolicy
+from qwyc.policy.policy import Policy
 from qwyc.promise.certificate import percent
 
 if TYPE_CHECKING:
@@ -100,8 +103,14 @@ def histogram(classifier: Classifier, X: Any, *, bins: int = 50, ax: Axes | None
 
 
 def thresholds(classifier: Classifier, *, ax: Axes | None = None) -> Axes:
-    """Both thresholds on the running sum along the order: outside, a row quits; between, it goes on."""
+    """Both thresholds on the running sum along the order: outside, a row quits; between, it goes on. Of K
+    classes with a score each, the thresholds on the lead of the class with the largest running sum; of a
+    filter for one class, those on the lead of the best other class over it."""
     policy = classifier.policy
+    if isinstance(policy, FilterPolicy):
+        return _gaps(policy, _axes(ax), str(classifier.ensemble.classes[policy.only]))
+    if not isinstance(policy, Policy):
+        return _leads(policy, _axes(ax), [str(c) for c in classifier.ensemble.classes])
     step = np.arange(1, policy.n_models + 1)
     lower, upper = (np.where(np.isfinite(v), v, np.nan) for v in (policy.lower, policy.upper))
     negative, positive = (str(c) for c in classifier.ensemble.classes)
@@ -155,6 +164,60 @@ def thresholds(classifier: Classifier, *, ax: Axes | None = None) -> Axes:
         markerscale=2,
         handlelength=1.5,
     )
+    return ax
+
+
+def _leads(policy: LeadPolicy, ax: Axes, labels: list[str]) -> Axes:
+    """Thresholds on leads: one line where all classes share them, otherwise the range over the classes."""
+    step = np.arange(1, policy.n_models + 1)
+    lead = np.where(np.isfinite(policy.lead), policy.lead, np.nan)
+    known = np.isfinite(lead).any(axis=1)
+    title = "No row quits early"
+    if known.any():
+        title = "A row quits where the lead of its first class is in the coloured part"
+        least, most = (np.full(len(step), np.nan) for _ in range(2))
+        least[known], most[known] = np.nanmin(lead[known], axis=1), np.nanmax(lead[known], axis=1)
+        shared = bool((policy.lead == policy.lead[:, :1]).all())
+        top = 1.12 * float(np.nanmax(most)) or 1.0
+        ax.set_ylim(0, top)
+        words = f"threshold of all {len(labels)} classes" if shared else "lowest of any class"
+        ax.plot(step, least, ".-", color=BLUE, markersize=3, linewidth=1, label=words)
+        ax.fill_between(step, least, top, color=BLUE, alpha=0.15, linewidth=0)
+        if not shared:
+            ax.plot(
+                step, most, ".-", color=ORANGE, markersize=3, linewidth=1, label="highest of any"
+            )
+        ax.legend(frameon=False, fontsize="small")
+    ax.set(
+        xlim=(0.5, policy.n_models + 0.5),
+        xlabel="base models evaluated, in the policy's order",
+        ylabel="lead over the second class",
+        title=title,
+    )
+    ax.locator_params(axis="x", integer=True)
+    return ax
+
+
+def _gaps(policy: FilterPolicy, ax: Axes, own: str) -> Axes:
+    """Thresholds of a filter: above them a row leaves."""
+    step, gap = np.arange(1, policy.n_models + 1), policy.gap
+    title = "No row leaves early"
+    known = gap[np.isfinite(gap)]
+    if len(known):
+        title = "A row leaves where the lead is in the coloured part"
+        margin = 0.12 * float(known.max() - known.min()) or 1.0
+        top = float(known.max()) + margin
+        ax.set_ylim(float(known.min()) - margin, top)
+        drawn = np.where(np.isfinite(gap), gap, np.nan)
+        ax.plot(step, drawn, ".-", color=BLUE, markersize=3, linewidth=1)
+        ax.fill_between(step, drawn, top, color=BLUE, alpha=0.15, linewidth=0)
+    ax.set(
+        xlim=(0.5, policy.n_models + 0.5),
+        xlabel="base models evaluated, in the policy's order",
+        ylabel=f"lead of the best other class over {_short(own)}",
+        title=title,
+    )
+    ax.locator_params(axis="x", integer=True)
     return ax
 
 

@@ -136,7 +136,7 @@ def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, da
             "alpha = 0.5% at confidence 0.95",
         ),
         (["predict", "missing.qwyc", "rows.csv"], "missing.qwyc: No such file"),
-        (["predict", "model.json", "rows.csv"], "model.json: not a qwyc file"),
+        (["predict", "rows.csv", "rows.csv"], "rows.csv: not a qwyc file"),
         (["predict", "m.qwyc", "rows.csv", "--keep", "who"], "'who', which --keep names"),
         (
             ["predict", "m.qwyc", "rows.csv", "--keep", "label"],

@@ -142,6 +142,13 @@ def test_a_sample_is_drawn_without_repetition(connection, rows):
     assert distributed.sample(exact, 5).dtypes.tolist() == [float, float]
 
 
+def test_decimals_of_a_sample_are_the_nearest_doubles(connection):
+    texts = [f"{i}.{7 * i % 100_000:05}" for i in range(123_456, 124_000)]
+    listed = ", ".join(f"({text})" for text in texts)
+    numbers = connection.sql(f"SELECT col0::DECIMAL(18, 5) AS d FROM (VALUES {listed})")
+    assert sorted(distributed.sample(numbers, 10_000)["d"]) == sorted(map(float, texts))
+
+
 def test_optimize_draws_its_sample_itself(connection, fitted):
     fast = qwyc.optimize(
         fitted[0], connection.table("t"), alpha=0.03, max_rows=2000, progress=False

@@ -79,7 +79,11 @@ def test_a_later_format_says_which_formats_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("where", "value", "said"),
     [
-        (("model", "kind"), "networks", "expected one of trees, lattices; got 'networks'"),
+        (
+            ("model", "kind"),
+            "networks",
+            "expected one of trees, class-trees, lattices; got 'networks'",
+        ),
         (("model", "kind"), "lattices", "tensors are missing or unknown"),
         (("target", "kind"), "one-of-many", "expected one of two-classes"),
         (("evaluation", "decided_by"), "fate", "measurement"),

@@ -230,11 +230,6 @@ def test_columns_that_the_trees_do_not_look_at_may_hold_text(data):
 
 def test_other_kinds_of_model_are_refused(data):
     X, y = data
-    three = train(X, np.arange(len(y)) % 3, loss_function="MultiClass")
-    with pytest.raises(qwyc.ModelError, match="MultiClass with several outputs"):
-        qwyc.read_model(three)
-    with pytest.raises(qwyc.ModelError, match="objective is RMSE"):
-        qwyc.read_model(catboost.CatBoostRegressor(iterations=3, **OPTIONS).fit(X, y))
     with pytest.raises(qwyc.ModelError, match="not fitted"):
         qwyc.read_model(catboost.CatBoostClassifier())
     with pytest.raises(qwyc.ModelError, match="this is not a model"):
@@ -243,14 +238,6 @@ def test_other_kinds_of_model_are_refused(data):
     scaled.set_scale_and_bias(0.3, 0.1)
     with pytest.raises(qwyc.ModelError, match=r"multiplies its sum by 0\.3"):
         qwyc.read_model(scaled)
-
-
-def test_two_targets_are_refused(data):
-    X, y = data
-    labels = np.stack([y, 1 - y], axis=1)
-    model = train(X, labels, loss_function="MultiLogloss")
-    with pytest.raises(qwyc.ModelError, match="MultiLogloss with several outputs"):
-        qwyc.read_model(model)
 
 
 def test_texts_and_embeddings_are_refused_by_name(data):

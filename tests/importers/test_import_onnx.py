@@ -167,7 +167,6 @@ def test_what_is_refused(data):
         (to_onnx(RandomForestRegressor(2).fit(X, y), X[:1]), "decides nothing"),
         (to_onnx(BaggingClassifier(n_estimators=2).fit(X, y), X[:1]), "2 tree ensembles"),
         (to_onnx(AdaBoostClassifier(n_estimators=3).fit(X, y), X[:1]), "3 tree ensembles"),
-        (to_onnx(RandomForestClassifier(2).fit(X, np.arange(len(y)) % 3), X[:1]), "3 classes"),
         (to_onnx(StandardScaler().fit(X), X[:1]), "0 tree ensembles"),
         (classifier(0, classes=(0, 1), base=(0.1, 0.2)), "base values that ONNX does not define"),
         (classifier(0, classes=(1,), base=(0.1,)), "base values that ONNX does not define"),

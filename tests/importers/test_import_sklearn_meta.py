@@ -87,7 +87,7 @@ def test_what_is_refused():
         read_live(bayes)  # as trees; `read_model` takes it apart into callables
     assert qwyc.read_model(bayes).has_code
     with pytest.raises(qwyc.ModelError, match="3 classes"):
-        qwyc.read_model(BaggingClassifier(n_estimators=3).fit(X, np.arange(len(X)) % 3))
+        qwyc.read_model(BaggingClassifier(GaussianNB(), 3).fit(X, np.arange(len(X)) % 3))
     old = AdaBoostClassifier(n_estimators=3).fit(X, y)
     old.algorithm = "SAMME.R"
     with pytest.raises(qwyc.ModelError, match=r"SAMME\.R"):

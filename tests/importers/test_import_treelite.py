@@ -168,7 +168,6 @@ def test_what_is_refused(data, tmp_path):
     for estimator, name in (
         (RandomForestRegressor(2), "regressor"),
         (IsolationForest(n_estimators=2), "isolation forest"),
-        (RandomForestClassifier(2), "multi-class"),
     ):
         labels = np.arange(len(y)) % 3
         model = treelite.sklearn.import_model(estimator.fit(np.nan_to_num(X), labels))

@@ -45,7 +45,7 @@ def compare(model, rows):
         ensemble = qwyc.read_model(model)
         score = ensemble.score_full(rows)
         answer = importers.open_model(model).predict_live(ensemble.sample(rows))
-    labels = ensemble.classes[(score >= ensemble.threshold).astype(int)]
+    labels = ensemble.classes[ensemble.target.decide(score).astype(int)]
     np.testing.assert_array_equal(labels, answer.labels)
     if answer.tolerance:
         np.testing.assert_allclose(score, answer.scores, rtol=answer.tolerance, atol=1e-12)

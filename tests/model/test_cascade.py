@@ -234,7 +234,7 @@ def test_what_does_not_fit(rows, toy):
     X, _ = toy
     with pytest.raises(qwyc.ModelError, match="not fitted"):
         qwyc.optimize(BaggingClassifier(), X, alpha=0.1)
-    three = BaggingClassifier().fit(X, np.arange(600) % 3)
+    three = BaggingClassifier(GaussianNB()).fit(X, np.arange(600) % 3)
     with pytest.raises(qwyc.ModelError, match="3 classes"):
         qwyc.optimize(three, X, alpha=0.1)
     parts = [("a", GaussianNB()), ("b", DecisionTreeClassifier())]

@@ -12,6 +12,7 @@ from qwyc.policy.rule import GO_ON
 from qwyc.promise.budget import TotalBudget
 from qwyc.promise.evaluation import Evaluation
 from qwyc.rows.schema import Schema
+from qwyc.target.ties import BY_SCORES
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +25,8 @@ class LinearTerms:
     average = False
     base = 0.25
     score_bytes = 8
+    n_scores = 1
+    ties = BY_SCORES
 
     @property
     def n_models(self):

@@ -104,7 +104,7 @@ def test_wrong_shapes_are_refused():
 
 
 def test_a_large_call_waits_for_more_rows(fast, rows):
-    many = np.tile(rows, (10, 1))  # a quarter of it is more than four groups
+    many = np.tile(rows, (10, 1))  # more rows than four groups
     monitor = qwyc.Monitor(fast, rate=0.1)
     monitor.predict(many, threads=2)
     assert sum(monitor._state.record.by_class) == 0

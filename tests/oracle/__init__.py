@@ -9,11 +9,12 @@
     stopping    thresholds by optimal stopping
     fan         the rule of Fan et al., and Algorithm 1 with it
     leads       policies on the lead of many classes, and how they are fitted
+    filters     a filter for one of many classes, applied to scores
 
 It imports nothing of qwyc at run time, and only tests import it. The tests compare results bit for bit.
 """
 
-from oracle import lattices, leads
+from oracle import filters, lattices, leads
 from oracle.costs import costs_along, marginal_cost
 from oracle.fan import fan_order, fit_and_apply_fan
 from oracle.orders import correlation_order, greedy_mse, widest_first
@@ -28,6 +29,7 @@ __all__ = [
     "correlation_order",
     "costs_along",
     "fan_order",
+    "filters",
     "fit_and_apply_fan",
     "full_score",
     "goes_left",

@@ -1,4 +1,4 @@
-"""Policies on the lead of many classes, and how they are fitted. Twin of native/fit/leads.cpp,
+"""Policies on the lead of many classes, and how they are fitted. Twin of native/core/apply_leads.cpp,
 native/fit/lead_stopping.cpp and native/fit/lead_search.cpp, and of src/qwyc/policy/fit/lead_orders.py.
 
 Shapes: F is (N, T, K) scores, `base` (K,), `full` (N, K) full scores, `order` (T,). After a step, each row
@@ -31,18 +31,22 @@ def running_sums(F: Array, base: Array, order: Array) -> Array:
 
 
 def apply_leads(
-    F: Array, base: Array, full: Array, order: Array, lead: Array
+    F: Array, base: Array, full: Array, order: Array, lead: Array, drop: Array | None = None
 ) -> tuple[Array, Array, Array]:
-    """Decide every row by thresholds `lead` (T, K): labels (N,), steps (N,) and scores (N, K)."""
+    """Decide every row by thresholds `lead` (T, K): labels (N,), steps (N,) and scores (N, K). If a row
+    goes on, classes that are more than `drop` (T,) behind are ruled out."""
     N, T = F.shape[:2]
     label, score = full.argmax(axis=1), np.array(full, dtype=np.float64)
     steps, open_ = np.full(N, T), np.ones(N, dtype=bool)
-    sums = running_sums(F, base, order)
+    sums = np.array(np.broadcast_to(np.asarray(base, float), full.shape))
     for r in range(T - 1):
-        leader, ahead = leaders(sums[:, r])
+        sums += F[:, order[r]]
+        leader, ahead = leaders(sums)
         quits = open_ & (ahead > lead[r, leader])
-        label[quits], steps[quits], score[quits] = leader[quits], r + 1, sums[quits, r]
+        label[quits], steps[quits], score[quits] = leader[quits], r + 1, sums[quits]
         open_ &= ~quits
+        if drop is not None:
+            sums[sums.max(axis=1, keepdims=True) - sums > drop[r]] = -np.inf
     return label, steps, score
 
 

@@ -54,6 +54,8 @@ def test_the_wheel_holds_what_it_should(packages):
         "qwyc/py.typed",
         "qwyc/_native.pyi",
         "qwyc/data/README.md",
+        *(f"qwyc/report/html/{part}" for part in ("page.html", "page.css", "page.js", "charts.js")),
+        "qwyc/report/html/tables.js",
         "qwyc_experiments/paper/reproduce.py",
     ):
         assert wanted in names

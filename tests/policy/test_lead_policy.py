@@ -111,7 +111,7 @@ def test_members_of_a_stopping_rule():
     assert policy.target.n_classes == 3
     assert policy.without_quitting().quit == "never"
     assert policy.mean_cost(np.array([1, 3])) == (2 + 7) / 2
-    assert repr(policy) == "LeadPolicy(3 base models, 3 classes, quits both)"
+    assert repr(policy) == "LeadPolicy(3 base models, 3 classes, quits early)"
     again = pickle.loads(pickle.dumps(policy))
     np.testing.assert_array_equal(again.lead, policy.lead)
     with pytest.raises(ValueError, match="read-only"):

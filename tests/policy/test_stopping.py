@@ -1,11 +1,14 @@
 """Optimal stopping: native sweeps against the oracle, the order, and what a path must be."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 import oracle
 import qwyc
 from qwyc import _native
+from qwyc.errors import QwycWarning
 from qwyc.policy.fit import orders, stopping
 from qwyc.policy.fit.problem import Problem
 from qwyc_experiments.brute_force import general_instance
@@ -174,3 +177,21 @@ def test_wrong_arguments_do_not_reach_the_native_core():
             trend_rows=20.0,
             forecast_share=0.5,
         )
+
+
+@pytest.mark.parametrize("shape", [(), (3,)], ids=["two classes", "three classes"])
+def test_samples_that_are_too_small_for_any_threshold_are_said(shape):
+    rng = np.random.default_rng(5)
+    many = rng.normal(size=(70, 8, *shape)) + rng.normal(size=(70, 1, *shape))
+    few = many[:69]
+    with pytest.warns(QwycWarning, match="needs 70 rows .* the sample has 69: no row will quit"):
+        policy = qwyc.fit_policy(few, alpha=0.3, order="natural", rule="stopping")
+    assert (policy.apply(few).steps == 8).all()
+    with pytest.warns(QwycWarning, match="needs 70 rows"):
+        qwyc.fit_path(few)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        qwyc.fit_policy(few, alpha=0.3, order="natural")
+        qwyc.fit_path(many)
+        policy = qwyc.fit_policy(many, alpha=0.3, order="natural", rule="stopping")
+    assert (policy.apply(many).steps < 8).any()

@@ -6,8 +6,9 @@ from scipy import stats
 
 import qwyc
 from qwyc.policy.counts import Counts
-from qwyc.promise.budget import BudgetByClass, TotalBudget, budget_of, by_class_of
+from qwyc.promise.budget import BudgetByClass, TotalBudget, budget_of
 from qwyc.promise.limits import Limit
+from qwyc.promise.requested import by_class_of
 
 T = 12
 MODELS = [lambda X, t=t: X[:, t] for t in range(T)]

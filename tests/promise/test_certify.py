@@ -72,7 +72,7 @@ def test_groups_stay_on_one_side():
     assert not set(groups[a]) & set(groups[b])
     assert len(set(groups[a])) == len(set(groups)) // 2  # whatever their sizes
     assert len(a) + len(b) == 4000
-    with pytest.raises(qwyc.InfeasibleError, match="has 1 groups, and the largest has 100%"):
+    with pytest.raises(qwyc.InfeasibleError, match="has 1 group, and the largest has 100%"):
         split_sample(4000, budget_of(0.01), 0.95, np.zeros(4000, dtype=np.intp), 0)
 
 

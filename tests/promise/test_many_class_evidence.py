@@ -9,7 +9,8 @@ import qwyc
 from qwyc.policy.counts import PathCounts
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.promise.budget import budget_of
-from qwyc.promise.certificate import observed_certificate, warn_of_rare_classes
+from qwyc.promise.certificate import observed_certificate
+from qwyc.promise.doubtful import warn_of_rare_classes
 from qwyc.promise.evidence import Choices, Evidence
 from qwyc.target.many_classes import ManyClasses
 

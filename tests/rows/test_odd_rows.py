@@ -104,13 +104,25 @@ def test_missing_and_infinite_numbers_of_arrays(dtype, order):
         f"column 'a': {missing}",
         f"column 'b': {infinite}",
         None,
-        f"column 'a': {missing}; and 1 more column",
+        f"column 'a': {missing}; column 'b': {infinite}",
     ]
     np.testing.assert_array_equal(take_rows(X, FINITE, "flag").rows, X[[0, 3]])
     np.testing.assert_array_equal(X, before)
     for option in ("missing", "error"):
         with pytest.raises(InputError, match=r"row 1 of column 'a'.*refuses missing values"):
             take_rows(X, FINITE, option) if option == "missing" else to_matrix(X, FINITE)
+
+
+def test_a_reason_names_three_columns_and_counts_the_others():
+    X = pd.DataFrame({name: ["x", 1.0, 2.0] for name in "abcde"}, dtype=object)
+    X.loc[1, ["b", "d", "e"]] = "y"
+    X.loc[2, list("abce")] = "z"
+    x, y, z = (f"'{text}' is not a number" for text in "xyz")
+    assert flagged(X, replace(NUMBERS, n_features=5, names=tuple("abcde"))) == [
+        f"column 'a': {x}; column 'b': {x}; column 'c': {x}; and 2 more columns",
+        f"column 'b': {y}; column 'd': {y}; column 'e': {y}",
+        f"column 'a': {z}; column 'b': {z}; column 'c': {z}; and 1 more column",
+    ]
 
 
 def test_numbers_past_float32_are_infinite():
@@ -145,14 +157,19 @@ def test_values_of_categories_in_arrays():
 def test_arrays_of_a_type_that_the_model_does_not_take(dtype):
     X = np.zeros((2, 2)).astype(dtype) if dtype != "M8[D]" else np.zeros((2, 2), dtype)
     reasons = flagged(X, NUMBERS)
-    assert all("column 'a' holds" in reason and "1 more column" in reason for reason in reasons)
+    assert all(
+        "column 'a' holds" in reason and "; column 'b' holds" in reason for reason in reasons
+    )
     assert np.isnan(take_rows(X, NUMBERS, "missing").rows).all()
 
 
 def test_one_row_of_values_by_name():
     row = NamedRow(["job", "a"], ["astronaut", "x"])
     (reason,) = flagged(row, VALUES)
-    assert reason == "column 'a': 'x' is not a number; and 1 more column"
+    assert reason == (
+        "column 'a': 'x' is not a number; "
+        "column 'job': 'astronaut' is not a category that the model knows"
+    )
     assert np.isnan(take_rows(row, VALUES, "missing").rows).all()
     assert flagged(NamedRow(["job", "a"], ["cook", 2]), VALUES) == [None]
 

@@ -34,6 +34,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+import class_kinds
 from onnx_graphs import classifier
 
 ydf.verbose(0)
@@ -281,6 +282,14 @@ NO_UNSEEN = Cell(
     "as XGBoost means to do; its versions 3.1 and 3.2 may take a neighbour instead",
     "'k'",
 )
+NO_CATEGORIES = "XGBoost grows no such trees on categories"
+OF_CLASSES = {
+    "XGBoost, three classes": (NO_UNSEEN,),
+    "XGBoost, three classes, one tree for all": tuple(
+        Cell(condition, NONE, NO_CATEGORIES) for condition in ("categories", "unseen")
+    ),
+    "CatBoost symmetric, three classes": (Cell("leaf", NONE, "CatBoost makes none"),),
+}
 KINDS = {
     kind.name: kind
     for kind in (
@@ -355,6 +364,7 @@ KINDS = {
             pipeline_table,
             (Cell("inf", REFUSED, "StandardScaler refuses infinities", "infinit"),),
         ),
+        *(Kind(*how, OF_CLASSES.get(how[0], ())) for how in class_kinds.trained()),
     )
 }
 

@@ -33,12 +33,20 @@ def random_nodes(rng, n_trees, modes, depth=4):
 
 
 def classifier(seed, *, classes=(0,), positive=False, base=(), transform="NONE", modes=("BRANCH_LEQ",),
-               labels=(0, 1), n_trees=9, wide=False, width=N_COLUMNS, depth=4):  # fmt: skip
+               labels=(0, 1), n_trees=9, wide=False, width=N_COLUMNS, depth=4, by_tree=False,
+               kept=1.0):  # fmt: skip
+    """`by_tree`: tree t has weights of class t modulo K alone. `kept`: of all weights, which are not 0."""
     rng = np.random.default_rng(seed)
     nodes, leaves = random_nodes(rng, n_trees, modes, depth)
     weights = rng.normal(size=(len(leaves), len(classes))).astype(np.float32)
     weights = np.abs(weights) / n_trees if positive else weights
     texts = isinstance(labels[0], str)
+    held = [  # (tree, node, class, weight)
+        (t, n, c, float(w))
+        for (t, n), row in zip(leaves, weights, strict=True)
+        for c, w in zip(classes, row, strict=True)
+        if (not by_tree or c == t % len(labels)) and (kept == 1 or rng.random() < kept)
+    ]
     real = "_as_tensor" if wide else ""
 
     def numbers(name, values):
@@ -55,13 +63,13 @@ def classifier(seed, *, classes=(0,), positive=False, base=(), transform="NONE",
         "nodes_falsenodeids": nodes["false"],
         "nodes_featureids": nodes["feature"],
         "nodes_missing_value_tracks_true": nodes["nan"],
-        "class_treeids": [t for t, _ in leaves for _ in classes],
-        "class_nodeids": [n for _, n in leaves for _ in classes],
-        "class_ids": [c for _ in leaves for c in classes],
+        "class_treeids": [t for t, _, _, _ in held],
+        "class_nodeids": [n for _, n, _, _ in held],
+        "class_ids": [c for _, _, c, _ in held],
         "post_transform": transform,
         "classlabels_strings" if texts else "classlabels_int64s": list(labels),
         **numbers("nodes_values", nodes["value"]),
-        **numbers("class_weights", weights.ravel().tolist()),
+        **numbers("class_weights", [w for _, _, _, w in held]),
     }
     if base:
         attributes |= numbers("base_values", base)
@@ -76,7 +84,7 @@ def classifier(seed, *, classes=(0,), positive=False, base=(), transform="NONE",
         [helper.make_tensor_value_info("X", kind, [None, width])],
         [
             helper.make_tensor_value_info("label", label, [None]),
-            helper.make_tensor_value_info("scores", TensorProto.FLOAT, [None, 2]),
+            helper.make_tensor_value_info("scores", TensorProto.FLOAT, [None, len(labels)]),
         ],
     )
     versions = [helper.make_opsetid("ai.onnx.ml", 3), helper.make_opsetid("", 17)]

@@ -122,6 +122,6 @@ def read_or_refuse(importer, path, content):
         return "refused" if str(path) in str(error) else f"does not name the file: {error}"
     if ensemble.schema.n_features < 1000:  # a damaged number may ask for many
         rows = np.zeros((3, ensemble.schema.n_features), dtype=ensemble.schema.dtype)
-        if np.isnan(ensemble.base_models.native.score_full(rows, 1)).any():
+        if np.isnan(ensemble.base_models.score_full(rows, threads=1)).any():
             return "has a score that is NaN"
     return "read"

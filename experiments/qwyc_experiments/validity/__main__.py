@@ -8,7 +8,7 @@ import time
 from rich.console import Console
 
 from . import __doc__ as description
-from . import classes, groups, independent, samples
+from . import classes, groups, independent, many_classes, samples
 from . import time as in_time
 
 PARTS = {
@@ -16,6 +16,7 @@ PARTS = {
     "real": independent.real,
     "classes": classes.limits,
     "bounds": classes.bounds,
+    "many-classes": many_classes.limits,
     "repeated": samples.repeated,
     "trained-on": samples.trained_on,
     "groups": groups.counted,

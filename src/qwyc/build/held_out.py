@@ -14,7 +14,7 @@ from qwyc.errors import OptionError
 from qwyc.model.ensemble import Ensemble
 from qwyc.policy.counts import Counts
 from qwyc.policy.grouped import GroupCounter, PathPrior, in_random_order
-from qwyc.policy.path import Path
+from qwyc.policy.path import AnyPath
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.promise.budget import Budget
 from qwyc.promise.evidence import Evidence, too_little_evidence
@@ -23,7 +23,8 @@ from qwyc.promise.split import split_sample
 from qwyc.promise.windows import WindowCounter
 from qwyc.rows.frames import as_frame
 from qwyc.runtime.progress import Report
-from qwyc.target.two_classes import DIFFERENCES, TwoClasses
+from qwyc.target.target import Decided, Target
+from qwyc.target.two_classes import TwoClasses
 
 Rows = npt.NDArray[np.intp]
 
@@ -42,32 +43,31 @@ class HeldOut:
     @classmethod
     def of(
         cls,
-        positive: npt.NDArray[np.bool_],
+        decided: Decided,
         budget: Budget,
         confidence: float,
         units: Rows | None,
         order: Order | None,
         seed: int,
     ) -> HeldOut:
-        """Split a sample of which `positive` (N,) are the full decisions. `units` (N,) are numbers of
+        """Split a sample of which `decided` (N,) are the full decisions. `units` (N,) are numbers of
         groups from 0, and `order` is the rows' order in time."""
-        n = len(positive)
+        n = len(decided)
         if order is not None:
-            ordered = split_by_order(order, budget, confidence, positive)
+            ordered = split_by_order(order, budget, confidence, decided)
             return cls(ordered.fit, ordered.latest, None, 0, ordered, seed)
         alone = units is None or int(units.max()) + 1 == n  # each row is a group of its own
-        positives = int(np.count_nonzero(positive))
-        by_class = (n - positives, positives)
+        by_class = np.bincount(decided, minlength=budget.target.n_classes).tolist()
         fit, rows = split_sample(n, budget, confidence, None if alone else units, seed, by_class)
         if units is None or alone:
             return cls(fit, rows, None, 0 if units is None else len(rows), None, seed)
         split = cls(fit, rows, units, len(np.unique(units[rows])), None, seed)
-        split._check_groups(positive, budget, confidence)
+        split._check_groups(decided, budget, confidence)
         return split
 
     def evidence(
         self,
-        path: Path,
+        path: AnyPath,
         scores: ScoreMatrix,
         fitting: ScoreMatrix,
         threads: int | None,
@@ -97,26 +97,24 @@ class HeldOut:
             windows=windows,
         )
 
-    def _counter(self, rows: Rows, target: TwoClasses, K: int) -> GroupCounter | None:
+    def _counter(self, rows: Rows, target: Target, K: int) -> GroupCounter | None:
         if self.units is None:
             return None
         return GroupCounter(in_random_order(self.units[rows], self.seed), target, K)
 
-    def _check_groups(
-        self, positive: npt.NDArray[np.bool_], budget: Budget, confidence: float
-    ) -> None:
+    def _check_groups(self, decided: Decided, budget: Budget, confidence: float) -> None:
         """Refuse groups that could not show the budget even without a difference, before anything is
         fitted."""
-        target, sides = TwoClasses(0.0), []
+        kinds, sides = budget.target, []
+        target: Target = TwoClasses(0.0) if isinstance(kinds, type) else kinds
         for rows in (self.fit, self.rows):
             counter = self._counter(rows, target, 1)
             assert counter is not None  # there are groups
-            full = positive[rows].astype(np.intp)
-            counter.add(0, full, full)
+            counter.add(0, decided[rows], decided[rows])
             sides.append(counter)
         groups = sides[1].groups(PathPrior.of(sides[0].groups()))
         by_class = tuple(int(n) for n in groups.sizes.sum(axis=0))
-        counts = Counts(by_class, (0,) * len(DIFFERENCES), 0.0, 0.0, groups=groups[0])
+        counts = Counts(by_class, (0,) * len(target.differences), 0.0, 0.0, groups=groups[0])
         if not budget.passes(counts, confidence):
             raise too_little_evidence(budget, counts, confidence, "Pass more groups")
 

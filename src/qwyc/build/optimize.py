@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from qwyc import distributed, importers
 from qwyc.build.feature_costs import costs_of_features, with_features
+from qwyc.build.fitting import Fitting, has_trees_by_class, proven_policy
 from qwyc.build.held_out import HeldOut, order_column
 from qwyc.build.sample_checks import look_at_sample
 from qwyc.build.speed import Measure, expected, measure
@@ -20,25 +21,19 @@ from qwyc.classifier import Classifier
 from qwyc.errors import InputError, OptionError, QwycWarning, RowsError
 from qwyc.model.ensemble import Ensemble, Sample
 from qwyc.policy.costs import KINDS, Costs
-from qwyc.policy.fit.orders import fixed_order
-from qwyc.policy.fit.paper import fit_thresholds
-from qwyc.policy.fit.problem import QUITS, Problem
-from qwyc.policy.fit.stopping import fit_path
+from qwyc.policy.fit.leads import refuse_options_of_two_classes
+from qwyc.policy.fit.problem import QUITS
 from qwyc.policy.scores import ScoreMatrix
-from qwyc.promise.budget import Alpha, Budget, budget_of, by_class_of
-from qwyc.promise.certificate import (
-    check_confidence,
-    observed_certificate,
-    warn_of_moves,
-    warn_of_rare_classes,
-)
+from qwyc.promise.budget import Alpha, Budget, budget_of
+from qwyc.promise.certificate import check_confidence, observed_certificate
+from qwyc.promise.doubtful import warn_of_moves, warn_of_rare_classes
 from qwyc.promise.evaluation import Evaluation, Speed
 from qwyc.promise.evidence import Choices
 from qwyc.promise.group_labels import group_numbers
 from qwyc.promise.ordered import Order, order_of
 from qwyc.promise.origin import Origin, Origins
-from qwyc.promise.proof import provable_policy
 from qwyc.promise.repeats import INDEPENDENT, REPEATS
+from qwyc.promise.requested import budget_for, index_of_class
 from qwyc.rows.selection import row_count, take
 from qwyc.runtime.arguments import (
     check_choice,
@@ -61,6 +56,7 @@ def optimize(
     by_class: Mapping[Any, float] | None = None,
     confidence: float = 0.95,
     quit: str = "both",
+    only: Any = None,
     threshold: float | Probability | None = None,
     costs: Any = None,
     feature_costs: Any = None,
@@ -98,10 +94,16 @@ def optimize(
     by_class : the share that may be lost of each class that is named, `{label: share}`: of the rows that
         the full ensemble puts in that class, at most this share is decided differently. Alone or with
         `alpha`. Without `alpha`, only mistakes on the classes named are risked, so that rows quit one way
-        if one class is named.
+        if one class is named. Of more than two classes, all must be named then.
     confidence : with which alpha holds on new rows.
-    quit : "both", "negative" (a filter: what is not rejected gets its full score) or "positive".
-    threshold : decide positive where score >= threshold; None is the model's own decision.
+    quit : "both", "negative" (a filter: what is not rejected gets its full score) or "positive". Rows quit
+        for any class where there are more than two.
+    only : of more than two classes, the label of one: a filter that answers whether a row is of this class.
+        Rows that are surely of another class leave early; the rows that stay get all full scores and the
+        full decision. So rows of this class can be lost, and none is gained: `alpha` is the share of all
+        rows that may be lost, and `by_class={label: share}` that of the rows of the class. The label of a
+        row that left is the best other class so far, which need not be the full ensemble's.
+    threshold : of two classes: decide positive where score >= threshold; None is the model's own decision.
         `Probability(0.3)` puts it where the model's predicted probability is 0.3. For a model with an
         output calibration (TensorFlow Lattice), a number is compared with the model's own output.
     costs : cost of evaluating each base model, (T,), or a `Costs` where base models share parts; None
@@ -138,7 +140,8 @@ def optimize(
         quit, and the two ways are not compared. "quit" always quits, "full" never. The file records what
         was chosen and who chose it.
     max_rows : draw this many rows of X at random where it has more. Optimising holds 6 bytes of memory
-        for each row and base model; it says so, and stops, before it starts what does not fit.
+        for each row and base model, and class of more than two; it says so, and stops, before it starts
+        what does not fit.
     threads : None is every core.
     progress : None shows a bar on a terminal, True always, False never, or a callable
         (what, done, total).
@@ -153,10 +156,18 @@ def optimize(
     if by_class is None or alpha is not None:
         budget_of(alpha)  # a wrong alpha is said before the model is read
     source = importers.open_model(model)
+    if not source.ensemble.has_classes:
+        raise OptionError(
+            f"a model of {source.ensemble.description} gives values, and rows quit early for classes only: "
+            "qwyc.read_model(model).predict(X) gives its values, from every base model"
+        )
+    if source.ensemble.by_class:
+        refuse_options_of_two_classes(threshold=threshold, quit=quit, labels=None)
     if isinstance(threshold, Probability):
         source = source.for_probability(threshold.value)
     ensemble = source.ensemble
-    budget = budget_of(alpha, by_class_of(by_class, ensemble.classes))
+    own = None if only is None else index_of_class(ensemble, only)
+    budget = budget_for(ensemble, alpha, by_class, own)
     if headroom and (method != "auto" or budget.is_zero):
         raise OptionError("headroom goes with method='auto' and an alpha above 0")
     if method == "auto":
@@ -175,7 +186,9 @@ def optimize(
     if isinstance(order_by, str) and X is not None and not distributed.is_distributed(X):
         order_by, X = order_column(X, order_by, ensemble)
     sample = None if X is None else _draw(X, ensemble, groups, order_by, max_rows, seed)
-    run = _Run(ensemble, sample, budget, confidence, headroom, quit, beta, seed, threads, progress)
+    run = _Run(
+        ensemble, sample, budget, confidence, headroom, quit, own, beta, seed, threads, progress
+    )
     scores = None if sample is None else run.score(source)
     if scores is not None and isinstance(threshold, Probability):
         beta = ensemble.link.score_among(scores.full, threshold.value)
@@ -184,14 +197,17 @@ def optimize(
         prove_parity_without_rows(source, seed, threads)
     own_weights = Costs.of(run.measured_costs(costs), ensemble.n_models)
     weights = with_features(own_weights, ensemble, of_features)
+    # Given costs count instead of time.
+    by_time = (costs is None or isinstance(costs, str)) and feature_costs is None
     if proof:
         classifier = run.proven(scores, weights)
     else:
         assert sample is not None  # only a proof needs no rows
         assert scores is not None
-        problem = Problem(scores, beta, weights, quit, threads)
+        rule_out = by_time and has_trees_by_class(ensemble)
+        problem = Fitting(scores, beta, weights, quit, threads, own, by_time, rule_out)
         if method == "auto":
-            n = problem.n_rows
+            n = len(scores.full)
             units = None if groups is None else group_numbers(groups, n)
             when = None if order_by is None else order_of(order_by, n)
             seen = look_at_sample(sample, scores, units, repeats, when is not None, threads)
@@ -205,8 +221,6 @@ def optimize(
         origins=_origins(sample, repeats),
         feature_costs=of_features,
     )
-    # Given costs count instead of time.
-    by_time = (costs is None or isinstance(costs, str)) and feature_costs is None
     classifier = run.choose_evaluation(classifier, scores, evaluation, by_time)
     if classifier.certificate.how == "held-out":
         warn_of_rare_classes(classifier.certificate)
@@ -224,6 +238,7 @@ class _Run:
     confidence: float
     headroom: int
     quit: str
+    only: int | None  # index of the class of a filter
     threshold: float
     seed: int
     threads: int | None
@@ -255,48 +270,37 @@ class _Run:
 
     def proven(self, scores: ScoreMatrix | None, costs: Costs) -> Classifier:
         """Quits that no input can prove wrong."""
-        models = self.ensemble.base_models
-        bounds = models.bounds()
-        if bounds is None:
-            raise OptionError(
-                f"alpha=0 rests on bounds on what base models can add, and {models.description} have none: "
-                "ask for a small alpha"
-            )
-        policy = provable_policy(bounds, threshold=self.threshold, costs=costs, quit=self.quit)
+        policy = proven_policy(
+            self.ensemble, threshold=self.threshold, costs=costs, quit=self.quit, only=self.only
+        )
         certificate = observed_certificate(
             "proven", self.budget, policy, scores, seed=self.seed, threads=self.threads
         )
         return Classifier(self.ensemble, policy, certificate)
 
-    def published(self, problem: Problem, method: str) -> Classifier:
+    def published(self, problem: Fitting, method: str) -> Classifier:
         """Algorithm 1, or 2 along the model's own order: alpha holds on the sample."""
-        allowed = self.budget.rows_allowed(problem.n_rows)
-        order = None if method == "joint" else fixed_order(problem, method)
-        policy = fit_thresholds(problem, order, allowed, progress=self.progress)
+        policy = problem.published(method, self.budget, self.progress)
         certificate = observed_certificate(
-            "in-sample", self.budget, policy, problem.matrix, seed=self.seed, threads=self.threads
+            "in-sample", self.budget, policy, problem.scores, seed=self.seed, threads=self.threads
         )
         return Classifier(self.ensemble, policy, certificate)
 
     def certified(
         self,
-        problem: Problem,
+        problem: Fitting,
         units: npt.NDArray[np.intp] | None,
         when: Order | None,
         doubts: tuple[str, ...],
     ) -> Classifier:
         """Fit a path on one part of the sample, take the boldest policy that the other part certifies.
         `units` (N,) are numbers of groups from 0, where groups are counted instead of rows."""
-        scores, level = problem.matrix, self.confidence
-        split = HeldOut.of(problem.positive, self.budget, level, units, when, self.seed)
-        fitting = replace(problem, matrix=scores.take(split.fit))
-        with progress_reporter(self.progress, "Finding the order", 0):
-            order = fixed_order(fitting, "correlation")
-        by_class = fitting.target.count_classes(fitting.positive.astype(np.intp))
-        weights = self.budget.penalty_weights(by_class.tolist())
-        path = fit_path(fitting, order, weights=weights, progress=self.progress)
+        level = self.confidence
+        split = HeldOut.of(problem.decided, self.budget, level, units, when, self.seed)
+        fitting = problem.take(split.fit)
+        path = fitting.path(self.budget, self.progress)
         with progress_reporter(self.progress, "Certifying", len(path)) as report:
-            evidence = split.evidence(path, scores, fitting.matrix, self.threads, report)
+            evidence = split.evidence(path, problem.scores, fitting.scores, self.threads, report)
         evidence = replace(evidence, doubts=doubts)
         choices = Choices(path, evidence)
         chosen = choices.choose(self.budget, self.confidence, self.headroom)

@@ -16,12 +16,14 @@ from qwyc.classifier import Classifier, check_classifier
 from qwyc.errors import InputError, OptionError
 from qwyc.model.ensemble import Sample
 from qwyc.policy.grouped import Differing
-from qwyc.promise.budget import Alpha, budget_of, by_class_of
-from qwyc.promise.certificate import check_confidence, warn_of_rare_classes
+from qwyc.promise.budget import Alpha
+from qwyc.promise.certificate import check_confidence
 from qwyc.promise.compare import group_counter, sums_of_path
+from qwyc.promise.doubtful import warn_of_rare_classes
 from qwyc.promise.evidence import Choices
 from qwyc.promise.origin import Origin
 from qwyc.promise.repeats import TOGETHER
+from qwyc.promise.requested import budget_for
 from qwyc.rows.odd_values import ERROR
 from qwyc.runtime.arguments import check_count
 from qwyc.runtime.progress import ProgressOption
@@ -65,7 +67,7 @@ def recertify(
     before = classifier.needed_choices()
     budget = classifier.certificate.budget
     if alpha is not None or by_class is not None:
-        budget = budget_of(alpha, by_class_of(by_class, classifier.ensemble.classes))
+        budget = budget_for(classifier.ensemble, alpha, by_class, classifier.only)
     if budget.is_zero:
         raise OptionError("alpha=0 is proven, not sampled: optimise the model for it")
     classifier.check_quits(budget)

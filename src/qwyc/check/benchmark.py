@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import platform
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +17,7 @@ from qwyc.classifier import Classifier
 from qwyc.errors import InputError, ModelError, OptionError
 from qwyc.model.ensemble import Ensemble
 from qwyc.runtime.arguments import check_count, check_number
+from qwyc.runtime.machine import machine
 from qwyc.runtime.progress import ProgressOption, Report, progress_reporter
 from qwyc.runtime.threads import thread_count
 from qwyc.runtime.timing import Contestant, Timing, batches, clock_microseconds, interleave
@@ -134,12 +133,12 @@ def bench(
     library = None
     with progress_reporter(progress, "Comparing decisions", 0):
         full = classifier.score_full(sample, threads=workers)
-        decisions = classifier.decide(sample, threads=workers)
+        early, steps, _ = classifier.runner.decide(rows, threads=workers)
         if source is not None:
             library, model = open_source(Path(source), ensemble)
             compare_with_model(Path(source), X, ensemble)
             contestants[library] = source_call(library, model, workers)
-    coded = _taking_codes(classifier, ensemble)
+    target, coded = classifier.policy.target, _taking_codes(classifier, ensemble)
     contestants[FULL] = lambda part: coded.score_full(part, threads=workers)
     contestants[QUITTING] = lambda part: coded.predict(part, threads=workers)
     lines: list[Line] = []
@@ -162,15 +161,14 @@ def bench(
     conversion = interleave(
         {"": Contestant(ensemble.rows, [X], len(rows))}, seconds=min(0.2, seconds)
     )
-    full_labels = ensemble.classes[classifier.policy.target.decide(full)]
     return Bench(
         model=ensemble.description,
         machine=machine(),
         threads=workers,
         rows=len(rows),
         base_models=ensemble.n_models,
-        mean_models=float(decisions.steps.mean()),
-        disagreements=int((decisions.label != full_labels).sum()),
+        mean_models=float(steps.mean()),
+        disagreements=int(target.count_differences(early, target.decide(full)).sum()),
         source=library,
         conversion=conversion[""].microseconds,
         clock=clock_microseconds(),
@@ -223,31 +221,6 @@ def source_call(library: str, model: Any, threads: int) -> Callable[[Any], objec
         model.set_param({"nthread": threads})
         return lambda rows: model.inplace_predict(rows, validate_features=False)
     return lambda rows: model.predict(rows, num_threads=threads, validate_features=False)
-
-
-def machine() -> dict[str, str]:
-    """What a time depends on besides the code: processor, cores, system, load, versions."""
-    found = {
-        "processor": _processor(),
-        "cores": str(thread_count(None)),
-        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
-        "python": platform.python_version(),
-        "numpy": metadata.version("numpy"),
-        "qwyc": metadata.version("qwyc"),
-    }
-    if hasattr(os, "getloadavg"):
-        found["load"] = f"{os.getloadavg()[0]:.2f}"
-    return found
-
-
-def _processor() -> str:
-    try:
-        for words in Path("/proc/cpuinfo").read_text().splitlines():
-            if words.startswith("model name"):
-                return words.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
 
 
 def _inputs(rows: npt.NDArray[Any], size: int, name: str) -> Sequence[npt.NDArray[Any]]:

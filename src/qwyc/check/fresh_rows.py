@@ -88,8 +88,9 @@ class KeptRows:
         if self.left_out and not any(
             isinstance(block, int) or block.any() for block in self._blocks
         ):
+            rows = "the only row" if self.left_out == 1 else f"each of the {self.left_out:,} rows"
             raise InputError(
-                f"the model refuses a value in each of the {self.left_out:,} rows, so none is left to "
+                f"the model refuses a value in {rows}, so none is left to "
                 f"{what}: decide(X, unseen='flag') says why"
             )
 

@@ -34,8 +34,9 @@ class Cells:
     most_rows: float  # the model has no more training rows; infinity where it cannot be told
 
     @classmethod
-    def of(cls, models: TreeModels, n_rows: int) -> Cells | None:
-        """Cells for `n_rows` given rows; None where the model does not count its training rows."""
+    def of(cls, models: TreeModels, n_rows: int, first: float | None = None) -> Cells | None:
+        """Cells for `n_rows` given rows; None where the model does not count its training rows. `first` is
+        what a row weighs in the first tree; None where rows count 1."""
         weight, begin = models.trees.leaf_weight, models.trees.leaf_begin
         if not len(weight) or not np.isfinite(weight).all() or weight.min() < 0:
             return None
@@ -65,7 +66,7 @@ class Cells:
             trees=np.array(kept, dtype=np.intp),
             begin=np.concatenate([[0], np.cumsum([len(part) for part in shares])]).astype(np.intp),
             shares=np.concatenate(shares),
-            most_rows=_most_training_rows(models, totals),
+            most_rows=_most_training_rows(models, totals, first),
         )
 
     def of_rows(self, rows: Any, threads: int | None) -> npt.NDArray[np.int32]:
@@ -85,14 +86,13 @@ def _spread_out(n_trees: int) -> list[int]:
     return [trees[(i * step) % len(trees)] for i in range(len(trees))]
 
 
-def _most_training_rows(models: TreeModels, totals: Floats) -> float:
+def _most_training_rows(models: TreeModels, totals: Floats, first: float | None) -> float:
     """Twice the rows of a tree, which may have been grown on a part of the training rows. Infinity where
     the weights are no counts, as those of weighted rows."""
     rows = totals
     counts = models.trees.leaf_weight
-    if models.weighs == "curvature":  # before the first tree, p is the same for all rows
-        p = 1 / (1 + math.exp(-models.start))
-        counts = counts[: models.trees.leaf_begin[1]] / (p * (1 - p))
+    if first is not None:  # before the first tree, all rows weigh the same
+        counts = counts[: models.trees.leaf_begin[1]] / first
         rows = counts.sum(keepdims=True)
     if np.abs(counts - np.round(counts)).max() > 1e-4 * max(1.0, float(counts.max())):
         return math.inf

@@ -22,7 +22,10 @@ from qwyc.errors import (
     QwycWarning,
 )
 from qwyc.model.ensemble import Ensemble, Sample
+from qwyc.policy.lead_policy import leaders
 from qwyc.policy.scores import ScoreMatrix
+from qwyc.promise.requested import listed
+from qwyc.target.target import Target
 from qwyc.target.two_classes import TwoClasses
 
 NAMED_ROWS = 5  # rows that a warning names
@@ -40,7 +43,7 @@ def prove_parity(source: importers.OpenModel, sample: Sample, scores: ScoreMatri
     if source.predict_live is None:
         return False
     answer = source.predict_live(sample)
-    _refuse_differences(sample, scores.full, TwoClasses(scores.threshold), answer)
+    _refuse_differences(sample, scores.full, scores.target, answer)
     return True
 
 
@@ -101,6 +104,7 @@ class ComparedModel:
         self._is_path = isinstance(model, (str, os.PathLike))
         self._name = os.fspath(model) if self._is_path else type(model).__name__
         self._library = source.ensemble.source.library
+        _check_classes(self._name, source.ensemble.classes, ensemble.classes)
         self._by = f"as {self._library} itself gives them"
         self._predict = source.predict_live  # None: the source as read stands for it
         self._tolerance = 0.0  # of a model that was loaded
@@ -143,10 +147,20 @@ class ComparedModel:
         return f"{text}." if not ties else f"{text}, but for {ties:,} decisions by rounding."
 
 
+def _check_classes(name: str, theirs: npt.NDArray[Any], ours: npt.NDArray[Any]) -> None:
+    """Refuse a model of other classes: its labels are none of the classifier's."""
+    if theirs.tolist() != ours.tolist():
+        raise ParityError(
+            f"the classes of {name} are {listed(theirs.tolist())}, and those of the classifier are "
+            f"{listed(ours.tolist())}. The classifier was not made from {name}, or from an estimator that "
+            "has names for the classes, which a file or a Booster does not keep: pass that estimator"
+        )
+
+
 def _refuse_differences(
     sample: Sample,
     full: Floats,
-    target: TwoClasses,
+    target: Target,
     answer: importers.Predictions,
     *,
     made: bool = False,
@@ -160,7 +174,7 @@ def _refuse_differences(
 class _Differences:
     """Where full decisions and scores differ from those of a model, on rows that come block by block."""
 
-    def __init__(self, ensemble: Ensemble, target: TwoClasses, made: bool = False) -> None:
+    def __init__(self, ensemble: Ensemble, target: Target, made: bool = False) -> None:
         self._ensemble, self._target, self._made = ensemble, target, made
         self.rows = 0
         self._ties: list[int] = []  # the first rows that only rounding decides differently
@@ -173,12 +187,12 @@ class _Differences:
 
     def add(self, sample: Sample, full: Floats, answer: importers.Predictions) -> None:
         """The next rows: their full scores and what the model says."""
-        ours, threshold = self._target.decide(full), self._target.threshold
+        ours = self._target.decide(full)
         labels = self._ensemble.classes
         theirs = np.argmax([answer.labels == label for label in labels], axis=0)  # (N,)
         other_class = ours != theirs
         if answer.scores is not None and answer.ties:
-            ties = other_class & _ties(full, answer.scores, threshold, answer)
+            ties = other_class & _ties(full, answer.scores, self._target, answer)
             other_class = other_class & ~ties
             tied = np.flatnonzero(ties)
             self._n_ties += len(tied)
@@ -186,8 +200,8 @@ class _Differences:
         differs = other_class
         if answer.scores is not None:
             gap = np.abs(full - answer.scores)
-            near = gap <= _reach(answer, answer.scores)
-            differs = differs | ~(near | (full == answer.scores))
+            alike = (gap <= _reach(answer, answer.scores)) | (full == answer.scores)
+            differs = differs | ~(alike if alike.ndim == 1 else alike.all(axis=1))
         rows = np.flatnonzero(differs)
         wrong = rows[other_class[rows]]
         if len(rows) and (not self._named or (len(wrong) and not self._names_wrong)):
@@ -208,20 +222,26 @@ class _Differences:
         theirs: int,
         answer: importers.Predictions,
     ) -> str:
-        own = "" if answer.scores is None else f" (score {float(answer.scores[i])!r})"
         names = self._ensemble.classes.tolist()
+        shown, own = sorted({ours, theirs}), ""
+        if answer.scores is not None:
+            if full.ndim == 2 and ours == theirs:  # the score that is furthest off
+                with np.errstate(invalid="ignore"):  # equal infinities are no difference
+                    gap = np.abs(full[i] - answer.scores[i])
+                shown = [int(np.argmax(np.nan_to_num(gap, nan=0.0, posinf=np.inf)))]
+            own = f" ({_score(answer.scores[i], shown, names)})"
         where = f"row {self.rows + i} of X"
         if self._made:
             where = f"a row made from the model's thresholds, {_shown(sample, i)}"
         return (
             f"{where}: the model's own predict says {names[theirs]!r}{own}, the base models as read say "
-            f"{names[ours]!r} (score {float(full[i])!r})"
+            f"{names[ours]!r} ({_score(full[i], shown, names)})"
         )
 
     def refuse(self, reason: str = "") -> int:
         """Raise where a row differs. Returns the number of rows that only rounding decides differently."""
         if not self._n_differ:
-            _warn_of_ties(self._ties, self._n_ties, self.rows, self._target.threshold)
+            _warn_of_ties(self._ties, self._n_ties, self.rows, self._target)
             return self._n_ties
         if not reason:
             reason = (
@@ -246,22 +266,38 @@ def _reach(answer: importers.Predictions, scores: Any) -> Any:
     return np.maximum(answer.absolute, answer.tolerance * np.maximum(1.0, np.abs(scores)))
 
 
-def _ties(full: Floats, theirs: Floats, threshold: float, answer: importers.Predictions) -> Mask:
-    """Rows whose own and live scores are both so close to the threshold that the library's rounding
-    decides them, (N,)."""
-    reach = _reach(answer, threshold)
-    tied: Mask = (np.abs(full - threshold) <= reach) & (np.abs(theirs - threshold) <= reach)
-    return tied
+def _score(score: Any, classes: list[int], names: list[Any]) -> str:
+    """The score of a row in words; of K scores, those of the classes in question."""
+    if np.ndim(score) == 0:
+        return f"score {float(score)!r}"
+    return ", ".join(f"score {float(score[k])!r} of {names[k]!r}" for k in classes)
 
 
-def _warn_of_ties(first: list[int], ties: int, rows: int, threshold: float) -> None:
+def _ties(full: Floats, theirs: Floats, target: Target, answer: importers.Predictions) -> Mask:
+    """Rows whose own and live scores are both so close to the threshold, or whose two best scores are so
+    close to each other, that the library's rounding decides them, (N,)."""
+    if isinstance(target, TwoClasses):
+        threshold = target.threshold
+        reach = _reach(answer, threshold)
+        tied: Mask = (np.abs(full - threshold) <= reach) & (np.abs(theirs - threshold) <= reach)
+        return tied
+    reach = 2 * _reach(answer, theirs).max(axis=1)
+    return np.asarray((leaders(full)[1] <= reach) & (leaders(theirs)[1] <= reach))
+
+
+def _warn_of_ties(first: list[int], ties: int, rows: int, target: Target) -> None:
     if not ties:
         return
     listed = ", ".join(str(i) for i in first[:NAMED_ROWS]) + (", ..." if ties > NAMED_ROWS else "")
-    what = "rows has a score" if ties == 1 else "rows have scores"
+    if isinstance(target, TwoClasses):
+        what = "rows has a score" if ties == 1 else "rows have scores"
+        what += f" so close to the threshold, {target.threshold!r},"
+    else:
+        what = "rows has two scores" if ties == 1 else "rows have two scores"
+        what += " so close to each other"
     warnings.warn(
-        f"{ties:,} of {rows:,} {what} so close to the threshold, {threshold!r}, that rounding "
-        f"decides; qwyc and the model itself decide differently there (row {listed} of X)",
+        f"{ties:,} of {rows:,} {what} that rounding decides; qwyc and the model itself decide "
+        f"differently there (row {listed} of X)",
         QwycWarning,
         stacklevel=2,
     )
@@ -273,8 +309,8 @@ class _Some:
     def __init__(self, ensemble: Ensemble) -> None:
         self._ensemble = ensemble
         self._rows: list[npt.NDArray[Any]] = []  # as the base models take them
-        self._full: list[float] = []
-        self._theirs: list[float] = []  # the scores of the model, if it has some
+        self._full: list[Any] = []
+        self._theirs: list[Any] = []  # the scores of the model, if it has some
         self._missing, self._infinite = _Special(np.isnan), _Special(np.isinf)
 
     def add(
@@ -309,8 +345,11 @@ class _Some:
                     f"the model uses only its first {used} of "
                     f"{self._ensemble.base_models.description}"
                 )
-            if all_differ and np.ptp(gap) <= ROUNDING * size.max():
-                return f"the model adds {gap[0]:g} to every score, such as a base margin or initial score"
+            if all_differ and (np.ptp(gap, axis=0) <= ROUNDING * size.max()).all():
+                added = ", ".join(f"{number:g}" for number in np.atleast_1d(gap[0]))
+                return (
+                    f"the model adds {added} to every score, such as a base margin or initial score"
+                )
         names = schema.names
         for what, special in (("missing values", self._missing), ("infinities", self._infinite)):
             if special.explains:
@@ -349,8 +388,9 @@ class _Special:
 
 def _models_in_use(ensemble: Ensemble, rows: npt.NDArray[Any], theirs: Floats) -> int:
     """The number of first base models whose sum is the model's own score; 0 where there is none."""
-    values, _ = ensemble.base_models.scores(np.ascontiguousarray(rows), threads=1)  # (n, T)
+    values, _ = ensemble.base_models.scores(np.ascontiguousarray(rows), threads=1)  # (n, T, ...)
     sums = np.cumsum(values, axis=1, dtype=np.float64) + ensemble.base_models.base
     close = np.abs(sums - theirs[:, None]) <= ROUNDING * np.maximum(1.0, np.abs(theirs[:, None]))
-    found = np.flatnonzero(close[:, :-1].all(axis=0))
+    others = tuple(axis for axis in range(close.ndim) if axis != 1)
+    found = np.flatnonzero(close[:, :-1].all(axis=others))
     return int(found[0]) + 1 if len(found) else 0

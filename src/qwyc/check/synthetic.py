@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.model.ensemble import Ensemble, Sample
+from qwyc.policy.lead_policy import leaders
 from qwyc.rows.schema import Schema
 
 ROWS = 320
@@ -83,13 +84,18 @@ def _draw(pools: list[list[Matrix]], n: int, rng: Rng) -> Matrix:
 
 def _matrix(ensemble: Ensemble, pools: list[list[Matrix]], rng: Rng) -> Matrix:
     """Rows in four equal parts: random ones, and those that a search finds with high scores, with low
-    scores, and with scores close to the threshold."""
+    scores, and with scores close to the threshold. Of K classes, high and low are the scores of one class,
+    for every row another, and close are those of the two best classes."""
     rows = _draw(pools, ROWS, rng)
     part = np.arange(ROWS) * 4 // ROWS  # (n,)
 
     def worth(some: Matrix) -> npt.NDArray[np.float64]:
         score = ensemble.base_models.score_full(some, threads=1)
-        distance = -np.abs(score - ensemble.threshold)
+        if ensemble.by_class:
+            distance = -leaders(score)[1]
+            score = score[np.arange(ROWS), np.arange(ROWS) % score.shape[1]]
+        else:
+            distance = -np.abs(score - ensemble.threshold)
         return np.choose(part, [np.zeros(ROWS), score, -score, distance])
 
     now = worth(rows)

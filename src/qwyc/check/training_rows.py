@@ -27,9 +27,9 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.check.leaf_cells import Cells, Floats, Numbers
+from qwyc.check.row_weights import CountingTrees, counting_trees
 from qwyc.errors import TrainingRowsWarning
 from qwyc.model.ensemble import Ensemble, Sample
-from qwyc.model.trees import TreeModels
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.promise.compare import count_taken
 from qwyc.rows.odd_values import ERROR, FLAG
@@ -96,8 +96,8 @@ def doubts_of(found: Closeness | None, what: str, *, stacklevel: int = 3) -> tup
 def look_at_rows(ensemble: Ensemble, X: Any, unseen: str = ERROR) -> Look | None:
     """What looks at the rows of X as they are evaluated; None where it would show nothing. With `unseen`
     FLAG, rows with a value that the model refuses are not evaluated."""
-    models = ensemble.base_models
-    if not isinstance(models, TreeModels) or not len(models.trees.leaf_weight):
+    counting = counting_trees(ensemble.base_models)
+    if counting is None or not len(counting.models.trees.leaf_weight):
         return None  # a classifier from a file, for example, so that rows of a stream need no count
     n_rows = row_count(X) if unseen != FLAG else count_taken(ensemble, X)
     return Look.at(ensemble, n_rows) if n_rows else None
@@ -106,8 +106,8 @@ def look_at_rows(ensemble: Ensemble, X: Any, unseen: str = ERROR) -> Look | None
 class Look:
     """Rows beside the training rows of a model, block by block."""
 
-    def __init__(self, models: TreeModels, cells: Cells, n_rows: int) -> None:
-        self._models, self._cells, self._n_rows = models, cells, n_rows
+    def __init__(self, counting: CountingTrees, cells: Cells, n_rows: int) -> None:
+        self._counting, self._cells, self._n_rows = counting, cells, n_rows
         self._least = 1 / n_rows + 1 / cells.most_rows  # the factor of S for new rows, or less
         chosen = np.random.default_rng(0).permutation(n_rows)[:COVARIANCE_ROWS]
         # Directions are found on some rows, and the covariance along them is measured on others: the rows
@@ -120,19 +120,20 @@ class Look:
     @classmethod
     def at(cls, ensemble: Ensemble, n_rows: int) -> Look | None:
         """A look at `n_rows` rows; None where it would show nothing."""
-        models = ensemble.base_models
-        if not isinstance(models, TreeModels) or n_rows < FEWEST_ROWS:
+        counting = counting_trees(ensemble.base_models)
+        if counting is None or n_rows < FEWEST_ROWS:
             return None
-        cells = Cells.of(models, n_rows)
+        cells = Cells.of(counting.models, n_rows, counting.first)
         if cells is None:
             return None
-        look = cls(models, cells, n_rows)
+        look = cls(counting, cells, n_rows)
         training = 1 / n_rows - 2 / cells.most_rows  # the factor of S for training rows, or more
         return None if training > MOST_RATIO * look._least else look
 
     def add(self, rows: Any, values: npt.NDArray[Any], *, threads: int | None = None) -> None:
-        """The next rows, as the base models take them, and what each base model says, (N, T)."""
-        placed = _Placed.of(self._models, self._cells, rows, values, threads)
+        """The next rows, as the base models take them, and what each base model says, (N, T), or
+        (N, T, K)."""
+        placed = _Placed.of(self._counting, self._cells, rows, values, threads)
         for k in range(len(placed.cell)):
             self._counted += np.bincount(
                 placed.cell[k], placed.weight[k], minlength=len(self._counted)
@@ -191,16 +192,16 @@ class _Placed:
     @classmethod
     def of(
         cls,
-        models: TreeModels,
+        counting: CountingTrees,
         cells: Cells,
         rows: Any,
         values: npt.NDArray[Any],
         threads: int | None,
     ) -> _Placed:
         cell = cells.of_rows(rows, threads)
-        if models.weighs == "rows":
+        if counting.weigh is None:
             return cls(cell, np.ones(cell.shape, dtype=np.float32))
-        return cls(cell, _curvature(models.start, values, cells.trees))
+        return cls(cell, counting.weigh(values, cells.trees))
 
     def take(self, rows: Numbers) -> _Placed:
         return _Placed(self.cell[:, rows], self.weight[:, rows])
@@ -221,19 +222,6 @@ class _Placed:
             table[:, own] -= weight[:, None] * shares[own]
             table[at, self.cell[k]] += weight
         return table
-
-
-def _curvature(start: float, values: npt.NDArray[Any], trees: Numbers) -> npt.NDArray[np.float32]:
-    """p (1 - p) of every row before each of some trees, (T', N), as the trainer has added it up."""
-    weight = np.empty((len(trees), len(values)), dtype=np.float32)
-    margin, done = np.full(len(values), start), 0
-    for k in np.argsort(trees):
-        for t in range(done, int(trees[k])):
-            margin += values[:, t]
-        done = int(trees[k])
-        p = 1 / (1 + np.exp(-np.clip(margin, -30, 30)))
-        weight[k] = p * (1 - p)
-    return weight
 
 
 def _test(along: Floats, covariance: Floats, rows: int, least: float) -> Closeness | None:

@@ -18,13 +18,22 @@ from qwyc.errors import InputError, OptionError, QwycWarning
 from qwyc.model.ensemble import Sample
 from qwyc.policy.counts import Counts, sum_over_rows
 from qwyc.policy.grouped import Differing, Prior
-from qwyc.promise.budget import Alpha, Budget, budget_of, by_class_of
-from qwyc.promise.certificate import ClassLoss, Observed, check_confidence, percent
+from qwyc.promise.budget import Alpha, Budget
+from qwyc.promise.certificate import (
+    ClassLoss,
+    Observed,
+    check_confidence,
+    describe_losses,
+    percent,
+)
 from qwyc.promise.compare import Comparison, compare, group_counter
 from qwyc.promise.limits import Limit
+from qwyc.promise.requested import budget_for
 from qwyc.rows.blocks import RowStream
 from qwyc.rows.odd_values import ERROR, MISSING, check_unseen
 from qwyc.runtime.progress import ProgressOption
+from qwyc.runtime.wording import number_of
+from qwyc.target.two_classes import TwoClasses
 
 DEFAULT_CONFIDENCE = 0.95
 
@@ -82,26 +91,37 @@ class Verification(Observed):
         if self.budget.alpha != 0:
             bound = f"; with {percent(self.confidence)} confidence at most {self.upper_bound:.3%}"
         text = (
-            f"{self.outcome.upper()}: {self.disagreements:,} of {self.rows:,} rows are decided differently "
-            f"from the full ensemble ({self.observed:.3%}{bound}), with {self.negative:,} of "
-            f"{self.full_positive:,} positives lost and {self.positive:,} gained; requested: "
+            f"{self.outcome.upper()}: {self.disagreements:,} of {self.rows:,} rows {self._differ()} "
+            f"({self.observed:.3%}{bound}), with {self._lost()}; requested: "
             f"{self.budget.at_most}; {self.mean_models:.1f} of {self.full_models} base models per row."
             f"{self._counted()} {self._reason()}"
         )
         return text if self.parity is None else f"{text}\n{self.parity}"
 
+    def _differ(self) -> str:
+        target = self.budget.target
+        if target.only is None:
+            return "are decided differently from the full ensemble"
+        return f"left early although the full ensemble calls them {target.differences[target.only]}"
+
+    def _lost(self) -> str:
+        if self.budget.target is TwoClasses:
+            lost, gained = self.negative, self.positive
+            return f"{lost:,} of {self.full_positive:,} positives lost and {gained:,} gained"
+        return describe_losses(self.classes)
+
     def _counted(self) -> str:
         text = ""
         if self.left_out:
             text = (
-                f" Left out, and not part of this result: {self.left_out:,} "
-                f"row{'s' if self.left_out > 1 else ''} with a value that the model refuses."
+                f" Left out, and not part of this result: {number_of(self.left_out, 'row')} with a value "
+                "that the model refuses."
             )
         if self.counts.groups is None:
             return text
         return text + (
-            f" The rows come from {self.groups:,} groups, the largest of {self.counts.groups.largest:,} "
-            "rows; groups were counted, not rows."
+            f" The rows come from {number_of(self.groups, 'group')}, the largest of "
+            f"{number_of(self.counts.groups.largest, 'row')}; groups were counted, not rows."
         )
 
     def _reason(self) -> str:
@@ -121,8 +141,8 @@ class Verification(Observed):
                 "would not show that it holds."
             )
         return (
-            f"{text}. With the same share, about {self.more_rows:,} more rows would show that the limit "
-            "holds. To make a first verification pass, optimise with headroom."
+            f"{text}. With the same share, about {number_of(self.more_rows, 'more row')} would show "
+            "that the limit holds. To make a first verification pass, optimise with headroom."
         )
 
 
@@ -208,7 +228,7 @@ def verify_rows(
     certificate = classifier.certificate
     budget = certificate.budget
     if alpha is not None or by_class is not None:
-        budget = budget_of(alpha, by_class_of(by_class, classifier.ensemble.classes))
+        budget = budget_for(classifier.ensemble, alpha, by_class, classifier.only)
     level = certificate.confidence if confidence is None else check_confidence(confidence)
     level = DEFAULT_CONFIDENCE if level is None else level
     compared = None if model is None else _compared_model(model, classifier, X)
@@ -310,7 +330,7 @@ def _prior(classifier: Classifier) -> Prior | None:
     if classifier.choices is None or classifier.choices.evidence.counts.groups is None:
         return None
     known = classifier.choices.evidence.counts.groups.prior
-    return None if known is None else known[classifier.choices.path.index_of(classifier.policy)]
+    return None if known is None else known[classifier.choices.index_of(classifier.policy)]
 
 
 def _rows_needed(budget: Budget, counts: Counts, confidence: float) -> int:

@@ -12,11 +12,13 @@ from typer.core import TyperCommand, TyperGroup
 import qwyc
 from qwyc.cli.bench import bench
 from qwyc.cli.demo import demo
+from qwyc.cli.export import export
 from qwyc.cli.inspect import inspect as inspect_command
 from qwyc.cli.optimize import optimize
 from qwyc.cli.options import flag
 from qwyc.cli.predict import predict
 from qwyc.cli.recertify import recertify
+from qwyc.cli.report import report
 from qwyc.cli.reproduce import reproduce
 from qwyc.cli.verify import verify
 
@@ -96,5 +98,7 @@ _add(predict, "Use a classifier")
 _add(inspect_command, "Use a classifier")
 _add(verify, "Use a classifier")
 _add(bench, "Use a classifier")
+_add(report, "Use a classifier")
+_add(export, "Use a classifier")
 _add(demo, "Examples")
 _add(reproduce, "Examples")

@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
-import qwyc
+from qwyc.classifier import load_classifier
 from qwyc.cli.data import errors_name, open_rows
 from qwyc.cli.options import FILES, ClassifierFile, DataFormat, Json, argument
 from qwyc.cli.printing import make_console, print_json
 from qwyc.cli.progress import ProgressLine
+from qwyc.runtime.wording import number_of
 
 
 def bench(
@@ -35,7 +36,7 @@ def bench(
     """Time a classifier: with early quitting, in full, and in the library that trained the model."""
     from qwyc.check import benchmark
 
-    classifier = qwyc.load(classifier_file)
+    classifier = load_classifier(classifier_file)
     with ProgressLine("Reading") as progress:
         files, _ = open_rows(data, classifier, format, progress)
         rows, _ = files.table()
@@ -51,7 +52,7 @@ def bench(
     if as_json:
         print_json(timings.as_dict())
         return
-    print(f"{timings.model}; {timings.threads} thread(s)")
+    print(f"{timings.model}; {number_of(timings.threads, 'thread')}")
     print(", ".join(f"{name} {value}" for name, value in timings.machine.items()))
     make_console().print(timings.table())
     print(timings.summary())

@@ -18,10 +18,11 @@ from qwyc.rows.files.reader import TableFiles
 from qwyc.rows.schema import Schema
 
 
-def schema_of(classifier: qwyc.Classifier) -> Schema:
-    """The columns that a classifier from a file takes."""
-    assert classifier.ensemble.schema is not None  # a model in a file has one
-    return classifier.ensemble.schema
+def schema_of(found: qwyc.Classifier | qwyc.Predictor) -> Schema:
+    """The columns that a classifier or model from a file takes."""
+    schema = found.schema if isinstance(found, qwyc.Predictor) else found.ensemble.schema
+    assert schema is not None  # a model in a file has one
+    return schema
 
 
 def open_rows(

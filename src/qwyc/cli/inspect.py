@@ -11,7 +11,12 @@ from qwyc.report import inspection
 def inspect(classifier_file: ClassifierFile, as_json: Json = False) -> None:
     """Print what a classifier is, what it guarantees, and what other values of alpha would cost."""
     classifier = qwyc.load(classifier_file)
-    if as_json:
+    if isinstance(classifier, qwyc.Predictor):
+        if as_json:
+            print_json(inspection.inspect_model(classifier))
+        else:
+            print(f"{classifier!r}\n  every row is evaluated in full; nothing quits early")
+    elif as_json:
         print_json(inspection.inspect(classifier))
     else:
         print(inspection.describe(classifier))

@@ -16,6 +16,7 @@ import typer
 
 from _qwyc_command import process
 from qwyc.cli.app import app
+from qwyc.cli.printing import as_commands
 from qwyc.cli.progress import ProgressLine
 from qwyc.errors import QwycError, QwycWarning
 from qwyc.runtime.output import reason, remove_unfinished
@@ -80,7 +81,7 @@ def _warnings_as_notes() -> Iterator[None]:
 
         def show(message: Any, category: Any, *place: Any, **options: Any) -> None:
             if issubclass(category, QwycWarning):
-                print(f"qwyc: note: {message}", file=sys.stderr)
+                print(f"qwyc: note: {as_commands(str(message))}", file=sys.stderr)
             else:
                 show_other(message, category, *place, **options)
 
@@ -96,4 +97,4 @@ def _one_line(error: Any) -> str:
         command = context.command_path if context is not None else "qwyc"
         message = " ".join(error.format_message().split()).replace(" Value error,", "")
         return f"{message} See: {command} --help"
-    return " ".join(str(error).split())
+    return " ".join(as_commands(str(error)).split())

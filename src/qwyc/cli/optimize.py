@@ -28,6 +28,7 @@ from qwyc.cli.options import (
     option,
     parse_alpha,
     parse_by_class,
+    parse_only,
 )
 from qwyc.cli.printing import save_classifier
 from qwyc.cli.progress import ProgressLine
@@ -103,6 +104,15 @@ def optimize(
             "full score, as a filter needs it."
         ),
     ] = Quit.both,
+    only: Annotated[
+        str | None,
+        option(
+            "Of more than two classes, answer whether a row is of this one. Rows that are surely of "
+            "another class leave early; the others have all scores. --alpha is then the share of all rows "
+            "that may be lost, --by-class LABEL=SHARE that of the rows of the class.",
+            metavar="LABEL",
+        ),
+    ] = None,
     threshold: Annotated[
         str | None,
         option(
@@ -195,9 +205,10 @@ def optimize(
         "threads": threads,
     }
     with ProgressLine(f"Reading {model}") as progress:
-        ensemble = qwyc.load(model).ensemble if _is_classifier(model) else qwyc.read_model(model)
+        ensemble = _ensemble_in(model)
         options["feature_costs"] = _parse_feature_costs(feature_costs, ensemble)
         options["by_class"] = parse_by_class(by_class, ensemble.classes)
+        options["only"] = parse_only(only, ensemble.classes)
         if alpha is None and by_class is None:
             options["alpha"] = DEFAULT_ALPHA
         rows = None
@@ -218,6 +229,14 @@ def optimize(
         with errors_name(about):
             classifier = qwyc.optimize(ensemble, rows, progress=progress, **options)
     save_classifier(classifier, target, as_json)
+
+
+def _ensemble_in(model: Path) -> qwyc.Ensemble:
+    """The model in a file, of another library or of qwyc."""
+    if not _is_classifier(model):
+        return qwyc.read_model(model)
+    found = qwyc.load(model)
+    return found if isinstance(found, qwyc.Predictor) else found.ensemble
 
 
 def _is_classifier(path: Path) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
@@ -135,20 +135,46 @@ def parse_by_class(texts: list[str] | None, classes: Iterable[Any]) -> dict[Any,
         return None
     labels = {str(label): label for label in classes}
     shares: dict[Any, float] = {}
-    for part in ",".join(texts).split(","):
+    for part in _pairs(",".join(texts)):
         name, equals, share = (piece.strip() for piece in part.rpartition("="))
         try:
             number = float(share) if equals else None
         except ValueError:
             number = None
         if number is None:
-            raise OptionError(f"by-class must be a label and a share, such as 1=0.01; got {part!r}")
+            raise OptionError(
+                f"--by-class must be a label and a share, such as 1=0.01; got {part!r}"
+            )
         if name not in labels:
-            raise OptionError(f"by-class names {name!r}; the classes are {', '.join(labels)}")
+            raise OptionError(f"--by-class names {name!r}; the classes are {', '.join(labels)}")
         if labels[name] in shares:
-            raise OptionError(f"by-class names {name!r} twice; give one share for it")
+            raise OptionError(f"--by-class names {name!r} twice; give one share for it")
         shares[labels[name]] = number
     return shares
+
+
+def parse_only(text: str | None, classes: Iterable[Any]) -> Any:
+    """The label that --only names."""
+    if text is None:
+        return None
+    labels = {str(label): label for label in classes}
+    if text not in labels:
+        raise OptionError(f"--only names {text!r}; the classes are {', '.join(labels)}")
+    return labels[text]
+
+
+def _pairs(text: str) -> Iterator[str]:
+    """Pairs of a label and a share. A piece without a share is the start of a label with a comma in it."""
+    begun = ""
+    for piece in text.split(","):
+        begun += piece
+        if "=" in piece:
+            yield begun
+            begun = ""
+        else:
+            begun += ","
+    if begun:
+        yield begun[:-1]
 
 
 def parse_alpha(text: str) -> float | dict[str, float]:

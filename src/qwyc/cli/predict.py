@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,15 +27,19 @@ from qwyc.cli.options import (
     argument,
     option,
 )
+from qwyc.cli.predict_model import FullPredictions
 from qwyc.cli.printing import print_json
 from qwyc.cli.progress import ProgressLine
 from qwyc.errors import InputError, OptionError
+from qwyc.importers import is_model_file
 from qwyc.policy.columns import arrow_columns, column_names
+from qwyc.predictor import Predictor
 from qwyc.rows.files.batch import Batch
 from qwyc.rows.files.inputs import KINDS, local_paths
 from qwyc.rows.files.reader import TableFiles
 from qwyc.rows.files.writer import TableWriter
 from qwyc.runtime.output import check_target, open_output
+from qwyc.runtime.wording import number_of
 
 
 def predict(
@@ -66,30 +71,52 @@ def predict(
         Format | None,
         option("Format of the output \\[default: by its name; csv for -]", "--to"),
     ] = None,
+    proba: Annotated[
+        bool,
+        option("Add the probability of every class. All base models are evaluated on every row."),
+    ] = False,
+    raw: Annotated[
+        bool, option("Add the full score. All base models are evaluated on every row.")
+    ] = False,
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
     """Decide rows: for each row a label, and the number of base models that were evaluated.
 
     The output has the columns of --keep, then label, steps (base models evaluated), score (the full
-    score if complete, otherwise the partial sum where the row quit) and complete. Rows are read, decided
-    and written batch by batch, so memory does not grow with the file.
+    score if complete, otherwise the partial sum where the row quit) and complete. A model of more than two
+    classes has a score for each class, in a column named by its label, such as score_setosa. With a filter
+    for one class (--only), the label of a row that left early, which is not complete, is the best other
+    class so far. Rows are read, decided and written batch by batch, so memory does not grow with the file.
+
+    FILE may also be a model: a file of XGBoost, LightGBM, CatBoost, ONNX or Treelite, or one that
+    qwyc.read_model(model).save wrote. It is evaluated in full. The output then has label, or value where
+    the model gives values, such as a regression.
 
     [dim]qwyc predict fraud.qwyc today.csv -o labels.parquet --keep id[/]
 
     [dim]zcat today.csv.gz | qwyc predict fraud.qwyc - | head[/]
     """
     kept = keep or []
-    names = [prefix + column for column in column_names(reason=unseen == Unseen.flag)]
-    duplicates = [name for name in kept if name in names]
-    if duplicates:
-        raise OptionError(
-            f"--keep {duplicates[0]}: predict adds a column of the same name; rename the added columns "
-            f"with --prefix, such as --prefix {prefix}qwyc_"
-        )
     kind = _output_format(output, to)
     check_target(output, inputs=[classifier_file, *local_paths(data)])
-    classifier = qwyc.load(classifier_file)
+    classifier = load_any(classifier_file)
+    if proba or raw or isinstance(classifier, Predictor):
+        if unseen != Unseen.error:
+            raise OptionError(
+                "--unseen goes with a classifier that quits early, without --proba and --raw"
+            )
+        model = (
+            classifier if isinstance(classifier, Predictor) else Predictor.of(classifier.ensemble)
+        )
+        _predict_in_full(
+            model, data, output, kind, kept, prefix, format, proba, raw, threads, as_json
+        )
+        return
+    by_class = classifier.ensemble.classes if classifier.ensemble.by_class else None
+    columns = column_names(reason=unseen == Unseen.flag, classes=by_class)
+    names = [prefix + column for column in columns]
+    _check_names(kept, names, prefix)
     to_stdout = str(output) == "-"
     started = time.perf_counter()
     # Rows that scroll over the terminal show the progress themselves.
@@ -105,14 +132,64 @@ def predict(
         predictor = _BatchPredictor(classifier, files, names, threads, unseen.value)
         with contextlib.closing(files.batches()) as batches:
             predictor.write_all(batches, output, kind)
-    seconds = time.perf_counter() - started
+    _report(predictor, time.perf_counter() - started, output, as_json)
+
+
+def load_any(path: Path) -> Any:
+    """What a .qwyc file holds, or the model in another library's file."""
+    return qwyc.read_model(path) if is_model_file(path) else qwyc.load(path)
+
+
+def _check_names(kept: list[str], names: list[str], prefix: str) -> None:
+    duplicates = [name for name in kept if name in names]
+    if duplicates:
+        raise OptionError(
+            f"--keep {duplicates[0]}: predict adds a column of the same name; rename the added columns "
+            f"with --prefix, such as --prefix {prefix}qwyc_"
+        )
+
+
+def _predict_in_full(
+    model: Predictor,
+    data: list[str],
+    output: Path,
+    kind: str,
+    kept: list[str],
+    prefix: str,
+    format: Format | None,
+    proba: bool,
+    raw: bool,
+    threads: int | None,
+    as_json: bool,
+) -> None:
+    """Evaluate every base model on every row."""
+    to_stdout, started = str(output) == "-", time.perf_counter()
+    with ProgressLine("Reading", quiet=to_stdout and sys.stdout.isatty()) as progress:
+        files = TableFiles(
+            data, schema_of(model), keep=kept, kind=format and format.value, report=progress
+        )
+        predictions = FullPredictions(model, files, prefix, threads, proba, raw)
+        _check_names(kept, predictions.names, prefix)
+        with contextlib.closing(files.batches()) as batches:
+            predictions.write_all(batches, output, kind)
+    _report(predictions, time.perf_counter() - started, output, as_json)
+
+
+def _report(
+    predictions: FullPredictions | _BatchPredictor, seconds: float, output: Path, as_json: bool
+) -> None:
+    """Say what was done, where nobody reads the rows themselves."""
+    to_stdout = str(output) == "-"
     if as_json:
-        facts = predictor.facts() | {"seconds": seconds, "output": str(output)}
+        facts = predictions.facts() | {"seconds": seconds, "output": str(output)}
         print_json(facts, sys.stderr if to_stdout else sys.stdout)
     elif sys.stderr.isatty():
-        summary = f": {predictor.summary()}" if predictor.rows else "."
+        summary = f": {predictions.summary()}" if predictions.rows else "."
         written = "" if to_stdout else f" Wrote {output}."
-        print(f"{predictor.rows:,} rows in {seconds:.1f} s{summary}{written}", file=sys.stderr)
+        print(
+            f"{number_of(predictions.rows, 'row')} in {seconds:.1f} s{summary}{written}",
+            file=sys.stderr,
+        )
 
 
 @dataclass
@@ -127,6 +204,9 @@ class _BatchPredictor:
     rows: int = 0
     not_decided: int = 0
     positive: int = 0
+    classes: Counter[Any] = field(
+        default_factory=Counter
+    )  # rows by label, of more than two classes
     steps: int = 0
     complete: int = 0
 
@@ -151,7 +231,10 @@ class _BatchPredictor:
         classes, kept = self.classifier.ensemble.classes, batch.kept
         self.rows += len(decisions)
         self.not_decided += decisions.not_decided
-        self.positive += int(np.count_nonzero(decisions.label == classes[1]))
+        if self.classifier.ensemble.by_class:
+            self.classes.update(decisions.label[decisions.decided].tolist())
+        else:
+            self.positive += int(np.count_nonzero(decisions.label == classes[1]))
         self.steps += int(decisions.steps.sum())
         self.complete += int(np.count_nonzero(decisions.complete))
         return pyarrow.RecordBatch.from_arrays(
@@ -161,14 +244,25 @@ class _BatchPredictor:
 
     def facts(self) -> dict[str, Any]:
         """The counts, for --json."""
+        by_class: dict[str, Any] = {"positive": self.positive}
+        if self.only is not None:  # labels of rows that left are not decisions between the others
+            by_class = {"only": self.only, "called": self.classes[self.only]}
+        elif self.classifier.ensemble.by_class:
+            by_class = {"classes": {str(label): n for label, n in self.classes.items()}}
         return {
             "rows": self.rows,
             "not_decided": self.not_decided,
-            "positive": self.positive,
+            **by_class,
             "mean_models": self.steps / self.decided if self.decided else None,
             "base_models": self.classifier.policy.n_models,
             "complete": self.complete,
         }
+
+    @property
+    def only(self) -> Any:
+        """The label that the classifier is a filter for; None where it decides between all classes."""
+        index = self.classifier.only
+        return None if index is None else self.classifier.ensemble.classes.tolist()[index]
 
     @property
     def decided(self) -> int:
@@ -179,10 +273,16 @@ class _BatchPredictor:
         """The counts as a sentence, if there are rows."""
         if not self.decided:
             return "none was decided; the column reason says why."
-        n_models, positive = self.classifier.policy.n_models, self.classifier.ensemble.classes[1]
+        n_models, ensemble = self.classifier.policy.n_models, self.classifier.ensemble
+        common = f"{self.positive / self.decided:.1%} are {ensemble.classes[1]}"
+        if self.only is not None:
+            common = f"{self.classes[self.only] / self.decided:.1%} are {self.only}"
+        elif ensemble.by_class:
+            label, n = self.classes.most_common(1)[0]
+            common = f"{n / self.decided:.1%} are {label}, the most frequent class"
         left_out = f"{self.not_decided:,} were not decided; " if self.not_decided else ""
         return (
-            f"{left_out}{self.positive / self.decided:.1%} are {positive}; "
+            f"{left_out}{common}; "
             f"{self.steps / self.decided:.1f} of {n_models} base models per row."
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any, TextIO
@@ -13,6 +14,41 @@ import qwyc
 from qwyc.report import inspection
 
 WIDTH = 100  # columns of a table that does not go to a terminal
+
+# Arguments of Python's functions that are options of commands.
+_OPTIONS = (
+    *(
+        "alpha",
+        "by_class",
+        "confidence",
+        "costs",
+        "evaluation",
+        "feature_costs",
+        "groups",
+        "headroom",
+    ),
+    *(
+        "max_rows",
+        "method",
+        "model",
+        "only",
+        "order_by",
+        "quit",
+        "repeats",
+        "seed",
+        "threads",
+        "threshold",
+    ),
+    "unseen",
+)
+_WITH_VALUE = re.compile(
+    rf"(?<![\w./'\"-])({'|'.join(_OPTIONS)})=('[^']*'|\"[^\"]*\"|{{[^}}]*}}|[\w.]+(?<!\.))?"
+)
+# Names that are no word of a sentence, unless they are part of another name.
+_NAMES = re.compile(
+    rf"(?<![\w./'\"=-])({'|'.join(name for name in _OPTIONS if '_' in name)})(?![\w/'\"=-]|\.\w)"
+)
+_ROWS = re.compile(r"\b(pass|of|but) X\b(?![\w./'\"(=-])")
 
 
 def make_console(*, quiet: bool = False) -> Console:
@@ -37,3 +73,22 @@ def save_classifier(classifier: qwyc.Classifier, target: Path, as_json: bool) ->
     else:
         print(classifier)
         print(f"Wrote {target}.")
+
+
+def as_commands(message: str) -> str:
+    """A message that names arguments of Python's functions, with the options of commands instead."""
+    message = message.replace("decide(X, unseen='flag')", "qwyc predict --unseen flag")
+    message = message.replace("leave model out", "leave out --model")
+    message = message.replace("by_class={label: share}", "--by-class LABEL=SHARE")
+    message = _WITH_VALUE.sub(_as_option, message)
+    message = _NAMES.sub(lambda found: _flag(found[1]), message)
+    return _ROWS.sub(r"\1 DATA", message)
+
+
+def _as_option(found: re.Match[str]) -> str:
+    value = (found[2] or "").strip("'\"")
+    return f"{_flag(found[1])} {value}" if value else _flag(found[1])
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import qwyc
+from qwyc.classifier import load_classifier
 from qwyc.cli.data import errors_name, open_rows
 from qwyc.cli.options import (
     FILES,
@@ -60,7 +61,7 @@ def recertify(
     [dim]qwyc recertify fraud.qwyc october.parquet -o fraud-october.qwyc[/]
     """
     check_target(output, regular=True, inputs=local_paths(data))  # FILE may be replaced
-    classifier = qwyc.load(classifier_file)
+    classifier = load_classifier(classifier_file)
     requested = None if alpha is None else parse_alpha(alpha)
     with ProgressLine("Reading") as progress:
         rows, labels = open_rows(data, classifier, format, progress, groups, unseen)

@@ -99,10 +99,14 @@ def decide(
         reason      text, why the row was not decided, or null; with `unseen="flag"` only
         classifier  text, which classifier decided; with `digest=True` only
 
+    A model that has a score for each class gets a column for each instead of `score`, named by its label,
+    such as `score_setosa`.
+
     Parameters
     ----------
     classifier : or a `Watched` file, whose newest version decides.
-    columns : the columns that the model takes, in its order, where it does not know them by name.
+    columns : the columns that the model takes, in its order, where it does not know them by name. Names
+        are compared exactly, in upper and lower case too, whatever the engine does.
     keep : columns to keep beside the decisions; None keeps all. With fewer columns, less data is moved.
     prefix : goes before the names of the columns added.
     digest : add the column `classifier`, the `digest` of the classifier that decided the row.
@@ -114,8 +118,9 @@ def decide(
     kept = _names("keep", present if keep is None else keep, present)
     if not isinstance(prefix, str):
         raise OptionError(f"prefix must be text, such as 'qwyc_'; got {prefix!r}")
-    names = output_names(prefix, kept, engine.CASE_MATTERS, added_columns(digest, unseen))
-    work = Deciding(features, tuple(kept), names, digest, unseen)
+    added = added_columns(current.ensemble, digest, unseen)
+    names = output_names(prefix, kept, engine.CASE_MATTERS, added)
+    work = Deciding(features, tuple(kept), names, added, unseen)
     return engine.decide(data, parcel, work, current.ensemble.classes)
 
 
@@ -131,7 +136,9 @@ def column(
 
     `df.withColumn("fraud", column(fast))`; only the model's own columns go to Python. Several outputs in
     one query are one evaluation. `columns` are those that the model takes, where it does not know them by
-    name. With `digest`, `classifier` is one more output, with `unseen="flag"` `reason`, as in `decide`."""
+    name; Spark looks them up, by default without regard to case, unlike `decide`. Outputs are the columns
+    of `decide`: with `digest`, `classifier` is one more, with `unseen="flag"` `reason`, and scores of
+    classes are named by their labels."""
     current, parcel = _packed(classifier, digest, unseen)
     work = _function(current.ensemble, columns, digest, unseen)
     return _spark().column(parcel, work, output, current.ensemble.classes)
@@ -197,7 +204,8 @@ def _function(
     if names is None:
         raise OptionError("the model does not know its columns by name; pass columns")
     features = tuple(ensemble.columns(_names("columns", names)))
-    return Deciding(features, (), added_columns(with_digest, unseen), with_digest, unseen)
+    added = added_columns(ensemble, with_digest, unseen)
+    return Deciding(features, (), added, added, unseen)
 
 
 def _spark() -> Any:

@@ -12,8 +12,7 @@ from dask import compute, delayed
 from qwyc.classifier import Classifier
 from qwyc.distributed.shipping import Parcel, once, unpack
 from qwyc.distributed.watching import Watch
-from qwyc.distributed.work import CLASSIFIER, Counting, Deciding, label_dtype
-from qwyc.policy.columns import COLUMNS, REASON
+from qwyc.distributed.work import Counting, Deciding, label_dtype
 from qwyc.rows.odd_values import FLAG
 
 
@@ -44,9 +43,8 @@ def decide(data: Any, parcel: Parcel, work: Deciding, classes: npt.NDArray[Any])
     label = pandas.Series(classes)[:0]  # text is of pandas' own kind, as in what comes
     if work.unseen == FLAG:
         label = pandas.Series([], dtype=label_dtype(classes))
-    added = (label, np.empty(0, "int32"), np.empty(0), np.empty(0, bool))
-    columns = {**dict(zip(COLUMNS, added, strict=True)), REASON: [], CLASSIFIER: []}
-    meta = work.with_columns(nothing, columns)
+    known = {"label": label, "steps": np.empty(0, "int32"), "complete": np.empty(0, bool)}
+    meta = work.with_columns(nothing, [known.get(column, np.empty(0)) for column in work.added])
     return data[work.needed].map_partitions(
         _decide, *_deliver(parcel), work, meta=meta, enforce_metadata=False
     )

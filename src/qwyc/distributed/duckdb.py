@@ -23,9 +23,9 @@ import pyarrow
 from qwyc.classifier import Classifier
 from qwyc.distributed.shipping import Parcel, digest, once, unpack
 from qwyc.distributed.watching import Delivery
-from qwyc.distributed.work import CLASSIFIER, Counting, Deciding
+from qwyc.distributed.work import CLASSIFIER, Counting, Deciding, added_types, check_output
 from qwyc.errors import InputError, OptionError
-from qwyc.policy.columns import COLUMNS, REASON, arrow_type
+from qwyc.policy.columns import REASON, arrow_type
 from qwyc.rows.column_names import quoted_names, similar_names
 from qwyc.runtime.threads import thread_count
 
@@ -65,7 +65,7 @@ def decide(data: Any, parcel: Parcel, work: Deciding, classes: npt.NDArray[Any])
     kept = [_quoted(column) for column in work.keep]
     arguments = ", ".join(map(_quoted, work.features))
     fields = [
-        f"struct_extract({_quoted(row)}, '{field}') AS {_quoted(column)}"
+        f"struct_extract({_quoted(row)}, {_text(field)}) AS {_quoted(column)}"
         for field, column in zip(work.added, work.names, strict=True)
     ]
     try:
@@ -170,8 +170,7 @@ def register(
         raise OptionError(
             f"a DuckDB connection was expected, such as duckdb.connect(); got {type(connection).__name__}"
         )
-    if output is not None and output not in work.added:
-        raise OptionError(f"output must be one of {', '.join(work.added)}, or None; got {output!r}")
+    check_output(output, work)
     function = _Function(name, _deliver(parcel), work, output, classes)
     with _lock:
         # There may be none, or one that a transaction took along when it was rolled back.
@@ -188,7 +187,7 @@ def register(
 
 def _make(connection: Any, function: _Function, *, side_effects: bool) -> None:
     types = output_types(function.classes, function.work)
-    whole = ", ".join(f"{column} {kind}" for column, kind in types.items())
+    whole = ", ".join(f"{_quoted(column)} {kind}" for column, kind in types.items())
     code = function.code()
     _kept.append(code)
     connection.create_function(
@@ -207,10 +206,8 @@ def output_types(classes: npt.NDArray[Any], work: Deciding) -> dict[str, str]:
     label = arrow_type(classes)
     if str(label) not in _SQL_TYPES:
         raise OptionError(f"DuckDB has no type for classes of {label}; relabel them")
-    kinds = dict(
-        zip(COLUMNS, (_SQL_TYPES[str(label)], "INTEGER", "DOUBLE", "BOOLEAN"), strict=True)
-    )
-    return {column: kinds.get(column, "VARCHAR") for column in work.added}
+    kinds = added_types(classes, work.added)
+    return {column: _SQL_TYPES[str(kind)] for column, kind in kinds.items()}
 
 
 _SQL_TYPES = {
@@ -240,7 +237,7 @@ class _Function:
         """What DuckDB calls with a chunk of rows: a `pyarrow.ChunkedArray` for each argument."""
         names, n, name = list(self.work.features), len(self.work.features), self.name
         is_struct, columns_of, output = pyarrow.types.is_struct, self._columns_of(), self.output
-        added = self.work.added
+        added = list(self.work.added)
 
         def decide(*arguments: Any) -> Any:
             absent = None
@@ -268,7 +265,7 @@ class _Function:
         """From a table to functions that make each column: only those that are needed are called."""
         work, deliver, classes, array = self.work, self.deliver, self.classes, pyarrow.array
         label_type, numbers = arrow_type(classes), classes.dtype.kind in "biuf"
-        arrow_classes = array(classes, label_type)
+        arrow_classes, scores = array(classes, label_type), work.scores
 
         def columns_of(table: Any) -> dict[str, Callable[[], Any]]:
             classifier = deliver()
@@ -288,7 +285,7 @@ class _Function:
                     else arrow_classes.take(array(index))
                 ),
                 "steps": lambda: array(steps),
-                "score": lambda: array(score),
+                **dict(zip(scores, map(_array_of, np.atleast_2d(score.T)), strict=True)),
                 "complete": lambda: array(steps == ensemble.n_models),
                 REASON: lambda: pyarrow.nulls(len(steps), pyarrow.string()),
                 CLASSIFIER: lambda: pyarrow.repeat(digest(classifier), len(steps)),
@@ -306,6 +303,10 @@ def _without(found: Any, absent: Any) -> Any:
 
 def _give(made: Any) -> Callable[[], Any]:
     return lambda: made
+
+
+def _array_of(values: Any) -> Callable[[], Any]:
+    return lambda: pyarrow.array(values)
 
 
 def _fields(rows: Any, function: str, names: list[str]) -> Any:
@@ -326,9 +327,15 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
 def _without_decimals(table: Any) -> Any:
     """A table with decimals as doubles: pandas would hold objects."""
     for i, field in enumerate(table.schema):
         if pyarrow.types.is_decimal(field.type):
-            table = table.set_column(i, field.name, table.column(i).cast(pyarrow.float64()))
+            # By way of text: Arrow's own conversion does not round to the nearest.
+            numbers = table.column(i).cast(pyarrow.string()).cast(pyarrow.float64())
+            table = table.set_column(i, field.name, numbers)
     return table

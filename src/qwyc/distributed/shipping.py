@@ -19,6 +19,7 @@ from qwyc.classifier import Classifier, from_certified
 from qwyc.distributed.watching import Delivery, Watch
 from qwyc.errors import OptionError
 from qwyc.files import classifier_file
+from qwyc.promise.certified import Certified
 from qwyc.promise.origin import UNKNOWN
 
 KEPT = 8  # classifiers that a worker process keeps; the oldest goes first
@@ -91,7 +92,9 @@ def unpack(content: bytes | memoryview | Classifier) -> Classifier:
     """The classifier in a parcel."""
     if isinstance(content, Classifier):
         return content
-    return from_certified(classifier_file.from_bytes(content))
+    found = classifier_file.from_bytes(content)
+    assert isinstance(found, Certified)  # a parcel never holds a model without a policy
+    return from_certified(found)
 
 
 # ---- in a worker ----------------------------------------------------------------------------

@@ -14,9 +14,8 @@ from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from qwyc.distributed.shipping import Parcel
 from qwyc.distributed.spark_delivery import deliver
 from qwyc.distributed.spark_tasks import Count, Decide, Function
-from qwyc.distributed.work import Counting, Deciding
-from qwyc.errors import InputError, OptionError
-from qwyc.policy.columns import COLUMNS, arrow_type
+from qwyc.distributed.work import Counting, Deciding, added_types, check_case, check_output
+from qwyc.errors import InputError
 
 CASE_MATTERS = False  # in names of columns
 
@@ -87,7 +86,8 @@ _functions: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDict
 
 def column(parcel: Parcel, work: Deciding, output: str | None, classes: npt.NDArray[Any]) -> Any:
     """A column expression: a struct of decisions, or one field of it."""
-    _check_output(output, work)
+    check_output(output, work)
+    check_case(work.added)  # all of them are in the struct
     spark = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
     columns = [functions.col(_quoted(name)) for name in work.features]
     if not hasattr(functions, "arrow_udf"):  # a pandas UDF gets one struct, which becomes a frame
@@ -111,7 +111,7 @@ def register(
     classes: npt.NDArray[Any],
 ) -> None:
     """A function of SQL in this session."""
-    _check_output(output, work)
+    check_output(output, work)
     spark.udf.register(name, _function(spark, parcel, work, output, classes))
 
 
@@ -128,17 +128,10 @@ def _function(
     return functions.pandas_udf(task.over_pandas(), kind)
 
 
-def _check_output(output: str | None, work: Deciding) -> None:
-    if output is not None and output not in work.added:
-        raise OptionError(f"output must be one of {', '.join(work.added)}, or None; got {output!r}")
-
-
 def output_types(classes: npt.NDArray[Any], work: Deciding) -> dict[str, types.DataType]:
     """What the columns added hold, and their types."""
-    label = from_arrow_type(arrow_type(classes))
-    kinds = (label, types.IntegerType(), types.DoubleType(), types.BooleanType())
-    known: dict[str, types.DataType] = dict(zip(COLUMNS, kinds, strict=True))
-    return {name: known.get(name, types.StringType()) for name in work.added}
+    known = added_types(classes, work.added)
+    return {name: from_arrow_type(kind) for name, kind in known.items()}
 
 
 def _refuse_stream(data: Any) -> None:

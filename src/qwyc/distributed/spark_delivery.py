@@ -14,7 +14,7 @@ from typing import Any
 
 from pyspark import SparkFiles
 
-from qwyc.classifier import Classifier, load
+from qwyc.classifier import Classifier, load_classifier
 from qwyc.distributed.shipping import Parcel, once, unpack
 from qwyc.distributed.watching import Delivery
 from qwyc.errors import ArtifactError
@@ -28,7 +28,7 @@ class FromFile:
 
     def __call__(self) -> Classifier:
         """The classifier, in a worker."""
-        return once(self.key, lambda: load(SparkFiles.get(f"{self.key}.qwyc")))
+        return once(self.key, lambda: load_classifier(SparkFiles.get(f"{self.key}.qwyc")))
 
 
 @dataclass(frozen=True)

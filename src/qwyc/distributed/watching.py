@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from qwyc.classifier import Classifier, load
+from qwyc.classifier import Classifier, load_classifier
 from qwyc.errors import OptionError, QwycError
 from qwyc.runtime.arguments import check_number
 
@@ -41,7 +41,7 @@ class Watched:
 
     def load(self) -> Classifier:
         """The classifier that the file holds now."""
-        return load(self.path)
+        return load_classifier(self.path)
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,8 @@ def shape_of(classifier: Classifier) -> str:
     """The columns and classes of a classifier, as text to compare."""
     schema, classes = classifier.ensemble.schema, classifier.ensemble.classes
     columns = None if schema is None else schema.names or schema.n_features
-    return f"columns {columns}, classes {classes.dtype.str} {classes.tolist()}"
+    scores = ", a score for each" if classifier.ensemble.by_class else ""
+    return f"columns {columns}, classes {classes.dtype.str} {classes.tolist()}{scores}"
 
 
 # ---- in a worker ----------------------------------------------------------------------------
@@ -115,7 +116,7 @@ def _look(watch: Watch, seen: _Seen) -> None:
         if identity == seen.identity:
             return
         seen.identity = identity  # a bad file is reported once
-        loaded = load(watch.path)
+        loaded = load_classifier(watch.path)
         if (shape := shape_of(loaded)) != watch.shape:
             raise OptionError(f"it has {shape}; expected {watch.shape}")
         seen.classifier = loaded

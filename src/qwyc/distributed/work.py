@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,16 @@ import numpy.typing as npt
 
 from qwyc.classifier import Classifier
 from qwyc.distributed.shipping import digest
-from qwyc.errors import InputError
-from qwyc.policy.columns import COLUMNS, REASON, arrow_columns, column_names
+from qwyc.errors import InputError, OptionError
+from qwyc.model.ensemble import Ensemble
+from qwyc.policy.columns import (
+    COLUMNS,
+    REASON,
+    arrow_columns,
+    arrow_type,
+    column_names,
+    score_columns,
+)
 from qwyc.policy.counts import Sums
 from qwyc.policy.decisions import Decisions
 from qwyc.promise.compare import sums_of_path, sums_of_policy
@@ -22,10 +30,25 @@ Floats = npt.NDArray[np.float64]
 CLASSIFIER = "classifier"  # the column that names the classifier
 
 
-def added_columns(with_digest: bool, unseen: str) -> tuple[str, ...]:
-    """What is known of a decided row."""
-    names = column_names(reason=unseen == FLAG)
+def added_columns(ensemble: Ensemble, with_digest: bool, unseen: str) -> tuple[str, ...]:
+    """What is known of a decided row; a score for each class where the ensemble has them."""
+    classes = ensemble.classes if ensemble.by_class else None
+    names = column_names(reason=unseen == FLAG, classes=classes)
     return (*names, CLASSIFIER) if with_digest else names
+
+
+def added_types(classes: npt.NDArray[Any], added: Sequence[str]) -> dict[str, Any]:
+    """The columns added, and their Arrow types."""
+    import pyarrow
+
+    known = {
+        "label": arrow_type(classes),
+        "steps": pyarrow.int32(),
+        "complete": pyarrow.bool_(),
+        REASON: pyarrow.string(),
+        CLASSIFIER: pyarrow.string(),
+    }
+    return {column: known.get(column, pyarrow.float64()) for column in added}  # the rest are scores
 
 
 @dataclass(frozen=True)
@@ -35,7 +58,7 @@ class Deciding:
     features: tuple[str, ...]  # columns that the classifier takes
     keep: tuple[str, ...]  # columns to keep
     names: tuple[str, ...]  # of the columns added, in the order of `added`
-    digest: bool = False  # add a column that names the classifier
+    added: tuple[str, ...] = COLUMNS  # what the columns added hold
     unseen: str = ERROR  # what becomes of rows with values that the model refuses
 
     @property
@@ -44,9 +67,14 @@ class Deciding:
         return list(dict.fromkeys([*self.features, *self.keep]))
 
     @property
-    def added(self) -> tuple[str, ...]:
-        """What the columns added hold."""
-        return added_columns(self.digest, self.unseen)
+    def digest(self) -> bool:
+        """Whether a column names the classifier."""
+        return CLASSIFIER in self.added
+
+    @property
+    def scores(self) -> tuple[str, ...]:
+        """Which of `added` are scores: one, or one for each class."""
+        return self.added[2 : self.added.index("complete")]
 
     def on_arrow(self, classifier: Classifier, rows: Any) -> Any:
         """An Arrow table or record batch, with decisions."""
@@ -71,27 +99,30 @@ class Deciding:
         import pandas
 
         decided = decide(classifier, frame[list(self.features)], self.unseen)
-        columns: dict[str, Any] = {column: getattr(decided, column) for column in COLUMNS}
+        label, scores = decided.label, score_columns(decided.score)
         if self.unseen == FLAG:
-            kind = label_dtype(classifier.ensemble.classes)
-            columns["label"] = pandas.array(decided.label, dtype=kind)
-            columns[REASON] = decided.reason
+            label = pandas.array(label, dtype=label_dtype(classifier.ensemble.classes))
+        columns: list[Any] = [label, decided.steps, *scores, decided.complete]
+        if self.unseen == FLAG:
+            columns.append(decided.reason)
         if self.digest:
-            columns[CLASSIFIER] = [digest(classifier)] * len(frame)
+            columns.append([digest(classifier)] * len(frame))
         return self.with_columns(frame, columns)
 
-    def with_columns(self, frame: Any, decision_columns: Mapping[str, Any]) -> Any:
+    def with_columns(self, frame: Any, columns: Sequence[Any]) -> Any:
         """What is kept of a pandas frame, with an array for each of `added`."""
         import pandas
 
         added = {
             name: pandas.Series(
-                decision_columns[column],
+                values,
                 index=frame.index,  # text becomes pandas' kind
                 dtype="str" if column in (CLASSIFIER, REASON) else None,
             )
-            for name, column in zip(self.names, self.added, strict=True)
+            for name, column, values in zip(self.names, self.added, columns, strict=True)
         }
+        if len(self.scores) > 1:  # `assign` is slow for many columns
+            return pandas.concat([frame[list(self.keep)], pandas.DataFrame(added)], axis=1)
         return frame[list(self.keep)].assign(**added)
 
 
@@ -160,4 +191,25 @@ def output_names(
             f"the data has a column {taken[0]!r} already; pass prefix='qwyc_' for other names, or keep= "
             "with the columns that you want to keep"
         )
+    if not case_matters:
+        check_case(names)
     return names
+
+
+def check_output(output: str | None, work: Deciding) -> None:
+    """Raise an `OptionError` unless a function of SQL can give this output; None is all."""
+    if output is None:
+        check_case(work.added)
+    elif output not in work.added:
+        raise OptionError(f"output must be one of {', '.join(work.added)}, or None; got {output!r}")
+
+
+def check_case(names: Sequence[str]) -> None:
+    """Raise an `OptionError` if two names differ in case only, which the engine takes for the same."""
+    seen: dict[str, str] = {}
+    for name in names:
+        if (other := seen.setdefault(name.casefold(), name)) != name:
+            raise OptionError(
+                f"the scores of two classes would be the columns {other!r} and {name!r}, which this engine "
+                "takes for one; relabel the classes, or register a function with output='label'"
+            )

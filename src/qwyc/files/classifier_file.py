@@ -9,27 +9,30 @@ from dataclasses import asdict
 from pathlib import Path as FilePath
 from typing import Any
 
+import numpy.typing as npt
+
 from qwyc.errors import ArtifactError, QwycError
-from qwyc.files import container, evidence_parts, feature_parts, format_1, origins, parts
+from qwyc.files import (
+    container,
+    evidence_parts,
+    feature_parts,
+    format_1,
+    origins,
+    parts,
+    policies,
+)
 from qwyc.files.container import Container, Content, Tensors
 from qwyc.files.families import FAMILIES, TensorTypes
-from qwyc.files.values import number, one_of
-from qwyc.policy.policy import Policy
+from qwyc.files.values import one_of
+from qwyc.model.ensemble import Ensemble
 from qwyc.promise.certified import Certified
 from qwyc.runtime.output import replacing
-from qwyc.target.two_classes import TwoClasses
+from qwyc.target.many_classes import ManyClasses
 
 FORMAT = 2
 
-POLICY_TENSORS: TensorTypes = {
-    "policy.order": (1, ("int32",)),
-    "policy.lower": (1, ("float64",)),
-    "policy.upper": (1, ("float64",)),
-    "policy.costs": (1, ("float64",)),
-}
+POLICY_TENSORS: TensorTypes = {"policy.order": (1, ("int32",)), "policy.costs": (1, ("float64",))}
 PATH_TENSORS: TensorTypes = {
-    "path.lower": (2, ("float64",)),  # (K, T)
-    "path.upper": (2, ("float64",)),  # (K, T)
     "path.penalty": (1, ("float64",)),
     "path.differences": (2, ("int64",)),  # (K, n_differences)
     "path.fit_differences": (2, ("int64",)),  # (K, n_differences)
@@ -50,8 +53,18 @@ def write(path: str | os.PathLike[str], certified: Certified) -> None:
         file.write(content)
 
 
-def read(path: str | os.PathLike[str]) -> Certified:
-    """Read a file, which is mapped into memory while it is looked at."""
+def write_model(path: str | os.PathLike[str], ensemble: Ensemble) -> None:
+    """Write a file of a model without a policy."""
+    content = container.pack(
+        Container(FORMAT, {"model": parts.model_facts(ensemble)}, model_tensors(ensemble))
+    )
+    with replacing(file_path(path)) as file:
+        file.write(content)
+
+
+def read(path: str | os.PathLike[str]) -> Certified | Ensemble:
+    """Read a file, which is mapped into memory while it is looked at: a classifier, or a model without a
+    policy."""
     try:
         with open(file_path(path), "rb") as file:
             if os.fstat(file.fileno()).st_size == 0:
@@ -76,21 +89,25 @@ def file_path(path: Any) -> FilePath:
         raise ArtifactError(f"a path was expected; got {path!r}") from None
 
 
+def model_tensors(ensemble: Ensemble) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of the base models, by their names in a file."""
+    models = ensemble.base_models
+    return {f"{models.kind}.{name}": array for name, array in (models.tensors() or {}).items()}
+
+
 def to_bytes(certified: Certified) -> bytes:
     """The content of a `.qwyc` file."""
     ensemble, policy, choices = certified.ensemble, certified.policy, certified.choices
-    tensors = {
-        f"{ensemble.base_models.kind}.{name}": tensor
-        for name, tensor in (ensemble.base_models.tensors() or {}).items()
-    }
+    tensors = model_tensors(ensemble)
     tensors |= {name: getattr(policy, name.removeprefix("policy.")) for name in POLICY_TENSORS}
+    tensors |= policies.policy_tensors(policy)
     if choices is not None:
         tensors |= parts.path_tensors(choices)
     tensors |= feature_parts.tensors(certified)
     tensors |= origins.tensors(certified.origins)
     body = {
         "model": parts.model_facts(ensemble),
-        "target": {"kind": policy.target.kind, "threshold": policy.threshold},
+        "target": policies.target_facts(policy),
         "certificate": parts.certificate_facts(certified.certificate),
         "evidence": None if choices is None else parts.evidence_facts(choices),
         "evaluation": asdict(certified.evaluation),
@@ -100,7 +117,7 @@ def to_bytes(certified: Certified) -> bytes:
     return container.pack(Container(FORMAT, body, tensors))
 
 
-def from_bytes(content: Content) -> Certified:
+def from_bytes(content: Content) -> Certified | Ensemble:
     """What the content of a `.qwyc` file says, once all of it has been checked."""
     try:
         found = container.unpack(content, (format_1.FORMAT, FORMAT))
@@ -128,28 +145,30 @@ def from_bytes(content: Content) -> Certified:
         raise ArtifactError(f"not a sound qwyc file: {reason}") from None
 
 
-def _build(body: dict[str, Any], tensors: Tensors) -> Certified:
+def _build(body: dict[str, Any], tensors: Tensors) -> Certified | Ensemble:
     kind = one_of(body["model"]["kind"], *FAMILIES)
-    one_of(body["target"]["kind"], TwoClasses.kind)
-    if (body["evidence"] is None) != ("path.lower" not in tensors):
+    if set(body) == {"model"}:
+        _check_names(tensors, FAMILIES[kind].tensors)
+        return parts.read_model(body["model"], tensors)
+    target = one_of(body["target"]["kind"], *policies.TARGETS)
+    if (body["evidence"] is None) != ("path.penalty" not in tensors):
         raise ArtifactError("a path needs its evidence, and the evidence its path")
     known = origins.expected(body.get("origins", {}))
-    _check_tensors(tensors, kind, known)
+    _check_tensors(tensors, kind, target, known)
     ensemble = parts.read_model(body["model"], tensors)
-    policy = Policy(
-        **{name.removeprefix("policy."): tensors[name] for name in POLICY_TENSORS},
-        threshold=number(body["target"]["threshold"]),
-    )
+    if not ensemble.has_classes:
+        raise ArtifactError("a policy is for a model of classes, and this one has none")
+    policy = policies.read_policy(body["target"], tensors, ensemble)
     if policy.n_models != ensemble.n_models:
         raise ArtifactError("the policy is for another number of base models")
     choices = None
     if body["evidence"] is not None:
-        choices = parts.read_choices(body["evidence"], tensors, policy)
+        choices = parts.read_choices(body["evidence"], tensors, policy, ensemble)
     stops = tensors.get("certificate.stops")
     return Certified(
         ensemble,
         policy,
-        parts.read_certificate(body["certificate"], policy, choices, stops),
+        parts.read_certificate(body["certificate"], ensemble, policy, choices, stops),
         choices,
         parts.read_evaluation(body["evaluation"]),
         cost_kind=parts.read_cost_kind(body.get("costs")),
@@ -158,12 +177,19 @@ def _build(body: dict[str, Any], tensors: Tensors) -> Certified:
     )
 
 
-def _check_tensors(tensors: Tensors, kind: str, more: TensorTypes) -> None:
-    expected = {**FAMILIES[kind].tensors, **POLICY_TENSORS, **more}
+def _check_tensors(tensors: Tensors, kind: str, target: str, more: TensorTypes) -> None:
+    expected = {**FAMILIES[kind].tensors, **POLICY_TENSORS, **policies.POLICY[target], **more}
     expected |= {name: kind for name, kind in feature_parts.TENSORS.items() if name in tensors}
-    if "path.lower" in tensors:
-        expected |= PATH_TENSORS
+    if "path.penalty" in tensors:
+        expected |= {**PATH_TENSORS, **policies.PATH[target]}
         expected |= {name: kind for name, kind in LATER_TENSORS.items() if name in tensors}
+    if target == ManyClasses.kind:
+        expected |= {name: kind for name, kind in policies.DROP.items() if name in tensors}
+    _check_names(tensors, expected)
+
+
+def _check_names(tensors: Tensors, expected: TensorTypes) -> None:
+    """ArtifactError where tensors are missing, unknown or of another type."""
     if set(tensors) != set(expected):
         raise ArtifactError(
             f"tensors are missing or unknown: {sorted(set(tensors) ^ set(expected))}"

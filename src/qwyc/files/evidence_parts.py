@@ -16,10 +16,9 @@ from qwyc.policy.counts import PathCounts
 from qwyc.policy.grouped import PathGroups, PathPrior
 from qwyc.promise.evidence import Evidence
 from qwyc.promise.windows import PathWindows
-from qwyc.target.two_classes import TwoClasses
+from qwyc.target.target import Target
 
 LARGEST = 2**40  # of any count in a file; sums of them cannot overflow
-LOST = [(c, kind) for c in range(TwoClasses.n_classes) for kind in TwoClasses.lost_from(c)]
 
 # K policies, G groups, E groups in which some row differs (of all policies together), W windows.
 GROUP_TENSORS: TensorTypes = {
@@ -68,7 +67,7 @@ def tensors(seen: Evidence) -> Tensors:
 
 
 def read_groups(
-    facts: Mapping[str, Any], tensors: Mapping[str, Any], counts: PathCounts
+    facts: Mapping[str, Any], tensors: Mapping[str, Any], counts: PathCounts, target: Target
 ) -> PathGroups | None:
     """Groups whose sums are the counts of all rows; None where rows were counted. Names of tensors come
     without "path."."""
@@ -77,7 +76,7 @@ def read_groups(
             raise ArtifactError("the evidence describes groups, but has none")
         return None
     sizes, begin, at, differences = (tensors[name] for name in _short(GROUP_TENSORS))
-    K, n_classes, kinds = len(counts), TwoClasses.n_classes, len(TwoClasses.differences)
+    K, n_classes, kinds = len(counts), target.n_classes, len(target.differences)
     G, E = len(sizes), len(at)
     if sizes.shape != (G, n_classes) or count(facts["groups"]) != G:
         raise ArtifactError("the evidence counts another number of groups")
@@ -94,17 +93,19 @@ def read_groups(
     if not step.all():
         raise ArtifactError("the groups of a policy are not in ascending order")
     _check_range(differences, LARGEST)
-    if any((differences[:, kind] > sizes[at, c]).any() for c, kind in LOST):
+    if any((differences[:, kind] > sizes[at, c]).any() for c, kind in _lost(target)):
         raise ArtifactError("a group has more disagreements than rows")
     if (differences.sum(axis=1) < 1).any():
         raise ArtifactError("a group is listed without a disagreement")
-    groups = PathGroups(sizes, begin, at, differences, _read_prior(facts, tensors, K))
+    groups = PathGroups(sizes, begin, at, differences, _read_prior(facts, tensors, K, target))
     if not np.array_equal(groups.totals()[0], counts.differences):
         raise ArtifactError("the groups have other disagreements than the evidence")
     return groups
 
 
-def _read_prior(facts: Mapping[str, Any], tensors: Mapping[str, Any], K: int) -> PathPrior | None:
+def _read_prior(
+    facts: Mapping[str, Any], tensors: Mapping[str, Any], K: int, target: Target
+) -> PathPrior | None:
     known = facts.get("group_prior")
     if (known is None) == _present(PRIOR_TENSORS, tensors):
         raise ArtifactError("what is known about groups is not complete")
@@ -112,12 +113,12 @@ def _read_prior(facts: Mapping[str, Any], tensors: Mapping[str, Any], K: int) ->
         return None
     caps = tuple(count(cap) for cap in known["caps"])
     shares = [tuple(number(share) for share in known[name]) for name in ("weight", "full")]
-    if any(len(values) != 1 + TwoClasses.n_classes for values in (caps, *shares)):
+    if any(len(values) != 1 + target.n_classes for values in (caps, *shares)):
         raise ArtifactError("what is known about groups is about another number of classes")
     if min(caps) < 1 or max(caps) > LARGEST or any(not 0 <= x <= 1 for row in shares for x in row):
         raise ArtifactError("what is known about groups is out of range")
     differences, squares = (tensors[name] for name in _short(PRIOR_TENSORS))
-    shape = (K, len(TwoClasses.differences))
+    shape = (K, len(target.differences))
     if differences.shape != shape or squares.shape != shape:
         raise ArtifactError("the groups' tensors differ in length")
     _check_range(differences, LARGEST)
@@ -127,7 +128,7 @@ def _read_prior(facts: Mapping[str, Any], tensors: Mapping[str, Any], K: int) ->
 
 
 def read_windows(
-    facts: Mapping[str, Any], tensors: Mapping[str, Any], counts: PathCounts
+    facts: Mapping[str, Any], tensors: Mapping[str, Any], counts: PathCounts, target: Target
 ) -> PathWindows | None:
     """Windows of which the latest has the counts of the evidence; None where rows have no order."""
     known = facts.get("windows")
@@ -137,18 +138,23 @@ def read_windows(
         return None
     first, last = (tuple(text(value) for value in known[end]) for end in ("first", "last"))
     by_class, differences = (tensors[name] for name in _short(WINDOW_TENSORS))
-    K, W, kinds = len(counts), len(first), len(TwoClasses.differences)
+    K, W, kinds = len(counts), len(first), len(target.differences)
     shapes = (by_class.shape, differences.shape)
-    if not W or len(last) != W or shapes != ((W, TwoClasses.n_classes), (K, W, kinds)):
+    if not W or len(last) != W or shapes != ((W, target.n_classes), (K, W, kinds)):
         raise ArtifactError("the windows differ in number")
     _check_range(by_class, LARGEST)
     _check_range(differences, LARGEST)
-    if any((differences[:, :, kind] > by_class[:, c]).any() for c, kind in LOST):
+    if any((differences[:, :, kind] > by_class[:, c]).any() for c, kind in _lost(target)):
         raise ArtifactError("a window has more disagreements than rows")
     same_rows = np.array_equal(by_class[-1], counts.by_class)
     if not same_rows or not np.array_equal(differences[:, -1], counts.differences):
         raise ArtifactError("the latest window has other rows than the evidence")
     return PathWindows(first, last, by_class, differences)
+
+
+def _lost(target: Target) -> list[tuple[int, int]]:
+    """Each class, and each way in which its rows can be decided differently."""
+    return [(c, kind) for c in range(target.n_classes) for kind in target.lost_from(c)]
 
 
 def _present(wanted: TensorTypes, tensors: Mapping[str, Any]) -> bool:

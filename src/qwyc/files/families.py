@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from qwyc.errors import ArtifactError
 from qwyc.files.container import Tensors
 from qwyc.files.values import flag, number, text
 from qwyc.model.base_models import BaseModels
+from qwyc.model.class_trees import ClassTreeModels
 from qwyc.model.lattices.models import LatticeArrays, LatticeModels
 from qwyc.model.trees import Summation, TreeModels, Trees
 from qwyc.rows.schema import Schema
+from qwyc.target.ties import CODES, Ties
 
 TensorTypes = Mapping[str, tuple[int, tuple[str, ...]]]  # name -> number of axes, allowed dtypes
 
@@ -57,22 +61,79 @@ def _read_lattices(facts: dict[str, Any], tensors: Tensors, schema: Schema) -> L
     return models
 
 
+def _read_class_trees(facts: dict[str, Any], tensors: Tensors, schema: Schema) -> ClassTreeModels:
+    t = {name: tensors[f"{ClassTreeModels.kind}.{name}"] for name in (*TREES, *CLASS_TREES)}
+    trees = Trees(**{name: t[name] for name in TREES})
+    if schema.dtype != trees.threshold.dtype.name:
+        raise ArtifactError("the schema's dtype is not the dtype of the thresholds")
+    K, vector = len(t["start"]), t["leaf_vector"]
+    leaves = vector if len(vector) else trees.leaf_value
+    # Lengths first: everything else relies on them.
+    if K < 2 or not len(trees.leaf_begin) or len(t["step_begin"]) < 2 or vector.shape[1] != K:
+        raise ArtifactError("there are too few classes, trees or base models")
+    if trees.leaf_begin[-1] != len(leaves) or len(trees.leaf_other):
+        raise ArtifactError("the leaves of the trees are not those of the file")
+    if not (np.isfinite(leaves).all() and np.isfinite(t["start"]).all()):
+        raise ArtifactError("what leaves add must be finite")
+    less_equal, truncates = flag(facts["less_equal"]), flag(facts["truncates"])
+    plain = replace(trees, leaf_value=np.zeros(len(leaves)))
+    rule = (Summation.FLOAT64, less_equal, truncates, 0.0, 1.0)
+    _ = TreeModels(
+        plain, schema.n_features, *rule
+    ).native  # checks offsets before they are followed
+    kind, dtype, scale = facts["ties"]
+    if (kind, dtype) not in CODES:
+        raise ArtifactError(f"{kind!r} in {dtype!r} is no known rule for ties")
+    models = ClassTreeModels(
+        trees,
+        t["tree_class"],
+        vector,
+        t["step_begin"],
+        schema.n_features,
+        summation=Summation[text(facts["summation"]).upper()],
+        less_equal=less_equal,
+        truncates=truncates,
+        start=t["start"],
+        divisor=number(facts["divisor"]),
+        ties=Ties(kind, dtype, number(scale)),
+    )
+    if models.divisor <= 0:
+        raise ArtifactError("the sum of trees must be divided by a positive number")
+    models.score_full(
+        np.empty((0, schema.n_features), schema.dtype)
+    )  # lays out what evaluates rows
+    return models
+
+
+TREES: Mapping[str, tuple[int, tuple[str, ...]]] = {
+    "node_begin": (1, ("int64",)),
+    "leaf_begin": (1, ("int64",)),
+    "feature": (1, ("int32",)),
+    "threshold": (1, REAL),
+    "left": (1, ("int32",)),
+    "right": (1, ("int32",)),
+    "flags": (1, ("uint8",)),
+    "category_begin": (1, ("int64",)),
+    "category_words": (1, ("uint32",)),
+    "leaf_value": (1, ("float64",)),
+    "leaf_other": (1, ("float64",)),
+}
+CLASS_TREES: Mapping[str, tuple[int, tuple[str, ...]]] = {
+    "tree_class": (1, ("int32",)),
+    "leaf_vector": (2, ("float64",)),  # (n_leaves, K), or (0, K)
+    "step_begin": (1, ("int64",)),
+    "start": (1, ("float64",)),  # (K,)
+}
+
+
+def _named(kind: str, tensors: TensorTypes) -> TensorTypes:
+    return {f"{kind}.{name}": of for name, of in tensors.items()}
+
+
 FAMILIES: Mapping[str, Family] = {
-    TreeModels.kind: Family(
-        {
-            "trees.node_begin": (1, ("int64",)),
-            "trees.leaf_begin": (1, ("int64",)),
-            "trees.feature": (1, ("int32",)),
-            "trees.threshold": (1, REAL),
-            "trees.left": (1, ("int32",)),
-            "trees.right": (1, ("int32",)),
-            "trees.flags": (1, ("uint8",)),
-            "trees.category_begin": (1, ("int64",)),
-            "trees.category_words": (1, ("uint32",)),
-            "trees.leaf_value": (1, ("float64",)),
-            "trees.leaf_other": (1, ("float64",)),
-        },
-        _read_trees,
+    TreeModels.kind: Family(_named(TreeModels.kind, TREES), _read_trees),
+    ClassTreeModels.kind: Family(
+        _named(ClassTreeModels.kind, {**TREES, **CLASS_TREES}), _read_class_trees
     ),
     LatticeModels.kind: Family(
         {

@@ -13,7 +13,7 @@ from qwyc.errors import ArtifactError
 from qwyc.files.container import Tensors
 from qwyc.files.families import TensorTypes
 from qwyc.policy.counts import Counts, PathCounts
-from qwyc.policy.policy import Policy
+from qwyc.policy.rule import StoppingRule
 from qwyc.promise.certified import Certified
 from qwyc.promise.evidence import Choices
 
@@ -62,7 +62,7 @@ def check_stops(stops: Any, counts: PathCounts) -> None:
         raise ArtifactError("the path counts other rows by step")
 
 
-def with_stops(counts: Counts, policy: Policy, choices: Choices | None, own: Any) -> Counts:
+def with_stops(counts: Counts, policy: StoppingRule, choices: Choices | None, own: Any) -> Counts:
     """A certificate's counts, with where its rows stopped: `own` (T,), or what the evidence has for its
     policy."""
     if own is not None:
@@ -73,7 +73,7 @@ def with_stops(counts: Counts, policy: Policy, choices: Choices | None, own: Any
         return replace(counts, stops=tuple(own.tolist()))
     if choices is None or choices.evidence.counts.stops is None:
         return counts
-    seen = choices.evidence.counts[choices.path.index_of(policy)]
+    seen = choices.evidence.counts[choices.index_of(policy)]
     if (seen.by_class, seen.exits) != (counts.by_class, counts.exits):
         return counts  # of other rows
     return replace(counts, stops=seen.stops)

@@ -10,23 +10,26 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.errors import ArtifactError
-from qwyc.files import evidence_parts, feature_parts
+from qwyc.files import evidence_parts, feature_parts, policies
 from qwyc.files.container import Tensors
 from qwyc.files.families import FAMILIES
 from qwyc.files.values import count, flag, number, one_of, text, whole
 from qwyc.model.ensemble import Ensemble, Source
 from qwyc.model.link import FORMS, Link
+from qwyc.model.output import Output
 from qwyc.policy.costs import KINDS
 from qwyc.policy.counts import Counts, PathCounts, exit_bins
-from qwyc.policy.path import Path
+from qwyc.policy.filter_policy import ClassPolicy, FilterPolicy
 from qwyc.policy.policy import Policy
+from qwyc.policy.rule import StoppingRule
 from qwyc.promise.budget import Budget, budget_of
 from qwyc.promise.certificate import Certificate
 from qwyc.promise.evaluation import DECIDED_BY, Evaluation
 from qwyc.promise.evidence import Choices, Evidence
+from qwyc.promise.requested import target_of
 from qwyc.promise.windows import Window
 from qwyc.rows.schema import INTEGERS, Schema
-from qwyc.target.two_classes import TwoClasses
+from qwyc.target.target import Target
 
 # ---- the model --------------------------------------------------------------------------------
 
@@ -44,7 +47,7 @@ def model_facts(ensemble: Ensemble) -> dict[str, Any]:
         "threshold": ensemble.threshold,
         "classes": classes_facts(ensemble.classes),
         "link": ensemble.link.facts(),
-    }
+    } | ({} if ensemble.output is None else {"output": ensemble.output.facts()})
 
 
 def read_model(facts: dict[str, Any], tensors: Tensors) -> Ensemble:
@@ -58,6 +61,7 @@ def read_model(facts: dict[str, Any], tensors: Tensors) -> Ensemble:
         classes=read_classes(facts["classes"]),
         source=_read_source(facts["source"]),
         link=read_link(facts["link"]),
+        output=_read_output(facts.get("output")),
     )
     if ensemble.digest != facts["digest"]:
         raise ArtifactError("the model does not match its digest")
@@ -77,6 +81,16 @@ def read_link(facts: dict[str, Any]) -> Link:
         return Link(kind, scale, dtype, points, outputs, means)
     except ValueError as error:
         raise ArtifactError(f"the model's link is not sound: {error}") from None
+
+
+def _read_output(facts: dict[str, Any] | None) -> Output | None:
+    """How scores become the source's own outputs."""
+    if facts is None:
+        return None
+    scale = number(facts["scale"])
+    if not scale > 0:
+        raise ArtifactError(f"the scale of outputs is {scale}, not above 0")
+    return Output(text(facts["kind"]), text(facts["dtype"]), scale)
 
 
 def _read_source(facts: dict[str, Any] | None) -> Source | None:
@@ -157,10 +171,10 @@ def classes_facts(classes: npt.NDArray[Any]) -> dict[str, Any]:
 
 
 def read_classes(facts: dict[str, Any]) -> npt.NDArray[Any]:
-    """The two class labels, (2,)."""
+    """The class labels, (2,) or (K,); (0,) of a model of values."""
     values = facts["values"]
-    if len(values) != 2 or not all(isinstance(v, (str, int, float)) for v in values):
-        raise ArtifactError("classes must be two labels, text or numbers")
+    if len(values) == 1 or not all(isinstance(v, (str, int, float)) for v in values):
+        raise ArtifactError("classes must be two labels or more, text or numbers")
     dtype = np.dtype(text(facts["dtype"]))
     if dtype.kind not in "biufUO" or dtype.itemsize > 4096:
         raise ArtifactError(f"classes cannot have dtype {dtype}")
@@ -189,7 +203,11 @@ def certificate_facts(certificate: Certificate) -> dict[str, Any]:
 
 
 def read_certificate(
-    facts: dict[str, Any], policy: Policy, choices: Choices | None, stops: Any = None
+    facts: dict[str, Any],
+    ensemble: Ensemble,
+    policy: Policy | ClassPolicy,
+    choices: Choices | None,
+    stops: Any = None,
 ) -> Certificate:
     """A certificate whose numbers go together. The keys that `get` reads came after format 1. `stops` (T,)
     are rows by the steps that they took, where no path has them."""
@@ -199,9 +217,9 @@ def read_certificate(
         raise ArtifactError(f"confidence must be between 0 and 1, got {confidence!r}")
     if number(facts["full_cost"]) <= 0:
         raise ArtifactError("costs must be positive")
-    counts = _with_groups(_read_counts(facts["counts"]), policy, choices)
+    counts = _with_groups(_read_counts(facts["counts"], ensemble.target), policy, choices)
     return Certificate(
-        budget=_read_budget(facts),
+        budget=_read_budget(facts, ensemble, policy),
         confidence=None if confidence is None and how != "held-out" else number(confidence),
         counts=feature_parts.with_stops(counts, policy, choices, stops),
         full_cost=number(facts["full_cost"]),
@@ -229,34 +247,39 @@ def _counts_facts(counts: Counts) -> dict[str, Any]:
     return facts | {"mean_models": counts.mean_models, "mean_cost": counts.mean_cost}
 
 
-def _with_groups(counts: Counts, policy: Policy, choices: Choices | None) -> Counts:
+def _with_groups(counts: Counts, policy: StoppingRule, choices: Choices | None) -> Counts:
     """A certificate's counts, with the groups that the evidence has for its policy."""
     if choices is None or choices.evidence.counts.groups is None:
         return counts
-    seen = choices.evidence.counts[choices.path.index_of(policy)]
+    seen = choices.evidence.counts[choices.index_of(policy)]
     if (seen.by_class, seen.differences) != (counts.by_class, counts.differences):
         raise ArtifactError("the certificate and the evidence count other rows")
     return replace(counts, groups=seen.groups)
 
 
-def _windows_of(policy: Policy, choices: Choices | None) -> tuple[Window, ...]:
+def _windows_of(policy: StoppingRule, choices: Choices | None) -> tuple[Window, ...]:
     if choices is None or choices.evidence.windows is None:
         return ()
-    return choices.evidence.windows[choices.path.index_of(policy)]
+    return choices.evidence.windows[choices.index_of(policy)]
 
 
-def _read_budget(facts: Mapping[str, Any]) -> Budget:
+def _read_budget(
+    facts: Mapping[str, Any], ensemble: Ensemble, policy: Policy | ClassPolicy
+) -> Budget:
     by_class = {int(text(c)): number(share) for c, share in facts.get("by_class", {}).items()}
-    return budget_of(facts["alpha"], by_class or None)
+    only = policy.only if isinstance(policy, FilterPolicy) else None
+    if only is not None and any(c != only for c in by_class):
+        raise ArtifactError("a filter for one class has limits on others")
+    return budget_of(facts["alpha"], by_class or None, target_of(ensemble, only))
 
 
 def _read_doubts(facts: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(text(doubt) for doubt in facts.get("doubts", ()))
 
 
-def _read_counts(facts: Mapping[str, Any]) -> Counts:
+def _read_counts(facts: Mapping[str, Any], target: Target) -> Counts:
     counts = Counts(
-        _by_class(facts["by_class"]),
+        _by_class(facts["by_class"], target),
         tuple(count(n) for n in facts["differences"]),
         number(facts["mean_models"]),
         number(facts["mean_cost"]),
@@ -264,7 +287,7 @@ def _read_counts(facts: Mapping[str, Any]) -> Counts:
     )
     if counts.exits and sum(counts.exits) != counts.rows:
         raise ArtifactError("the certificate counts other rows where they stopped")
-    if len(counts.differences) != len(TwoClasses.differences):
+    if len(counts.differences) != len(target.differences):
         raise ArtifactError("the certificate counts other kinds of difference")
     if counts.disagreements > counts.rows:
         raise ArtifactError("the certificate has more disagreements than rows")
@@ -273,9 +296,9 @@ def _read_counts(facts: Mapping[str, Any]) -> Counts:
     return counts
 
 
-def _by_class(values: Any) -> tuple[int, ...]:
+def _by_class(values: Any, target: Target) -> tuple[int, ...]:
     by_class = tuple(count(n) for n in values)
-    if len(by_class) != TwoClasses.n_classes:
+    if len(by_class) != target.n_classes:
         raise ArtifactError("rows are counted by another number of classes")
     return by_class
 
@@ -298,8 +321,7 @@ def path_tensors(choices: Choices) -> Tensors:
     """A path and the evidence on it, as tensors."""
     path, seen = choices.path, choices.evidence
     return {
-        "path.lower": path.lower,
-        "path.upper": path.upper,
+        **policies.path_tensors(path),
         "path.penalty": path.penalty,
         "path.differences": seen.counts.differences,
         "path.fit_differences": seen.fit_differences,
@@ -310,13 +332,15 @@ def path_tensors(choices: Choices) -> Tensors:
     }
 
 
-def read_choices(facts: dict[str, Any], tensors: Tensors, policy: Policy) -> Choices:
+def read_choices(
+    facts: dict[str, Any], tensors: Tensors, policy: Policy | ClassPolicy, ensemble: Ensemble
+) -> Choices:
     """A path that the policy is on, and evidence that goes with it."""
     t = {name.removeprefix("path."): tensors[name] for name in tensors if name.startswith("path.")}
-    path = Path(policy.order, t["lower"], t["upper"], t["penalty"], policy.threshold, policy.costs)
-    K, T, kinds = len(path), policy.n_models, len(TwoClasses.differences)
-    shapes: dict[str, tuple[int, ...]] = {"lower": (K, T), "upper": (K, T), "mean_models": (K,)}
-    shapes |= {"differences": (K, kinds), "fit_differences": (K, kinds), "mean_cost": (K,)}
+    path, target = policies.read_path(t, policy, ensemble), ensemble.target
+    K, T, kinds = len(path), policy.n_models, len(target.differences)
+    shapes: dict[str, tuple[int, ...]] = {"mean_models": (K,), "mean_cost": (K,)}
+    shapes |= {"differences": (K, kinds), "fit_differences": (K, kinds)}
     exits = t.get("exits")  # files of 0.1.0 do not have them
     if exits is not None:
         shapes["exits"] = (K, len(exit_bins(T)))
@@ -326,8 +350,7 @@ def read_choices(facts: dict[str, Any], tensors: Tensors, policy: Policy) -> Cho
         raise ArtifactError("the path's tensors differ in length")
     for k in range(K):
         _ = path[k]  # checks its thresholds
-    path.index_of(policy)  # which was chosen from it
-    by_class = _by_class(facts["by_class"])
+    by_class = _by_class(facts["by_class"], target)
     counts = PathCounts(by_class, t["differences"], t["mean_models"], t["mean_cost"], exits)
     if exits is not None and (exits.min() < 0 or (exits.sum(axis=1) != counts.rows).any()):
         raise ArtifactError("the path counts other rows where they stopped")
@@ -339,7 +362,7 @@ def read_choices(facts: dict[str, Any], tensors: Tensors, policy: Policy) -> Cho
         # Each by itself first: sums may overflow.
         if found.min() < 0 or found.max() > n or found.sum(axis=1).max() > n or n == 0:
             raise ArtifactError("the path has more disagreements than rows")
-    counts = replace(counts, groups=evidence_parts.read_groups(facts, t, counts))
+    counts = replace(counts, groups=evidence_parts.read_groups(facts, t, counts, target))
     evidence = Evidence(
         counts=counts,
         fit_rows=fit_rows,
@@ -348,10 +371,12 @@ def read_choices(facts: dict[str, Any], tensors: Tensors, policy: Policy) -> Cho
         sample=text(facts["sample"]),
         groups=count(facts["groups"]),
         doubts=_read_doubts(facts),
-        windows=evidence_parts.read_windows(facts, t, counts),
+        windows=evidence_parts.read_windows(facts, t, counts, target),
         left_out=count(facts.get("left_out", 0)),
     )
-    return Choices(path, evidence)
+    choices = Choices(path, evidence)
+    choices.index_of(policy)  # which was chosen from it
+    return choices
 
 
 def read_evaluation(facts: dict[str, Any]) -> Evaluation:

@@ -41,6 +41,7 @@ __all__ = [
     "SUPPORTED_FILES",
     "OpenModel",
     "Predictions",
+    "is_model_file",
     "load_live",
     "open_model",
     "read_model",
@@ -97,7 +98,7 @@ FILES: Sequence[FileImporter] = [xgboost, lightgbm, catboost, treelite, onnx]
 
 SUPPORTED_FILES = ", ".join(importer.FILE_KINDS for importer in FILES)
 SUPPORTED = (
-    "binary classifiers: objects of "
+    "classifiers: objects of "
     + ", ".join(importer.LIVE_KINDS for importer in LIVE)
     + f", pipelines that end in one, and files of {SUPPORTED_FILES}"
 )
@@ -228,6 +229,16 @@ def load_live(path: str | os.PathLike[str]) -> LoadedModel:
         raise ModelError(f"{path}: the library cannot load it ({files.reason(error)})") from error
     predict_live = partial(_predict, partial(_live_importer_of(model).live_predictions, model))
     return LoadedModel(model, predict_live, importer.LOADING_ERROR)
+
+
+def is_model_file(path: Path) -> bool:
+    """Whether a file starts like a model that one of the libraries wrote."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(512)
+    except OSError:
+        return False
+    return any(importer.looks_like(head) for importer in FILES)
 
 
 def _importer_of(path: Path) -> FileImporter:

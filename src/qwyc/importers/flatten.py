@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,15 @@ def flatten(table: NodeTable) -> Trees:
         leaf_other=np.empty(0) if table.other is None else table.other[leaves],
         leaf_weight=np.empty(0) if table.weight is None else table.weight[leaves],
     )
+
+
+def flatten_vectors(
+    table: NodeTable, vectors: npt.NDArray[np.float64]
+) -> tuple[Trees, npt.NDArray[np.float64]]:
+    """The same where leaves hold vectors: `vectors` (n, K) is what each node of the table adds as a leaf.
+    Returns the trees and what their leaves add, (n_leaves, K)."""
+    trees = flatten(replace(table, value=np.arange(len(vectors), dtype=np.float64)))
+    return trees, vectors[trees.leaf_value.astype(np.int64)]
 
 
 def to_int32(values: npt.NDArray[np.int64], what: str) -> npt.NDArray[np.int32]:

@@ -29,6 +29,11 @@ class Predictions:
         return cls(np.asarray(labels), np.asarray(scores, dtype=np.float64), tolerance)
 
 
+def softmax_error(n_classes: int) -> float:
+    """How far a softmax in float32 may be from the exact one: each addition rounds once."""
+    return max(2e-6, 2.0**-24 * (n_classes + 8))
+
+
 def made_by(model: object, library: str) -> bool:
     """Whether the class of `model`, or one that it derives from, is of `library`."""
     return any(base.__module__.split(".")[0] == library for base in type(model).__mro__)

@@ -5,8 +5,8 @@ The trees are taken through the model's own Python objects; its files only YDF i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -15,20 +15,23 @@ import numpy.typing as npt
 from qwyc.errors import ModelError
 from qwyc.importers import files, live
 from qwyc.importers.comparisons import with_one_rule
-from qwyc.importers.flatten import NodeTable, flatten, offsets
+from qwyc.importers.flatten import NodeTable, flatten, flatten_vectors, offsets
+from qwyc.model.class_trees import class_tree_ensemble
 from qwyc.model.ensemble import Ensemble, Sample, Source
 from qwyc.model.link import Link
 from qwyc.model.trees import NodeFlag, Summation, tree_ensemble
 from qwyc.rows.schema import Category, Schema
 from qwyc.target.boundary import smallest_positive
+from qwyc.target.ties import BY_SCORES, Ties
 
 LIVE_KINDS = "YDF (boosted trees, random forests, CART)"
 _SUPPORTED = (
-    "supported are binary classifiers: gradient boosted trees, random forests and CART, on numerical, "
+    "supported are classifiers: gradient boosted trees, random forests and CART, on numerical, "
     "discretized numerical, boolean and categorical features"
 )
 _NEAR = 2e-6  # probabilities are float32
 _LINK = Link("logistic", dtype="float32")
+_BY_PROBABILITY = Ties("exponentials", "float32")
 
 Array = npt.NDArray[Any]
 
@@ -55,13 +58,25 @@ def live_labels(model: Any, sample: Sample) -> Array:
 
 
 def live_scores(model: Any, sample: Sample) -> Array:
-    """Scores, (N,), to compare with: ours where ours has the probability that the model gives, and
-    otherwise the model's, as far as it can be told from that."""
+    """Scores, (N,) or (N, K), to compare with: ours where ours has the probability that the model gives,
+    and otherwise the model's, as far as it can be told from that."""
     slow = not model.list_compatible_engines()
     outputs = model.predict(_dataset(model, sample), use_slow_engine=slow)
     p = np.asarray(outputs, np.float64)
     ensemble = sample.ensemble
     ours = ensemble.score_full(sample)
+    if ensemble.by_class:
+        if not hasattr(model, "output_logits"):  # shares, which are cut at 1
+            return np.asarray(np.where(p == np.minimum(ours, 1.0), ours, p))
+        if model.output_logits():
+            return p
+        power = np.exp(ours - ours.max(axis=1, keepdims=True))
+        expected = power / power.sum(axis=1, keepdims=True)
+        # Probabilities leave open what is added to all scores.
+        theirs = np.log(np.maximum(p, 1e-37)) - np.log(np.maximum(expected, 1e-37)) + ours
+        reach = live.softmax_error(ours.shape[1])
+        near = (np.abs(p - expected) <= reach).all(axis=1, keepdims=True)
+        return np.asarray(np.where(near, ours, theirs))
     if ensemble.link.kind == "logistic":
         expected = 1 / (1 + np.exp(-np.clip(ours, -80, 80)))
         near = np.clip(p, 1e-37, 1 - 1e-16)
@@ -105,7 +120,7 @@ def _ensemble(model: Any) -> Ensemble:
     if model.task().name != "CLASSIFICATION":
         raise ModelError(f"the model's task is {model.task().name}; {_SUPPORTED}")
     classes = np.array(model.label_classes())
-    if len(classes) != 2:
+    if len(classes) < 2:
         raise ModelError(f"the model has {len(classes)} classes; {_SUPPORTED}")
     boosted = hasattr(model, "initial_predictions")
     if not boosted and not hasattr(model, "winner_takes_all"):
@@ -114,19 +129,22 @@ def _ensemble(model: Any) -> Ensemble:
     if not trees:
         raise ModelError("the model has no trees")
     inputs, column = _inputs(model)
-    reader = _Nodes(model, column)
-    votes = not boosted and bool(model.winner_takes_all())
+    leaf: _Leaf = _boosted_leaf
+    if not boosted:
+        votes = bool(model.winner_takes_all())
+        leaf = partial(_shares if len(classes) > 2 else _share, len(trees), votes)
+    reader = _Nodes(model, column, leaf)
     for tree in trees:
-        reader.add(tree.root, len(trees), boosted, votes)
+        reader.add(tree.root)
     table, less_equal = with_one_rule(reader.table(), np.array(reader.operator))
+    source = Source("ydf", "", str(model.name()))
+    if len(classes) > 2:
+        return _of_many_classes(model, table, less_equal, reader, inputs, classes, source)
     base, summation, link = 0.0, Summation.FLOAT32, Link("identity")
     threshold = 0.5
     if boosted:
         base = float(np.float32(model.initial_predictions()[0]))
-        # The engines that walk trees add the initial prediction last.
-        engines = [str(engine) for engine in model.list_compatible_engines()]  # the best first
-        quick = bool(engines) and "QuickScorer" in engines[0]
-        summation = Summation.FLOAT32 if quick else Summation.FLOAT32_LATE
+        summation = _summation(model)
         link = Link("none") if model.output_logits() else _LINK
         threshold = 0.5 if model.output_logits() else _boundary()
     return tree_ensemble(
@@ -139,9 +157,51 @@ def _ensemble(model: Any) -> Ensemble:
         divisor=1.0,
         threshold=threshold,
         classes=classes,
-        source=Source("ydf", "", str(model.name())),
+        source=source,
         link=link,
     )
+
+
+def _of_many_classes(
+    model: Any,
+    table: NodeTable,
+    less_equal: bool,
+    reader: _Nodes,
+    inputs: Schema,
+    classes: Array,
+    source: Source,
+) -> Ensemble:
+    """Boosted trees, one for each class in every round, or forests, whose leaves hold all shares."""
+    build = partial(
+        class_tree_ensemble,
+        schema=inputs,
+        classes=classes,
+        source=source,
+        less_equal=less_equal,
+        truncates=False,
+    )
+    if not hasattr(model, "initial_predictions"):
+        trees, vectors = flatten_vectors(table, np.array(reader.vectors))
+        return build(trees, summation=Summation.FLOAT32, leaf_vector=vectors)
+    trees, K = flatten(table), len(classes)
+    if model.num_trees_per_iteration() != K or trees.n_trees % K:
+        raise ModelError(
+            f"the model has {model.num_trees_per_iteration()} trees a round for {K} classes; {_SUPPORTED}"
+        )
+    return build(
+        trees,
+        summation=_summation(model),
+        start=np.asarray(model.initial_predictions(), dtype=np.float32),
+        tree_class=np.arange(trees.n_trees) % K,
+        ties=BY_SCORES if model.output_logits() else _BY_PROBABILITY,
+    )
+
+
+def _summation(model: Any) -> Summation:
+    """The engines that walk trees add the initial prediction last."""
+    engines = [str(engine) for engine in model.list_compatible_engines()]  # the best first
+    quick = bool(engines) and "QuickScorer" in engines[0]
+    return Summation.FLOAT32 if quick else Summation.FLOAT32_LATE
 
 
 @cache
@@ -196,38 +256,43 @@ def _is_integer(value: object) -> bool:
     return str(value).removeprefix("-").isdigit()
 
 
+_Leaf = Callable[[Any], Sequence[float]]  # what a leaf adds: a number, or one for each class
+
+
 class _Nodes:
     """Nodes of all trees, parents first."""
 
-    def __init__(self, model: Any, column: dict[int, int]) -> None:
-        self.specification, self.column = model.data_spec(), column
+    def __init__(self, model: Any, column: dict[int, int], leaf: _Leaf) -> None:
+        self.specification, self.column, self.leaf = model.data_spec(), column, leaf
         self.begin = [0]
         self.children: list[list[int]] = []
         self.feature: list[int] = []
         self.threshold: list[float] = []
         self.flags: list[int] = []
         self.operator: list[str] = []
-        self.value: list[float] = []
+        self.vectors: list[Sequence[float]] = []  # (n, 1 or K)
         self.sets: list[Sequence[int]] = []
         self.weight: list[float] = []
 
-    def add(self, root: Any, n_trees: int, boosted: bool, votes: bool) -> None:
+    def add(self, root: Any) -> None:
         """Append a tree, level by level."""
-        first, waiting = len(self.value), [root]
-        for at, node in enumerate(waiting):
+        waiting, inner = [root], []
+        for node in waiting:
             if hasattr(node, "condition"):
                 self._append(node.condition)
                 self.children.append([len(waiting), len(waiting) + 1])
                 waiting += [node.pos_child, node.neg_child]
-                self.value.append(0.0)
+                inner.append(len(self.vectors))
+                self.vectors.append(())
                 self.weight.append(0.0)
                 continue
             self.children.append([-1, -1])
             self._put(0, 0.0, 0, "", ())
-            self.value.append(_leaf(node.value, n_trees, boosted, votes))
+            self.vectors.append(self.leaf(node.value))
             self.weight.append(float(getattr(node.value, "num_examples", np.nan)))
-            assert at + first == len(self.value) - 1
-        self.begin.append(len(self.value))
+        for at in inner:
+            self.vectors[at] = (0.0,) * len(self.vectors[-1])  # the last node is a leaf
+        self.begin.append(len(self.vectors))
 
     def _append(self, condition: Any) -> None:
         """A condition; where it holds, a row goes left."""
@@ -276,17 +341,27 @@ class _Nodes:
             feature=np.array(self.feature, np.int64),
             threshold=np.array(self.threshold, np.float32),
             flags=np.array(self.flags, np.uint8),
-            value=np.array(self.value),
+            value=np.array([vector[0] for vector in self.vectors]),
             weight=None if np.isnan(self.weight).any() else np.array(self.weight),
             set_begin=offsets([len(codes) for codes in self.sets]),
             set_codes=np.array([c for codes in self.sets for c in codes], np.int64),
         )
 
 
-def _leaf(value: Any, n_trees: int, boosted: bool, votes: bool) -> float:
-    """What a leaf adds: of a forest the positive share, or vote, over the number of trees."""
-    if boosted:
-        return float(np.float32(value.value))
+def _boosted_leaf(value: Any) -> Sequence[float]:
+    return (float(np.float32(value.value)),)
+
+
+def _share(n_trees: int, votes: bool, value: Any) -> Sequence[float]:
+    """The positive share of a forest's leaf, or its vote, over the number of trees."""
     share = value.probability
     positive = float(share[1] > share[0]) if votes else float(share[1])
-    return float(np.float32(positive / n_trees))
+    return (float(np.float32(positive / n_trees)),)
+
+
+def _shares(n_trees: int, votes: bool, value: Any) -> Sequence[float]:
+    """The same for all classes."""
+    shares = np.asarray(value.probability, dtype=np.float64)  # (K,)
+    if votes:
+        shares = (np.arange(len(shares)) == np.argmax(shares)).astype(np.float64)
+    return tuple(float(share) for share in (shares / n_trees).astype(np.float32))

@@ -19,6 +19,7 @@ from qwyc.policy.rule import StoppingRule
 from qwyc.rows.schema import Schema
 from qwyc.runtime.progress import Report
 from qwyc.target.target import Decided
+from qwyc.target.ties import Ties
 
 Floats = npt.NDArray[np.float64]
 
@@ -27,8 +28,8 @@ Floats = npt.NDArray[np.float64]
 class Bounds:
     """What base models can add to a running sum, for any input at all."""
 
-    least: Floats  # (T,)
-    most: Floats  # (T,)
+    least: Floats  # (T,) or (T, K)
+    most: Floats  # (T,) or (T, K)
     margin: (
         float  # more than rounding makes a running sum plus what is left differ from the full score
     )
@@ -40,7 +41,8 @@ class Runner(Protocol):
     def decide(
         self, rows: Any, *, threads: int | None = None
     ) -> tuple[Decided, npt.NDArray[np.int32], Floats]:
-        """The index of each row's class, the base models that it took and its score, each (N,)."""
+        """The index of each row's class, the base models that it took and its score, each (N,); its
+        scores are (N, K) where each class has one."""
 
     def one_row(
         self, labels: Sequence[Any], fallback: Callable[[Any], Any], schema: Schema | None
@@ -71,8 +73,16 @@ class BaseModels(Protocol):
         """Number of base models, T."""
 
     @property
-    def base(self) -> float:
-        """What the running sum starts from."""
+    def n_scores(self) -> int:
+        """How many scores they add up to: 1 for two classes, otherwise one for each of K classes."""
+
+    @property
+    def ties(self) -> Ties:
+        """Which of K classes wins where their full scores are equal, or their probabilities."""
+
+    @property
+    def base(self) -> Any:
+        """What the running sum starts from: a number, or (K,)."""
 
     @property
     def average(self) -> bool:
@@ -85,11 +95,12 @@ class BaseModels(Protocol):
     def scores(
         self, rows: Any, *, threads: int | None = None, report: Report = lambda done: None
     ) -> tuple[npt.NDArray[Any], Floats]:
-        """Every base model on every row, (N, T), column-major, and the full scores, (N,). `report` is
+        """Every base model on every row, (N, T) or (N, T, K), base model after base model in memory, and
+        the full scores, (N,) or (N, K). `report` is
         called with the number of evaluations done, of rows times base models."""
 
     def score_full(self, rows: Any, *, threads: int | None = None) -> Floats:
-        """The full score of every row, (N,), summed as the source sums it."""
+        """The full score of every row, (N,), or scores, (N, K), summed as the source sums them."""
 
     def runner(self, policy: StoppingRule, survival: Floats | None = None) -> Runner:
         """The base models laid out for one policy. `survival`, (T,) the expected share of rows that reach

@@ -20,6 +20,7 @@ from qwyc.rows.selection import row_count, take
 from qwyc.runtime.arguments import check_choice, check_number
 from qwyc.runtime.progress import Report
 from qwyc.target.target import Decided
+from qwyc.target.ties import BY_SCORES, Ties
 
 BaseModel = Callable[[Any], Any]
 MEASURED_PASSES = 3
@@ -43,6 +44,8 @@ class CallableModels:
     prepare: Callable[[Any], Any] = _unchanged  # checks rows, gives them as base models take them
 
     kind: ClassVar[str] = "callables"
+    n_scores: ClassVar[int] = 1
+    ties: ClassVar[Ties] = BY_SCORES
     score_bytes: ClassVar[int] = 8
     average: ClassVar[bool] = False
 

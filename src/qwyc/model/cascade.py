@@ -14,6 +14,7 @@ from qwyc.model.ensemble import Ensemble
 from qwyc.model.native import plain_arrays
 from qwyc.policy.decisions import Decisions
 from qwyc.policy.fan_policy import FanPolicy
+from qwyc.policy.filter_policy import ClassPolicy
 from qwyc.policy.policy import Policy
 
 
@@ -22,20 +23,26 @@ class Cascade:
 
     Rows may be an array, a pandas, Polars or Arrow table, a sparse matrix or a list; a base model is
     called with the same kind of thing, holding only the rows that are still undecided. An `Ensemble` of
-    trees or lattices, as `read_model` gives it, is evaluated natively under either kind of policy."""
+    trees or lattices, as `read_model` gives it, is evaluated natively under any kind of policy; one of K
+    classes takes a `LeadPolicy` or a `FilterPolicy`."""
 
     def __init__(
         self,
         models: Ensemble | Sequence[BaseModel],
-        policy: Policy | FanPolicy,
+        policy: Policy | FanPolicy | ClassPolicy,
         *,
         base: float = 0.0,
         classes: Any = (0, 1),
     ) -> None:
-        if not isinstance(policy, (Policy, FanPolicy)):
+        if not isinstance(policy, Policy | FanPolicy | ClassPolicy):
             raise OptionError(f"a policy was expected, as fit_policy gives it; got {policy!r}")
         if not isinstance(models, Ensemble):
             models = callable_ensemble(list(models), base=base, classes=classes)
+        if isinstance(policy, ClassPolicy) and not models.by_class:
+            raise OptionError(
+                f"the policy is for {policy.n_classes} classes with a score each; the base models have one "
+                "score for two classes"
+            )
         if models.n_models != policy.n_models:
             raise OptionError(
                 f"the policy is for {policy.n_models} base models; got {models.n_models}"
@@ -60,4 +67,7 @@ class Cascade:
         return self.ensemble.score_full(X)
 
     def __repr__(self) -> str:
+        if isinstance(self.policy, ClassPolicy):
+            quits = "never quits" if self.policy.quit == "never" else "quits early"
+            return f"qwyc.Cascade: {self.ensemble.description}, {quits}"
         return f"qwyc.Cascade: {self.ensemble.description}, quits {self.policy.quit}"

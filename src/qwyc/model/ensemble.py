@@ -18,8 +18,11 @@ import numpy.typing as npt
 from qwyc.errors import OptionError
 from qwyc.model.base_models import BaseModels, Floats, Runner
 from qwyc.model.link import LOGISTIC, Link
+from qwyc.model.output import Output
 from qwyc.policy.costs import Costs
 from qwyc.policy.decisions import Decisions
+from qwyc.policy.lead_policy import LeadPolicy
+from qwyc.policy.policy import Policy
 from qwyc.policy.rule import StoppingRule
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.rows.column_names import match_columns
@@ -31,6 +34,8 @@ from qwyc.rows.schema import Schema
 from qwyc.rows.selection import take
 from qwyc.rows.tables import frame_library, reader_of
 from qwyc.runtime.progress import Report
+from qwyc.runtime.wording import one_line
+from qwyc.target.many_classes import ManyClasses
 from qwyc.target.target import Decided
 from qwyc.target.two_classes import TwoClasses
 
@@ -46,21 +51,34 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """f(x) = base + sum of T base models; the full decision is classes[1] where f(x) >= threshold."""
+    """f(x) = base + sum of T base models. Of two classes, the full decision is classes[1] where
+    f(x) >= threshold. Of K classes with a score each, it is the one with the largest score. A model of
+    values, such as a regression, has no classes."""
 
     base_models: BaseModels
     schema: Schema | None  # what rows must look like; None: base models take them as they are
-    threshold: float  # the smallest full score that the source calls positive
-    classes: npt.NDArray[Any]  # (2,) negative, positive
+    threshold: float  # the smallest full score that the source calls positive; 0 for K scores
+    classes: npt.NDArray[Any]  # (2,) negative, positive; or (K,); (0,) for a model of values
     source: Source | None = None
     link: Link = LOGISTIC
     transform: Callable[[Any], Any] | None = None  # a pipeline's own steps, from its rows to ours
     doubt: str = ""  # why the threshold may not be the one that was meant; files do not keep it
+    # From full scores to the source's probabilities, or to its values where there are no classes. None:
+    # the link says it.
+    output: Output | None = None
 
     def __post_init__(self) -> None:
-        if np.shape(self.classes) != (2,):
+        n_scores = self.base_models.n_scores
+        if np.shape(self.classes) == (0,):
+            object.__setattr__(self, "classes", np.asarray(self.classes))
+            return
+        if n_scores == 1 and np.shape(self.classes) != (2,):
             raise OptionError(
                 f"classes must be two labels, negative and positive; got {self.classes!r}"
+            )
+        if n_scores > 1 and np.shape(self.classes) != (n_scores,):
+            raise OptionError(
+                f"classes must be {n_scores} labels, one per score; got {self.classes!r}"
             )
         object.__setattr__(self, "classes", np.asarray(self.classes))
 
@@ -74,8 +92,26 @@ class Ensemble:
         return self.base_models.n_models
 
     @property
-    def target(self) -> TwoClasses:
-        """What a full score decides, as the source decides it."""
+    def has_classes(self) -> bool:
+        """Whether it decides among classes; otherwise it gives values."""
+        return len(self.classes) > 0
+
+    @property
+    def by_class(self) -> bool:
+        """Whether each of K classes has a score; otherwise one score decides between two."""
+        return self.base_models.n_scores > 1
+
+    @cached_property
+    def target(self) -> TwoClasses | ManyClasses:
+        """What full scores decide, as the source decides it."""
+        if not self.has_classes:
+            raise OptionError(
+                f"a model of {self.description} gives values, so that there are no classes to decide among"
+            )
+        if self.by_class:
+            labels = self.classes.tolist()
+            names = tuple(one_line(v) if isinstance(v, str) else f"class {v}" for v in labels)
+            return ManyClasses(self.base_models.n_scores, self.base_models.ties, names)
         return TwoClasses(self.threshold)
 
     @property
@@ -154,25 +190,30 @@ class Ensemble:
         """Every base model on every row. `report` is called with the number of evaluations done, of
         rows times base models."""
         values, full = self.base_models.scores(self.rows(X), threads=threads, report=report)
-        return ScoreMatrix(
-            values, self.base_models.base, self.threshold, full, self.base_models.average
-        )
+        models = self.base_models
+        return ScoreMatrix(values, models.base, self.threshold, full, models.average, models.ties)
 
     def score_full(self, X: Any, *, threads: int | None = None) -> Floats:
-        """The full score of every row, (N,), bit for bit the source library's own."""
+        """The full score of every row, (N,), or scores, (N, K), bit for bit the source library's own."""
         return self.base_models.score_full(self.rows_to_decide(X), threads=threads)
 
     def decide(self, X: Any, runner: Runner, *, threads: int | None = None) -> Decisions:
         """Decide rows with base models that are laid out for a policy."""
+        return self.decisions(*self.run(X, runner, threads=threads))
+
+    def run(
+        self, X: Any, runner: Runner, *, threads: int | None = None
+    ) -> tuple[Decided, npt.NDArray[np.int32], Floats]:
+        """What a runner finds: the index of each row's class, its steps and its score."""
         if isinstance(X, Sample) or self.schema is None:
-            return self.decisions(*runner.decide(self.rows_to_decide(X), threads=threads))
+            return runner.decide(self.rows_to_decide(X), threads=threads)
         rows = X if self.transform is None else self.transform(X)
         found = self._decide_where_they_lie(rows, self.schema, runner, threads)
         if found is None:
             matrix = to_matrix(rows, self.schema, c_order=False)
             reader_of(self.schema).learn(rows)
             found = runner.decide(matrix, threads=threads)
-        return self.decisions(*found)
+        return found
 
     def _decide_where_they_lie(
         self, X: Any, schema: Schema, runner: Runner, threads: int | None
@@ -250,6 +291,16 @@ class Ensemble:
         """The base models laid out for one policy, and for the share of rows that reach each step."""
         return self.base_models.runner(policy, survival)
 
+    @cached_property
+    def full_runner(self) -> Runner:
+        """The base models laid out to be evaluated in full on every row."""
+        T, K = self.n_models, self.base_models.n_scores
+        never, costs, order = np.full(T, np.inf), np.ones(T), np.arange(T, dtype=np.int32)
+        if self.by_class:
+            lead = np.full((T, K), np.inf)
+            return self.runner(LeadPolicy(order, lead, costs, self.base_models.ties))
+        return self.runner(Policy(order, -never, never, self.threshold, costs))
+
     def costs(self, X: Any, how: str, *, threads: int | None = None) -> Floats | Costs:
         """What each base model costs on rows like X: (T,), or a `Costs` where they share parts.
         "measured" is microseconds per row on this machine, so it differs from run to run;
@@ -270,6 +321,8 @@ class Ensemble:
             "numbers": [float(v).hex() for v in (*numbers, self.threshold)],
             "classes": [self.classes.dtype.str, self.classes.tolist()],
         }
+        if not self.has_classes and self.output is not None:
+            facts["output"] = self.output.facts()
         digest = hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode())
         for name in sorted(tensors):
             array = np.ascontiguousarray(tensors[name])

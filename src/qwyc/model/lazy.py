@@ -7,7 +7,7 @@ fetched hold a number that no base model evaluated so far looks at, so it change
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from qwyc.errors import InputError, OptionError, RowsError
 from qwyc.model.base_models import Runner
 from qwyc.model.ensemble import Ensemble
 from qwyc.policy.decisions import Decisions
+from qwyc.policy.filter_policy import ClassPolicy, FilterPolicy
+from qwyc.policy.lead_policy import LeadPolicy
 from qwyc.policy.policy import Policy
 from qwyc.policy.rounds import Round
 from qwyc.rows.arrays import as_array
@@ -57,7 +59,11 @@ class LazyRunner:
 
     @classmethod
     def of(
-        cls, ensemble: Ensemble, policy: Policy, rounds: Sequence[Round], whole: Runner
+        cls,
+        ensemble: Ensemble,
+        policy: Policy | ClassPolicy,
+        rounds: Sequence[Round],
+        whole: Runner,
     ) -> LazyRunner:
         """`whole` runs the policy itself, which the last round does."""
         assert ensemble.schema is not None  # its base models say which features they look at
@@ -67,7 +73,8 @@ class LazyRunner:
     def decide(self, fetch: Fetch, n: int, threads: int | None) -> LazyDecisions:
         """Decide n rows."""
         label_index = np.zeros(n, dtype=np.intp)
-        steps, score = np.zeros(n, dtype=np.int32), np.zeros(n)
+        steps, models = np.zeros(n, dtype=np.int32), self.ensemble.base_models
+        score = np.zeros((n, models.n_scores) if self.ensemble.by_class else n)
         fetched, calls = np.zeros(n, dtype=np.int32), 0
         left = np.arange(n, dtype=np.int64)  # rows that are undecided
         # float64 holds what float32 does, and the engine rounds it back to the same float32.
@@ -105,9 +112,18 @@ class LazyRunner:
             ) from None
 
 
-def stopping_at(policy: Policy, step: int) -> Policy:
-    """The same policy up to a step, from 0; a row that gets there takes one more base model and quits. Its
-    decision means nothing, and it is told by having taken more than `step` base models."""
+def stopping_at(policy: Policy | ClassPolicy, step: int) -> Policy | ClassPolicy:
+    """The same policy up to a step, from 0; a row that gets there takes one more base model and quits, or
+    more where classes tie. Its decision means nothing, and it is told by having taken more than `step` base
+    models."""
+    if isinstance(policy, FilterPolicy):
+        gap = policy.gap.copy()
+        gap[step:] = -LARGEST
+        return replace(policy, gap=gap)
+    if isinstance(policy, LeadPolicy):
+        lead = policy.lead.copy()
+        lead[step:] = 0.0
+        return replace(policy, lead=lead)
     lower, upper = policy.lower.copy(), policy.upper.copy()
     lower[step:], upper[step:] = LARGEST, LARGEST
     return Policy(policy.order, lower, upper, policy.threshold, policy.costs)

@@ -38,26 +38,28 @@ def parts_of(rows: Any, most: int) -> list[Any]:
 
 
 def scores_in_parts(
-    native: _native.Forest | _native.Lattices,
+    native: _native.Forest | _native.Lattices | _native.ClassForest,
     n_models: int,
     block: int,
     rows: Any,
     threads: int | None,
     report: Report,
 ) -> tuple[npt.NDArray[Any], Floats]:
-    """Every base model on every row, (N, T), and the full scores, (N,). Long work is done in parts of
-    `block` rows, so that it can be interrupted and reports how far it is."""
+    """Every base model on every row, (N, T), and the full scores, (N,); of K classes (N, T, K) and (N, K).
+    Long work is done in parts of `block` rows, so that it can be interrupted and reports how far it is."""
     n, cores = len(rows), thread_count(threads)
-    values, full = native.score_matrix(rows[:block], cores)  # (T, block), (block,)
+    found: tuple[npt.NDArray[Any], Floats] = native.score_matrix(rows[:block], cores)
+    values, full = found  # (T, block, ...), (block, ...)
     if n > block:
-        first, values = values, np.empty((n_models, n), dtype=values.dtype)
-        values[:, :block], full = first, np.concatenate([full, np.empty(n - block)])
+        first, values = values, np.empty((n_models, n, *values.shape[2:]), dtype=values.dtype)
+        values[:, :block] = first
+        full = np.concatenate([full, np.empty((n - block, *full.shape[1:]))])
     for i in range(block, n, block):
         report(i * n_models)
         part = slice(i, i + block)
         values[:, part], full[part] = native.score_matrix(rows[part], cores)
     report(n * n_models)
-    return values.T, full
+    return np.swapaxes(values, 0, 1), full
 
 
 def native_runner(
@@ -146,28 +148,37 @@ class NativeRunner:
         return None if isinstance(self.quitter, _native.FanQuitter) else self.quitter.expected_cost
 
 
-PlainArrays = _native.PlainArrays | _native.FanPlainArrays
+PlainArrays = _native.PlainArrays | _native.FanPlainArrays | _native.ClassPlainArrays
+# By the kind of quitter.
+PLAIN_ARRAYS: dict[type, Any] = {
+    _native.Quitter: _native.PlainArrays,
+    _native.FanQuitter: _native.FanPlainArrays,
+    _native.LeadQuitter: _native.ClassPlainArrays,
+}
 
 
 def plain_arrays(runner: Runner, ensemble: Ensemble) -> PlainArrays | None:
     """What decides NumPy arrays of floats as `ensemble.decide(X, runner)` does, in one native call. It
     gives None for everything else; None where all rows need more than that."""
     schema, classes = ensemble.schema, ensemble.classes
-    if type(runner) is not NativeRunner or type(ensemble) is not Ensemble:
+    quitter = getattr(runner, "quitter", None)
+    by_class = isinstance(quitter, _native.LeadQuitter)
+    if not (type(runner) is NativeRunner or by_class):
+        return None
+    if type(ensemble).decide is not Ensemble.decide or not ensemble.has_classes:
         return None
     if schema is None or ensemble.transform is not None or not schema.takes_plain_rows:
         return None
     if classes.dtype.kind not in LABEL_KINDS:
         return None
-    fan = isinstance(runner.quitter, _native.FanQuitter)
-    kind: Any = _native.FanPlainArrays if fan else _native.PlainArrays
-    made: PlainArrays = kind(
-        runner.quitter,
+    rows_at_once = getattr(runner, "rows_at_once", None)
+    made: PlainArrays = PLAIN_ARRAYS[type(quitter)](
+        quitter,
         np.ascontiguousarray(classes),
         classes.dtype.kind == "O",
         ensemble.n_models,
         schema.finite_only,
-        sys.maxsize if runner.rows_at_once is None else runner.rows_at_once,
+        sys.maxsize if rows_at_once is None else rows_at_once,
         np,
         Decisions,
         thread_count,

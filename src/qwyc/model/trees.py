@@ -18,12 +18,14 @@ from qwyc.model.base_models import Bounds, Floats
 from qwyc.model.ensemble import Ensemble, Source
 from qwyc.model.link import LOGISTIC, Link
 from qwyc.model.native import NativeRunner, native_runner, rows_at_once, scores_in_parts
+from qwyc.model.output import Output
 from qwyc.policy.features import Pairs
 from qwyc.policy.rule import StoppingRule
 from qwyc.rows.schema import Schema
 from qwyc.runtime.arguments import check_choice
 from qwyc.runtime.progress import Report
 from qwyc.runtime.threads import thread_count
+from qwyc.target.ties import BY_SCORES, Ties
 
 MEASURED_ROWS = 4096
 ON_ONE_THREAD = 256  # rows that the native core never divides among threads, so nobody has to count
@@ -102,6 +104,8 @@ class TreeModels:
     weighs: str = "rows"  # what leaf weights count: "rows" or "curvature", the sum of p (1 - p)
 
     kind: ClassVar[str] = "trees"
+    n_scores: ClassVar[int] = 1
+    ties: ClassVar[Ties] = BY_SCORES
     score_bytes: ClassVar[int] = 4
 
     def __getstate__(self) -> dict[str, Any]:
@@ -229,22 +233,14 @@ class TreeModels:
         size = np.maximum.reduceat(np.abs(trees.leaf_value), first)  # (T,)
         with np.errstate(over="ignore"):
             undivided = abs(self.start) + float(size.sum())  # no partial sum is larger
-        narrow = self.summation in (Summation.FLOAT32, Summation.FLOAT32_LATE)
-        half_ulp, largest = (HALF_ULP_32, LARGEST_32) if narrow else (HALF_ULP_64, LARGEST_64)
-        if not undivided * (1 + (T + 2) * half_ulp) < largest:
-            return math.inf
-        total = undivided / self.divisor
-        source = (T + 2) * half_ulp * total  # the library's own additions
-        ours = (T + 2) * HALF_ULP_64 * total  # running sums, and the sums of bounds
-        steps = HALF_ULP_32 * total + T * SMALLEST_32  # scores rounded to float32
-        shares = 0.0
+        margin = rounding_margin(undivided, T, self.summation, self.divisor)
         # Shares are compared with each other, and add up to about 1.
-        if self.summation == Summation.SHARES:
+        if self.summation == Summation.SHARES and margin < math.inf:
             off = np.abs(trees.leaf_value + trees.leaf_other - 1.0)
             with np.errstate(over="ignore"):  # the other class's sum may overflow too
                 shares = float(np.maximum.reduceat(off, first).sum()) / self.divisor
-            shares += 4 * (T + 2) * HALF_ULP_64
-        return 2.0 * (source + 2 * ours + steps + shares)
+            margin += 2.0 * (shares + 4 * (T + 2) * HALF_ULP_64)
+        return margin
 
     def tensors(self) -> Mapping[str, npt.NDArray[Any]]:
         """The arrays that decide rows, by name."""
@@ -277,6 +273,20 @@ class TreeModels:
         return facts, text
 
 
+def rounding_margin(largest: float, T: int, summation: Summation, divisor: float) -> float:
+    """More than running sum + exact remainder and the source's full score can differ by, given that no
+    partial sum of the source over T trees, before it is divided, is larger than `largest`."""
+    narrow = summation in (Summation.FLOAT32, Summation.FLOAT32_LATE)
+    half_ulp, limit = (HALF_ULP_32, LARGEST_32) if narrow else (HALF_ULP_64, LARGEST_64)
+    if not largest * (1 + (T + 2) * half_ulp) < limit:
+        return math.inf
+    total = largest / divisor
+    source = (T + 2) * half_ulp * total  # the library's own additions
+    ours = (T + 2) * HALF_ULP_64 * total  # running sums, and the sums of bounds
+    steps = HALF_ULP_32 * total + T * SMALLEST_32  # scores rounded to float32
+    return 2.0 * (source + 2 * ours + steps)
+
+
 def tree_ensemble(
     trees: Trees,
     schema: Schema,
@@ -291,13 +301,14 @@ def tree_ensemble(
     source: Source,
     link: Link = LOGISTIC,
     weighs: str = "rows",
+    output: Output | None = None,
 ) -> Ensemble:
     """An ensemble of trees; raises ModelError where its arrays are not sound."""
     models = TreeModels(
         trees, schema.n_features, summation, less_equal, truncates, base, divisor, weighs
     )
     _ = models.native  # checks every array
-    return Ensemble(models, schema, threshold, classes, source, link)
+    return Ensemble(models, schema, threshold, classes, source, link, output=output)
 
 
 def by_share(ensemble: Ensemble, probability: float) -> Ensemble:

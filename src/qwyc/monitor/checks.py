@@ -10,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc import _native
-from qwyc.classifier import Classifier, as_table, from_certified
+from qwyc.classifier import Classifier, from_certified
 from qwyc.model.native import native_checker, plain_arrays, sampled_one_row, watched_runner
+from qwyc.model.one_row import as_table
 from qwyc.policy.decisions import Decisions
+from qwyc.policy.policy import Policy
 from qwyc.rows.selection import take
 from qwyc.target.target import Decided
 
@@ -97,8 +99,9 @@ class Checks:
 
     def checker(self, judge: _native.RunningJudge) -> _native.Checker | None:
         """What checks the rows that wait, where the native core evaluates base models."""
-        classifier = self.classifier
-        return native_checker(classifier.runner, self._picked, judge, classifier.policy.threshold)
+        classifier, policy = self.classifier, self.classifier.policy
+        assert isinstance(policy, Policy)  # judges of more classes are not native
+        return native_checker(classifier.runner, self._picked, judge, policy.threshold)
 
     def pick(
         self, rows: Any, decided: Decided, steps: npt.NDArray[np.int32], threads: int | None

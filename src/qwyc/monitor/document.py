@@ -15,12 +15,11 @@ from qwyc.errors import ArtifactError, QwycError
 from qwyc.files.classifier_file import file_path
 from qwyc.files.values import count, number, one_of, shortened, text
 from qwyc.monitor.state import Judge, Record, State, tests_of
-from qwyc.monitor.subject import Label, Subject
+from qwyc.monitor.subject import MOST_CLASSES, Label, Subject
 from qwyc.policy.counts import Counts, exit_bins
 from qwyc.promise.limits import Limit
 from qwyc.promise.sequential import LARGEST, RateTest, Starts, TestState
 from qwyc.runtime.output import replacing
-from qwyc.target.two_classes import TwoClasses
 
 FORMAT = "qwyc monitor 1"
 LARGEST_FILE = 1 << 20  # bytes; a monitor takes a few thousand
@@ -101,7 +100,7 @@ def _saved(facts: Any) -> Saved:
         raise ArtifactError("a JSON object was expected")
     one_of(facts["format"], FORMAT)
     subject = _subject(facts["subject"])
-    record = _record(facts["record"], subject)
+    record = _record(facts["record"], subject.lost, subject)
     rows_seen, rows = count(facts["rows_seen"]), sum(record.by_class)
     raised = tuple(None if at is None else count(at) for at in _list(facts["raised"]))
     tests = _list(facts["tests"])
@@ -126,12 +125,13 @@ def _subject(facts: Mapping[str, Any]) -> Subject:
     n_models = count(facts["n_models"])
     if not 0 < n_models < MOST_MODELS:
         raise ArtifactError(f"{n_models} base models")
-    limits = tuple(_limit(limit) for limit in _list(facts["limits"]))
     labels = tuple(_label(label) for label in _list(facts["labels"]))
-    lost = tuple(_kinds(kinds) for kinds in _list(facts["lost"]))
-    if not limits or len(labels) != TwoClasses.n_classes or len(lost) != TwoClasses.n_classes:
+    n_classes = len(labels)
+    limits = tuple(_limit(limit, n_classes) for limit in _list(facts["limits"]))
+    lost = tuple(_kinds(kinds, n_classes) for kinds in _list(facts["lost"]))
+    if not limits or not 2 <= n_classes <= MOST_CLASSES or len(lost) != n_classes:
         raise ArtifactError("there is no limit, or another number of classes")
-    certified = _record(facts["certified"] | {"steps": 0, "cost": 0.0}, None, n_models)
+    certified = _record(facts["certified"] | {"steps": 0, "cost": 0.0}, lost, None, n_models)
     means = number(facts["certified"]["mean_models"]), number(facts["certified"]["mean_cost"])
     model = facts["model"]
     return Subject(
@@ -146,25 +146,30 @@ def _subject(facts: Mapping[str, Any]) -> Subject:
     )
 
 
-def _limit(facts: Mapping[str, Any]) -> Limit:
+def _limit(facts: Mapping[str, Any], n_classes: int) -> Limit:
     share, among = number(facts["share"]), facts["among"]
     if not 0 <= share < 1:
         raise ArtifactError(f"a limit is a share, got {shortened(share)}")
-    if among is not None and count(among) >= TwoClasses.n_classes:
+    if among is not None and count(among) >= n_classes:
         raise ArtifactError("a limit is about an unknown class")
-    return Limit(share, _kinds(facts["differences"]), among)
+    return Limit(share, _kinds(facts["differences"], n_classes), among)
 
 
-def _record(facts: Mapping[str, Any], subject: Subject | None, n_models: int = 0) -> Record:
+def _record(
+    facts: Mapping[str, Any],
+    lost_from: tuple[tuple[int, ...], ...],
+    subject: Subject | None,
+    n_models: int = 0,
+) -> Record:
     """Counts that go together. Those of a certificate may say nothing about exits."""
     by_class, differences, exits = (
         tuple(count(n) for n in _list(facts[name])) for name in ("by_class", "differences", "exits")
     )
     record = Record(by_class, differences, exits, count(facts["steps"]), number(facts["cost"]))
     rows = sum(by_class)
-    if len(by_class) != TwoClasses.n_classes or len(differences) != len(TwoClasses.differences):
+    if len(by_class) != len(lost_from) or len(differences) != len(lost_from):
         raise ArtifactError("rows are counted by other classes or differences")
-    lost = [sum(differences[k] for k in TwoClasses.lost_from(c)) for c in range(len(by_class))]
+    lost = [sum(differences[k] for k in kinds) for kinds in lost_from]
     if any(n > of for n, of in zip(lost, by_class, strict=True)):
         raise ArtifactError("there are more differences than rows")
     bins = subject.n_bins if subject else len(exits) and len(exit_bins(n_models))
@@ -198,9 +203,10 @@ def _starts(facts: Mapping[str, Any], test: RateTest) -> Starts:
     return Starts(value, unspent)
 
 
-def _kinds(values: Any) -> tuple[int, ...]:
+def _kinds(values: Any, n_classes: int) -> tuple[int, ...]:
+    """Ways to differ, of which there are as many as classes."""
     kinds = tuple(count(kind) for kind in _list(values))
-    if not kinds or len(set(kinds)) != len(kinds) or max(kinds) >= len(TwoClasses.differences):
+    if not kinds or len(set(kinds)) != len(kinds) or max(kinds) >= n_classes:
         raise ArtifactError("unknown kinds of difference")
     return kinds
 

@@ -17,7 +17,7 @@ from qwyc.classifier import Classifier, check_classifier
 from qwyc.errors import OptionError, QwycWarning
 from qwyc.monitor import document, metrics, text
 from qwyc.monitor.checks import Checks, Early, PlainPredict
-from qwyc.monitor.running import Running
+from qwyc.monitor.running import running_of
 from qwyc.monitor.state import Judge, State
 from qwyc.monitor.subject import Label, Subject
 from qwyc.policy.counts import Counts, exit_bins
@@ -65,7 +65,7 @@ class Monitor:
     ) -> None:
         self._judge = judge
         policy = None if classifier is None else classifier.policy
-        self._running = Running(judge, state, policy)  # as of the last check
+        self._running = running_of(judge, state, policy)  # as of the last check
         self._rate = rate
         self._seed = check_count("seed", seed, least=0)
         self._rows_before = rows_before  # seen by monitors that this one continues or has merged
@@ -79,8 +79,8 @@ class Monitor:
             seeds = [self._seed, rows_before]
             self._checks = Checks(classifier, rate, seeds, self._check, self._check_waiting)
             self._plain_predict = self._checks.plain_predict
-            assert self._running.native is not None
-            self._checker = self._checks.checker(self._running.native)
+            if self._running.native is not None:
+                self._checker = self._checks.checker(self._running.native)
 
     # ---- decisions ----------------------------------------------------------------------------
 

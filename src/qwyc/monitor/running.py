@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,74 @@ import numpy.typing as npt
 
 from qwyc import _native
 from qwyc.monitor.state import Judge, Record, State
-from qwyc.policy.counts import exit_bins
+from qwyc.policy.counts import exit_bins, sum_over_rows
+from qwyc.policy.policy import Policy
 from qwyc.policy.rule import StoppingRule, cost_of_steps
 from qwyc.promise.sequential import from_plain, to_plain
 from qwyc.target.target import Decided
+
+
+def running_of(judge: Judge, state: State, rule: StoppingRule | None) -> Running | ClassesRunning:
+    """A state that rows are added to which this rule decided; None: no rows are."""
+    if rule is None or isinstance(rule, Policy):
+        return Running(judge, state, rule)
+    return ClassesRunning(judge, state, rule)
+
+
+class ClassesRunning:
+    """A state that more rows of K classes change. The caller has a lock."""
+
+    native: None = None
+
+    def __init__(self, judge: Judge, state: State, rule: StoppingRule) -> None:
+        self._judge, self._state, self._rule = judge, state, rule
+
+    def set(self, state: State) -> None:
+        """Go on from a state."""
+        self._state = state
+
+    def get(self) -> State:
+        """The state now."""
+        return self._state
+
+    def changed(self) -> None:
+        """Nobody else adds rows."""
+
+    def add(self, decided: Decided, full: Decided, steps: npt.NDArray[np.int32]) -> None:
+        """Count rows, (N,) each, one by one in their order: early decisions, full decisions and the base
+        models that early decisions took."""
+        judge, before, target = self._judge, self._state, self._rule.target
+        sums = sum_over_rows(self._rule, decided, full, steps)
+        added = Record(
+            tuple(sums.by_class.tolist()),
+            tuple(sums.differences[0].tolist()),
+            tuple(sums.exits[0].tolist()),
+            int(sums.steps[0]),
+            float(sums.cost[0]),
+        )
+        way = np.full(len(steps), -1, dtype=np.intp)  # in which a row differs; -1: it does not
+        rows, ways = target.differing(decided, full)
+        way[rows] = ways
+        tests, raised, so_far = [], list(before.raised), sum(before.record.by_class)
+        for i, limit in enumerate(judge.subject.limits):
+            at = np.arange(len(steps))
+            if limit.among is not None:
+                at = np.flatnonzero(full == limit.among)
+            differs = np.isin(way[at], limit.differences)
+            test, known = judge.tests[i], before.tests[i]
+            reached: int | None = None
+            if test is not None and known is not None:
+                known, reached = test.after(known, differs, judge.needed)
+            elif differs.any():  # no row may
+                reached = int(np.argmax(differs)) + 1
+            tests.append(known)
+            if reached is not None and raised[i] is None:
+                raised[i] = so_far + int(at[reached - 1]) + 1
+        # One by one, so that the total does not depend on how rows are grouped.
+        costs = cost_of_steps(self._rule.order, self._rule.costs, steps)
+        total = np.cumsum(np.append(before.record.cost, costs))[-1]
+        record = replace(before.record.plus(added), cost=float(total))
+        self._state = State(record, tuple(tests), tuple(raised), before.failed)
 
 
 class Running:

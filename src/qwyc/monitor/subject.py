@@ -10,10 +10,13 @@ import numpy as np
 from qwyc.classifier import Classifier
 from qwyc.errors import OptionError
 from qwyc.policy.counts import Counts, exit_bins
+from qwyc.policy.lead_policy import LeadPolicy
+from qwyc.policy.policy import Policy
 from qwyc.promise.budget import percentage
 from qwyc.promise.limits import Limit
 
 Label = str | int | float | bool
+MOST_CLASSES = 256  # the decisions of rows that wait are bytes
 
 
 @dataclass(frozen=True)
@@ -34,8 +37,18 @@ class Subject:
         """What is watched of a classifier."""
         policy, certificate = classifier.policy, classifier.certificate
         target = policy.target
-        digest = hashlib.sha256(repr((policy.threshold, target.kind)).encode())
-        for array in (policy.order, policy.lower, policy.upper):
+        if target.n_classes > MOST_CLASSES:
+            raise OptionError(
+                f"a Monitor watches classifiers of up to {MOST_CLASSES} classes; this one has "
+                f"{target.n_classes:,}: verify it on fresh rows instead"
+            )
+        what: tuple[float | None, str] = target.only, target.kind
+        if isinstance(policy, Policy):
+            what, arrays = (policy.threshold, target.kind), [policy.lower, policy.upper]
+        else:
+            arrays = [policy.lead if isinstance(policy, LeadPolicy) else policy.gap]
+        digest = hashlib.sha256(repr(what).encode())
+        for array in (policy.order, *arrays):
             digest.update(np.ascontiguousarray(array).data)
         return cls(
             classifier.ensemble.digest,

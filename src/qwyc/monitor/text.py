@@ -7,6 +7,7 @@ from qwyc.monitor.state import Judge, State
 from qwyc.policy.counts import exit_bins
 from qwyc.promise.budget import percentage
 from qwyc.promise.certificate import percent
+from qwyc.runtime.wording import one_line
 
 
 def alarms(judge: Judge, state: State) -> tuple[str, ...]:
@@ -36,7 +37,7 @@ def summary(saved: Saved) -> str:
     lines += [f"  ALARM         {sentence}" for sentence in raised] or [
         f"  alarm         none ({level} confidence; {_basis(judge)})"
     ]
-    names = ["all rows", *(f"full decision {label}" for label in subject.labels)]
+    names = ["all rows", *(f"full decision {one_line(label)}" for label in subject.labels)]
     limits = [subject.whole, *(subject.class_limit(i) for i in range(len(subject.labels)))]
     width = max(len(name) for name in names)
     lines.append(f"  disagreement, with {level} intervals on the average so far")

@@ -13,7 +13,9 @@ import numpy.typing as npt
 class Decisions:
     """What was decided about N rows, and how much it took."""
 
-    label: npt.NDArray[Any]  # (N,) the class; its index where no classes are known
+    # (N,) the class; its index where no classes are known. Of a filter for one class, the best other class
+    # so far where the row left early: it says "not this class", and no more.
+    label: npt.NDArray[Any]
     steps: npt.NDArray[np.int32]  # (N,) base models evaluated
     # (N,) the full score where complete, else the running sum; (N, K) where each class has a score
     score: npt.NDArray[np.float64]
@@ -44,7 +46,7 @@ class Decisions:
         spread = (
             np.full(len(kept), None, object),
             np.zeros(len(kept), np.int32),
-            np.full(len(kept), np.nan),
+            np.full((len(kept), *self.score.shape[1:]), np.nan),
             np.zeros(len(kept), bool),
         )
         own = (self.label.tolist(), self.steps, self.score, self.complete)

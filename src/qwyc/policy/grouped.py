@@ -227,6 +227,7 @@ class Differing:
 
     def __init__(self, target: Target, n_policies: int = 1) -> None:
         self.target = target
+        self._small = np.min_scalar_type(target.n_classes - 1)  # holds every class
         self._full: list[Decided] = []  # of each block
         # For each policy: rows that differ, counted from the first row of all, and in which way each.
         self._found: list[list[tuple[Any, Any]]] = [[] for _ in range(n_policies)]
@@ -235,10 +236,10 @@ class Differing:
         """What the k-th policy decided about the block that begins at row `start`, and the full
         decisions. Blocks come in order, and the first policy first."""
         if k == 0:
-            self._full.append(full.astype(np.uint8))
+            self._full.append(full.astype(self._small))
         rows, kinds = self.target.differing(decided, full)
         dtype = np.uint32 if start + len(full) < 2**32 else np.intp
-        self._found[k].append(((start + rows).astype(dtype), kinds.astype(np.uint8)))
+        self._found[k].append(((start + rows).astype(dtype), kinds.astype(self._small)))
 
     def by_group(self, units: npt.NDArray[np.intp]) -> GroupCounter:
         """The same, counted by group: `units` (N,) are numbers from 0."""

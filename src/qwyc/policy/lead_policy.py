@@ -12,7 +12,7 @@ of 0."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +26,7 @@ from qwyc.policy.rule import GO_ON, AlongOrder
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.runtime.threads import thread_count
 from qwyc.target.many_classes import ManyClasses
+from qwyc.target.ties import BY_SCORES, Ties
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +37,9 @@ class LeadPolicy(AlongOrder):
     order: npt.NDArray[np.int32]  # (T,) which base model runs at each step
     lead: npt.NDArray[np.float64]  # (T, K) at least 0, inf where no row quits
     costs: npt.NDArray[np.float64]  # (T,) along the order; by base model, not by step
+    ties: Ties = BY_SCORES  # which of classes wins whose full scores are equal
+    # (T,) at least 0: if a row goes on, classes that are behind by more are ruled out; inf: none is
+    drop: npt.NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -45,6 +49,8 @@ class LeadPolicy(AlongOrder):
         n = self.order.size
         if n == 0 or self.order.shape != (n,) or self.costs.shape != (n,):
             raise OptionError("order and costs must each have one entry per base model")
+        if self.drop is None or self.drop.shape != (n,) or not np.all(self.drop >= 0):
+            raise OptionError("drop must be a number of at least 0 for each base model, or inf")
         if self.lead.ndim != 2 or len(self.lead) != n or self.lead.shape[1] < 2:
             raise OptionError(
                 f"lead must have a row for each of {n} base models and a column for each of two classes "
@@ -59,7 +65,10 @@ class LeadPolicy(AlongOrder):
 
     def _own_arrays(self) -> None:
         """Copies that nobody can write to: a policy never changes."""
-        for name, dtype in (("order", np.int32), ("lead", float), ("costs", float)):
+        if self.drop is None:
+            object.__setattr__(self, "drop", np.full(np.shape(self.order), np.inf))
+        kinds = (("order", np.int32), ("lead", float), ("costs", float), ("drop", float))
+        for name, dtype in kinds:
             array = np.array(getattr(self, name), dtype=dtype, order="C")
             array.flags.writeable = False
             object.__setattr__(self, name, array)
@@ -73,10 +82,16 @@ class LeadPolicy(AlongOrder):
         """Number of classes, K."""
         return int(self.lead.shape[1])
 
+    @property
+    def ruled_out_at(self) -> npt.NDArray[np.float64]:
+        """`drop` as an array, (T,)."""
+        assert self.drop is not None  # see _own_arrays
+        return self.drop
+
     @cached_property
     def target(self) -> ManyClasses:
         """What decides a row that never quits."""
-        return ManyClasses(self.n_classes)
+        return ManyClasses(self.n_classes, self.ties)
 
     @property
     def quit(self) -> str:
@@ -85,7 +100,7 @@ class LeadPolicy(AlongOrder):
 
     def without_quitting(self) -> LeadPolicy:
         """The same order, every row evaluated in full."""
-        return LeadPolicy(self.order, np.full_like(self.lead, np.inf), self.costs)
+        return replace(self, lead=np.full_like(self.lead, np.inf), drop=None)
 
     def apply(self, scores: Any, *, threads: int | None = None) -> Decisions:
         """Decide rows whose scores are known: a ScoreMatrix of K classes, or any (N, T, K) array. A label
@@ -97,9 +112,13 @@ class LeadPolicy(AlongOrder):
             np.ascontiguousarray(matrix.full, dtype=np.float64),
             self.order,
             self.lead,
+            self.ruled_out_at,
             thread_count(threads),
         )
-        return Decisions(label, steps, score, steps == self.n_models)
+        complete = steps == self.n_models
+        if self.ties.kind != "scores":
+            label[complete] = self.target.decide(matrix.full[complete])
+        return Decisions(label, steps, score, complete)
 
     def outcomes(self, step: int, sums: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
         """What the thresholds say of running sums (N, K) after a step: the class to quit with, or GO_ON."""
@@ -111,16 +130,15 @@ class LeadPolicy(AlongOrder):
         return np.where(lead > self.lead[step][leader], leader, GO_ON).astype(np.int32)
 
     def __repr__(self) -> str:
-        return (
-            f"LeadPolicy({self.n_models} base models, {self.n_classes} classes, quits {self.quit})"
-        )
+        quits = "never quits" if self.quit == "never" else "quits early"
+        return f"LeadPolicy({self.n_models} base models, {self.n_classes} classes, {quits})"
 
 
 def leaders(
     sums: npt.NDArray[np.float64],
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]:
     """The class with the largest of the sums (N, K), the first of equal ones, and by how much it leads,
-    each (N,). native/fit/leads.hpp has the same."""
+    each (N,). native/core/leads.hpp has the same."""
     first = np.argmax(sums, axis=1)
     rows = np.arange(len(sums))
     others = np.array(sums, dtype=np.float64)

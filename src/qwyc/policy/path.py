@@ -18,7 +18,7 @@ from qwyc.policy.rule import StoppingRule
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.runtime.progress import Report
 from qwyc.runtime.threads import thread_count
-from qwyc.target.target import Decided
+from qwyc.target.target import Decided, Target
 from qwyc.target.two_classes import TwoClasses
 
 REPORTS = 20  # parts of the rows, where somebody wants to know how far it is
@@ -36,6 +36,11 @@ class AnyPath(ABC):
     @abstractmethod
     def __getitem__(self, k: int) -> StoppingRule:
         """The k-th policy."""
+
+    @property
+    @abstractmethod
+    def target(self) -> Target:
+        """What decides a row that never quits."""
 
     def __len__(self) -> int:
         return len(self.penalty)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from qwyc.errors import InputError
 from qwyc.target.many_classes import ManyClasses
+from qwyc.target.ties import BY_SCORES, Ties
 from qwyc.target.two_classes import TwoClasses
 
 
@@ -29,11 +30,14 @@ class ScoreMatrix:
     threshold: float  # the paper's beta; not used for K classes
     full: npt.NDArray[np.float64]  # (N,) or (N, K)
     average: bool = False  # the full score is a mean of T votes, and values are votes over T
+    ties: Ties = BY_SCORES  # which of K classes wins that are equal
 
     @cached_property
     def target(self) -> TwoClasses | ManyClasses:
         """What the full scores decide."""
-        return ManyClasses(self.values.shape[2]) if self.by_class else TwoClasses(self.threshold)
+        if self.by_class:
+            return ManyClasses(self.values.shape[2], self.ties)
+        return TwoClasses(self.threshold)
 
     @property
     def by_class(self) -> bool:

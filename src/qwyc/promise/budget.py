@@ -10,12 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy.typing as npt
-
 from qwyc.errors import OptionError
 from qwyc.policy.counts import Counts
 from qwyc.promise.limits import Limit
-from qwyc.runtime.arguments import allowed_disagreements, check_alpha, is_number
+from qwyc.runtime.arguments import allowed_disagreements, check_alpha
 from qwyc.target.target import Target
 from qwyc.target.two_classes import DIFFERENCES, TwoClasses
 
@@ -93,7 +91,7 @@ class Budget(ABC):
         names = self.target.differences
         bounded = {names[kind] for limit in self.limits for kind in limit.differences}
         if self.target is not TwoClasses:  # a row that quits may be of any other class
-            if len(bounded) < len(names):
+            if not {names[way] for way in self.target.at_risk} <= bounded:
                 raise OptionError("by_class must name every class, or alpha be given as well")
             return quit
         wanted = set(DIFFERENCES) if quit == "both" else {quit}
@@ -209,7 +207,12 @@ class TotalBudget(Budget):
         return allowed_disagreements(self.share, n_rows)
 
     def statement(self, names: Sequence[str], emphasis: str = "{}") -> str:
-        """At most so many of the new rows are decided differently."""
+        """At most so many of the new rows are decided differently, or lost by a filter."""
+        if self.target.only is not None:
+            return (
+                f"at most {emphasis.format(self)} of new rows leave early although the full ensemble calls "
+                f"them {names[self.target.only]}"
+            )
         return f"at most {emphasis.format(self)} of new rows are decided differently"
 
     def describe_counts(self, counts: Counts) -> str:
@@ -282,6 +285,13 @@ class BudgetByClass(Budget):
     def total(self) -> float | None:
         return None if self.overall is None else self.overall.total
 
+    @property
+    def _of_each(self) -> float | None:
+        """The share of every class, where there are many and all have the same; otherwise None."""
+        distinct = {share for _, share in self.shares}
+        every = self.target is not TwoClasses and len(self.shares) == self.target.n_classes
+        return distinct.pop() if every and len(distinct) == 1 else None
+
     def statement(self, names: Sequence[str], emphasis: str = "{}") -> str:
         """At most so many of each class, and of all rows."""
         parts = [
@@ -289,6 +299,11 @@ class BudgetByClass(Budget):
             f"{names[c]} are decided differently"
             for c, share in self.shares
         ]
+        if (share := self._of_each) is not None:
+            parts = [
+                f"of each class, by the full ensemble, at most {emphasis.format(percentage(share))} of the "
+                "new rows are decided differently"
+            ]
         if self.overall is not None:
             parts.insert(0, self.overall.statement(names, emphasis))
         return ", and ".join(parts)
@@ -299,6 +314,8 @@ class BudgetByClass(Budget):
     def __str__(self) -> str:
         names = self.target.differences
         parts = [f"{percentage(share)} of the rows called {names[c]}" for c, share in self.shares]
+        if (share := self._of_each) is not None:
+            parts = [f"{percentage(share)} of each class"]
         return " and ".join(parts if self.overall is None else [str(self.overall), *parts])
 
 
@@ -362,7 +379,7 @@ def _by_difference(alpha: Mapping[Any, Any]) -> BudgetByDifference:
     if set(alpha) != set(DIFFERENCES):
         raise OptionError(
             "alpha by kind needs both 'negative' (full-positive rows called negative) and 'positive' "
-            f"(the reverse); got {sorted(map(str, alpha))}"
+            f"(the reverse); got {sorted(map(str, alpha))}. Limits by label are by_class={{label: share}}"
         )
     shares = tuple(check_alpha(alpha[name]) for name in DIFFERENCES)
     if min(shares) < LEAST_ALPHA:
@@ -387,29 +404,6 @@ def _by_class(
             raise OptionError("a share in by_class must be above 0; alpha=0 proves all classes")
         shares.append((int(index), float(share)))
     return BudgetByClass(tuple(shares), overall, target)
-
-
-def by_class_of(by_class: Any, classes: npt.NDArray[Any]) -> dict[int, float] | None:
-    """Shares by the labels of classes, as users give them, by the index of the class."""
-    if by_class is None:
-        return None
-    labels = classes.tolist()
-    if not isinstance(by_class, Mapping):
-        raise OptionError(
-            f"by_class must be a mapping from a class to a share, such as {{{labels[-1]!r}: 0.01}}; "
-            f"got {by_class!r}"
-        )
-    found = {}
-    for label, share in by_class.items():
-        if label not in labels:
-            raise OptionError(f"by_class names {label!r}; the classes are {labels}")
-        if not is_number(share) or not LEAST_ALPHA <= share < 1:
-            raise OptionError(
-                f"by_class has {share!r} for {label!r}; a share above 0 and below 1 was expected, such as "
-                "0.01 (alpha=0 proves all classes)"
-            )
-        found[labels.index(label)] = float(share)
-    return found
 
 
 def percentage(share: float) -> str:

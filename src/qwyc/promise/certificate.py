@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
-from qwyc.errors import OptionError, QwycWarning
+from qwyc.errors import OptionError
 from qwyc.policy.counts import Counts, sum_over_rows
 from qwyc.policy.features import FeatureUse
+from qwyc.policy.filter_policy import ClassPolicy
 from qwyc.policy.policy import Policy
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.promise.binomial import tail
 from qwyc.promise.budget import Budget
 from qwyc.promise.limits import Limit
-from qwyc.promise.windows import Window, moved
+from qwyc.promise.windows import Window
 from qwyc.runtime.arguments import is_number
+from qwyc.runtime.wording import number_of
 from qwyc.target.two_classes import NEGATIVE, POSITIVE, TwoClasses
 
 BATCH = 1000  # new rows, in the sentence about what a batch may show
-RARE = 0.05  # of a class: where more may be lost, a warning says so
+SHOWN = 5  # classes of which a text says what was lost; of more classes, the worst are shown
 
 
 @dataclass(frozen=True)
@@ -106,9 +107,10 @@ class Observed:
         """What was lost of each class; `bound` gives the bound for a class and what is counted for it."""
         losses = []
         target = self.budget.target
-        for index, name in enumerate(target.differences):
+        for index in target.at_risk:
             limit = Limit(1.0, target.lost_from(index), index)
             lost, rows = limit.counted(self.counts)
+            name = target.differences[index]
             losses.append(ClassLoss(name, rows, lost, bound(index, limit)))
         return tuple(losses)
 
@@ -197,6 +199,8 @@ class Certificate(Observed):
     def can_lose(self, index: int) -> bool:
         """Whether the policy can decide a row of a class, by its index, differently at all."""
         target = self.budget.target
+        if target is not TwoClasses:
+            return self.quit != "never" and index in target.at_risk
         ways = {target.differences[way] for way in target.lost_from(index)}
         return self.quit == "both" or self.quit in ways
 
@@ -237,10 +241,10 @@ class Certificate(Observed):
                 f"it was fitted on are decided differently (requested: {self.budget.at_most})."
             )
         counted = f"{self.budget.describe_counts(self.counts)} of {self.rows:,} rows"
-        losses = "; ".join(str(loss) for loss in self.classes)
+        losses = describe_losses(self.classes)
         source = f"fitted on {self.fit_rows:,} others, seed {self.seed}, sample {self.sample[:8]}"
         if self.left_out:
-            source = f"{self.left_out:,} rows with refused values left out; {source}"
+            source = f"{number_of(self.left_out, 'row')} with refused values left out; {source}"
         if self.doubts:
             reasons = "; ".join(self.doubts)
             return (
@@ -296,8 +300,8 @@ class Certificate(Observed):
             text += f"; among {BATCH:,} of them, up to {most:,} may differ by chance"
         if self.groups and grouped is None and self.groups < self.rows:
             text += (
-                f". The rows come from {self.groups:,} groups but were counted as independent draws: "
-                "certify them anew with groups"
+                f". The rows come from {number_of(self.groups, 'group')} but were counted as independent "
+                "draws: certify them anew with groups"
             )
         if self.headroom:
             text += f". A verification on {self.headroom:,} other rows is expected to pass"
@@ -316,7 +320,7 @@ def check_confidence(confidence: Any) -> float:
 def observed_certificate(
     how: str,
     budget: Budget,
-    policy: Policy,
+    policy: Policy | ClassPolicy,
     scores: ScoreMatrix | None,
     *,
     seed: int = 0,
@@ -343,44 +347,13 @@ def observed_certificate(
     )
 
 
-def warn_of_rare_classes(certificate: Certificate) -> None:
-    """Warn where 5% of a class may be lost, and more than twice the share of all rows, although nobody
-    asked for a limit on that class. The warning points at the caller of the function that calls this."""
-    for index, loss in enumerate(certificate.classes):
-        if loss.upper_bound is None or index in certificate.budget.by_class:
-            continue
-        if loss.upper_bound < max(RARE, 2 * (certificate.budget.total or 0)):
-            continue
-        if loss.rows:
-            said = (
-                f"up to {100 * loss.upper_bound:.3g}% of the rows that the full ensemble calls {loss.name} "
-                f"may be decided differently: {loss.lost:,} of {loss.rows:,} such rows were. A limit on "
-                "all rows does not limit the share of a class: pass by_class={label: share}"
-            )
-        else:
-            said = (
-                f"the full ensemble calls none of {certificate.rows:,} rows {loss.name}, so nothing is "
-                f"known about such rows, although alpha = {certificate.budget} of all rows may be decided "
-                "differently"
-            )
-        warnings.warn(said, QwycWarning, stacklevel=3)
-
-
-def warn_of_moves(certificate: Certificate) -> None:
-    """Warn where disagreement moved from window to window by more than chance. The warning points at the
-    caller of the function that calls this."""
-    if not moved(certificate.windows):
-        return
-    low, high = (end(certificate.windows, key=lambda window: window.share) for end in (min, max))
-    before, after = sorted((low, high), key=certificate.windows.index)
-    warnings.warn(
-        f"the share of rows that are decided differently moved over time, from {before.share:.2%} "
-        f"({before.first} to {before.last}) to {after.share:.2%} ({after.first} to {after.last}), by more "
-        "than chance. The promise is about rows like those of the latest window; verify the classifier on "
-        "newer rows as they come",
-        QwycWarning,
-        stacklevel=3,
-    )
+def describe_losses(losses: Sequence[ClassLoss]) -> str:
+    """What was lost of each class, as clauses; of many classes, where the most may be lost."""
+    if len(losses) <= SHOWN:
+        return "; ".join(str(loss) for loss in losses)
+    worst = sorted(losses, key=lambda loss: (-(loss.upper_bound or 0), -loss.share))[: SHOWN - 2]
+    rest = len(losses) - len(worst)
+    return f"{'; '.join(str(loss) for loss in worst)}; no more of the other {rest:,} classes"
 
 
 def percent(confidence: float | None) -> str:

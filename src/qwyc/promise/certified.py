@@ -14,6 +14,8 @@ from qwyc.model.base_models import Runner
 from qwyc.model.ensemble import Ensemble
 from qwyc.policy.costs import KINDS
 from qwyc.policy.features import FeatureUse
+from qwyc.policy.filter_policy import ClassPolicy, FilterPolicy
+from qwyc.policy.lead_policy import LeadPolicy
 from qwyc.policy.policy import Policy
 from qwyc.policy.rounds import survival
 from qwyc.promise.certificate import Certificate
@@ -28,7 +30,7 @@ class Certified:
     """What a classifier is made of. `Classifier` adds what users call."""
 
     ensemble: Ensemble
-    policy: Policy
+    policy: Policy | ClassPolicy
     certificate: Certificate
     choices: Choices | None = None  # what the policy was chosen from, where there was a choice
     evaluation: Evaluation = UNKNOWN  # whether rows quit, and who decided that
@@ -39,11 +41,24 @@ class Certified:
     feature_costs: npt.NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.policy, Policy):
+        expected = LeadPolicy if self.ensemble.by_class else Policy
+        fits = ClassPolicy if self.ensemble.by_class else Policy
+        if not isinstance(self.policy, fits):
+            what = "two thresholds per step"
+            if self.ensemble.by_class:
+                what = "a threshold per step and class, for classes with a score each"
             raise OptionError(
-                f"a classifier has a Policy, two thresholds per step; got a {type(self.policy).__name__}: "
+                f"a classifier has a {expected.__name__}, {what}; got a {type(self.policy).__name__}: "
                 "run it with qwyc.Cascade(ensemble, policy)"
             )
+        if isinstance(self.policy, ClassPolicy):
+            if self.policy.n_classes != self.ensemble.base_models.n_scores:
+                raise OptionError(
+                    f"the policy is for {self.policy.n_classes} classes; the ensemble has "
+                    f"{self.ensemble.base_models.n_scores}"
+                )
+            if self.policy.ties != self.ensemble.base_models.ties:
+                raise OptionError("the policy and the ensemble decide ties differently")
         if self.policy.n_models != self.ensemble.n_models:
             raise OptionError(
                 f"the policy is for {self.policy.n_models} base models; "
@@ -62,7 +77,7 @@ class Certified:
                 "told from them"
             )
         if self.choices is not None:
-            self.choices.path.index_of(self.policy)  # or it was not chosen from it
+            self.choices.index_of(self.policy)  # or it was not chosen from it
 
     def __getstate__(self) -> dict[str, Any]:
         # What is cached can be made again, and native objects cannot be pickled.
@@ -115,6 +130,11 @@ class Certified:
         if self.feature_costs is None:
             return unit
         return f"{unit}; a feature counts as given where it is first needed"
+
+    @property
+    def only(self) -> int | None:
+        """The index of the class that it is a filter for; None where it decides between all classes."""
+        return self.policy.only if isinstance(self.policy, FilterPolicy) else None
 
     def needed_choices(self) -> Choices:
         """What the policy was chosen from; raises OptionError where there was no choice."""

@@ -54,7 +54,8 @@ def compare(
     `look_at_scores` with each block and what each base model says about it. With `unseen` FLAG of
     `qwyc.rows.odd_values`, rows with a value that the model refuses are left out."""
     ensemble, target = certified.ensemble, certified.policy.target
-    decided, full = [np.empty(0, np.uint8)], [np.empty(0, np.uint8)]
+    small = np.min_scalar_type(target.n_classes - 1)  # a byte for two classes
+    decided, full = [np.empty(0, small)], [np.empty(0, small)]
     steps, left_out = [np.empty(0, np.int32)], 0
     for sample in _samples(ensemble, X, progress, look, unseen, BLOCK):
         left_out += sample.left_out
@@ -67,9 +68,9 @@ def compare(
             scores = ensemble.scores(sample, threads=threads)
             look_at_scores(sample, scores)
             score = scores.full
-        # Two decisions fit into a byte; a long stream has many rows.
-        decided.append(np.asarray(early).astype(np.uint8))
-        full.append(target.decide(score).astype(np.uint8))
+        # Decisions fit into few bytes; a long stream has many rows.
+        decided.append(np.asarray(early).astype(small))
+        full.append(target.decide(score).astype(small))
         steps.append(taken)
     return Comparison(
         np.concatenate(decided), np.concatenate(full), np.concatenate(steps), left_out
@@ -107,8 +108,9 @@ def sums_of_path(
     path = certified.needed_choices().path
     digest, done, left_out = hashlib.sha256(), 0, 0
     sums = [np.zeros(Sums.size(path.target, len(path.order), len(path)))]
-    stops = np.zeros(path.lower.shape, dtype=np.int64)  # (K, T)
-    rows = BLOCK if certified.ensemble.has_code else max(1024, SCORES // len(path.order))
+    stops = np.zeros((len(path), len(path.order)), dtype=np.int64)  # (K, T)
+    n_scores = len(path.order) * certified.ensemble.base_models.n_scores  # of a row
+    rows = BLOCK if certified.ensemble.has_code else max(1024, SCORES // n_scores)
     for sample in _samples(certified.ensemble, X, progress, look, unseen, min(BLOCK, rows)):
         left_out += sample.left_out
         if sample.is_empty:

@@ -14,10 +14,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from qwyc.errors import InfeasibleError
+from qwyc.errors import InfeasibleError, OptionError
 from qwyc.policy.counts import Counts, PathCounts
+from qwyc.policy.filter_path import ClassPath, FilterPath
+from qwyc.policy.filter_policy import ClassPolicy, FilterPolicy
+from qwyc.policy.lead_path import LeadPath
+from qwyc.policy.lead_policy import LeadPolicy
 from qwyc.policy.path import Path
 from qwyc.policy.policy import Policy
+from qwyc.policy.rule import StoppingRule
 from qwyc.promise.budget import Budget, TotalBudget
 from qwyc.promise.certificate import Certificate
 from qwyc.promise.windows import PathWindows
@@ -83,7 +88,7 @@ def too_little_evidence(
 class Choices:
     """A path and the evidence about it: what the policy for a budget is chosen from."""
 
-    path: Path
+    path: Path | ClassPath
     evidence: Evidence
 
     @property
@@ -91,9 +96,20 @@ class Choices:
         """How many policies there are to choose from; the first never quits, so it needs no evidence."""
         return max(len(self.path) - 1, 1)
 
+    def index_of(self, policy: StoppingRule) -> int:
+        """Which member of the path a policy is; OptionError if it is not on it."""
+        path = self.path
+        if isinstance(path, LeadPath) and isinstance(policy, LeadPolicy):
+            return path.index_of(policy)
+        if isinstance(path, FilterPath) and isinstance(policy, FilterPolicy):
+            return path.index_of(policy)
+        if isinstance(path, Path) and isinstance(policy, Policy):
+            return path.index_of(policy)
+        raise OptionError("the policy is not on this path")
+
     def choose(
         self, budget: Budget, confidence: float, headroom: int = 0
-    ) -> tuple[Policy, Certificate]:
+    ) -> tuple[Policy | ClassPolicy, Certificate]:
         """The boldest policy that passes, and its certificate. With `headroom`, the boldest that is also
         expected to pass a later verification on that many rows."""
         tested = budget
@@ -112,7 +128,7 @@ class Choices:
 
     def member(
         self, k: int, budget: Budget, confidence: float, headroom: int = 0
-    ) -> tuple[Policy, Certificate]:
+    ) -> tuple[Policy | ClassPolicy, Certificate]:
         """The k-th policy and its certificate, for a budget at which it passes."""
         seen = self.evidence
         return self.path[k], Certificate(

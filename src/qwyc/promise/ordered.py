@@ -119,10 +119,10 @@ def _missing(array: npt.NDArray[Any]) -> int | None:
 
 
 def split_by_order(
-    order: Order, budget: Budget, confidence: float, positive: npt.NDArray[np.bool_]
+    order: Order, budget: Budget, confidence: float, decided: npt.NDArray[Any]
 ) -> OrderedSplit:
     """Fit on rows of the earlier half, the latest of them and no more than 20,000; certify on the later
-    half, in windows. Rows of equal value are not cut apart. `positive` (N,) are full decisions, of which
+    half, in windows. Rows of equal value are not cut apart. `decided` (N,) are full decisions, of which
     those of the fitting rows tell how many rows a class limit needs."""
     n = len(order.rank)
     needed = budget.rows_needed(confidence)
@@ -133,8 +133,8 @@ def split_by_order(
     cut = _cut(starts, max(FEWEST_TO_FIT, min(n // 2, n - needed)), n - needed)
     fit = by_rank[max(0, cut - ENOUGH_TO_FIT) : cut]
     later = n - cut
-    share = float(np.mean(positive[fit]))
-    n_windows = later // (ROOMY * _rows_needed(budget, confidence, share))
+    classes = np.bincount(decided[fit], minlength=budget.target.n_classes)
+    n_windows = later // (ROOMY * _rows_needed(budget, confidence, classes / len(fit)))
     n_windows = min(max(n_windows, 1), MOST_WINDOWS)
     wanted = cut + np.arange(1, n_windows) * later // n_windows
     inner = starts[np.searchsorted(starts, wanted, side="right") - 1]  # the latest begins earlier
@@ -165,10 +165,10 @@ def _cut(starts: npt.NDArray[np.intp], wanted: int, most: int) -> int:
     return int(late[0])
 
 
-def _rows_needed(budget: Budget, confidence: float, positive: float) -> int:
-    """The fewest rows that show every limit, where a class has that share of the rows."""
-    shares = {None: 1.0, 0: 1 - positive, 1: positive}
-    return max(
-        round(limit.rows_needed(confidence) / max(shares[limit.among], 1e-6))
-        for limit in budget.limits
-    )
+def _rows_needed(budget: Budget, confidence: float, shares: npt.NDArray[np.float64]) -> int:
+    """The fewest rows that show every limit, where the classes have these shares of the rows."""
+    needed = []
+    for limit in budget.limits:
+        share = 1.0 if limit.among is None else float(shares[limit.among])
+        needed.append(round(limit.rows_needed(confidence) / max(share, 1e-6)))
+    return max(needed)

@@ -6,7 +6,8 @@ carry it across the threshold. Every rounding between the running sum and the so
 is bounded and added to the margin, so the statement is about the numbers that are computed.
 
 Where each of K classes has a score, a row quits for the class that leads once no other class can catch up:
-its lead exceeds what the others may still gain on it."""
+its lead exceeds what the others may still gain on it. A filter for one class lets a row leave once some
+other class is so far ahead that this class cannot catch up."""
 
 from __future__ import annotations
 
@@ -16,8 +17,10 @@ import numpy.typing as npt
 from qwyc.errors import OptionError
 from qwyc.model.base_models import Bounds
 from qwyc.policy.costs import Costs, MarginalCosts
+from qwyc.policy.filter_policy import FilterPolicy
 from qwyc.policy.lead_policy import LeadPolicy
 from qwyc.policy.policy import Policy
+from qwyc.target.ties import BY_SCORES, Ties
 
 Floats = npt.NDArray[np.float64]
 
@@ -36,9 +39,35 @@ def provable_policy(bounds: Bounds, *, threshold: float, costs: Costs, quit: str
     return Policy(order, lower, upper, threshold, costs.along(order))
 
 
-def provable_lead_policy(bounds: Bounds, *, costs: Costs) -> LeadPolicy:
+def provable_lead_policy(bounds: Bounds, *, costs: Costs, ties: Ties = BY_SCORES) -> LeadPolicy:
     """The policy for K classes that bounds (T, K) allow, those base models first by which a class can gain
     most on another (per cost). It needs no sample. The margin of the bounds is that of one class."""
+    least, most, margin = _of_classes(bounds)
+    order = widest_first((_largest_other(most) - least).max(axis=1), costs)
+    # What any other class still gains on class k after step r at most, (T, K).
+    gain = _largest_other(_still_added(most, order)) - _still_added(least, order)
+    lead = np.maximum(_beyond(gain, least, most, margin), 0.0)
+    lead[-1] = np.inf  # complete: the full scores decide
+    return LeadPolicy(order, lead, costs.along(order), ties)
+
+
+def provable_filter(
+    bounds: Bounds, *, only: int, costs: Costs, ties: Ties = BY_SCORES
+) -> FilterPolicy:
+    """The filter for one class that bounds (T, K) allow, those base models first by which the class can
+    gain most on another (per cost). It needs no sample."""
+    least, most, margin = _of_classes(bounds)
+    others = np.arange(least.shape[1]) != only
+    order = widest_first(most[:, only] - least[:, others].min(axis=1), costs)
+    # What the class still gains on any other one after step r at most, (T,).
+    slowest = _still_added(least, order)[:, others].min(axis=1)
+    gap = _beyond(_still_added(most, order)[:, only] - slowest, least, most, margin)
+    gap[-1] = np.inf  # complete: the full scores decide
+    return FilterPolicy(order, gap, costs.along(order), only, least.shape[1], ties)
+
+
+def _of_classes(bounds: Bounds) -> tuple[Floats, Floats, float]:
+    """Bounds (T, K) and their margin, checked."""
     least, most, margin = _finite(bounds)
     if least.ndim != 2 or least.shape != most.shape or least.shape[1] < 2:
         raise OptionError(
@@ -47,15 +76,16 @@ def provable_lead_policy(bounds: Bounds, *, costs: Costs) -> LeadPolicy:
         )
     if not (least <= most).all():
         raise OptionError("a base model adds at least `least` and at most `most`, so least <= most")
-    order = widest_first((_largest_other(most) - least).max(axis=1), costs)
-    # What any other class still gains on class k after step r at most, (T, K).
-    gain = _largest_other(_still_added(most, order)) - _still_added(least, order)
-    # Both classes of a pair have the margin. The rest covers the rounding of the lead and of these sums.
+    return least, most, margin
+
+
+def _beyond(gain: Floats, least: Floats, most: Floats, margin: float) -> Floats:
+    """How far a class must be ahead so that another, which may gain as much, cannot catch up. Both have the
+    margin. The rest covers the rounding of their distance and of these sums."""
     unit = float(np.finfo(np.float64).eps)
-    slack = unit * 2 * (len(order) + 2) * float(np.sum(np.abs(least) + np.abs(most)))
-    lead = np.maximum((gain + 2 * margin + slack) * (1 + 4 * unit), 0.0)
-    lead[-1] = np.inf  # complete: the full scores decide
-    return LeadPolicy(order, lead, costs.along(order))
+    slack = unit * 2 * (len(gain) + 2) * float(np.sum(np.abs(least) + np.abs(most)))
+    far: Floats = gain + 2 * margin + slack
+    return far + 4 * unit * np.abs(far)
 
 
 def _finite(bounds: Bounds) -> tuple[Floats, Floats, float]:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from qwyc.errors import InfeasibleError
 from qwyc.promise.budget import Budget
+from qwyc.runtime.wording import number_of
 
 ENOUGH_TO_FIT = 20_000  # more rows hardly help the fit; they are worth more for certifying
 FEWEST_TO_FIT = 200
@@ -51,8 +52,9 @@ def split_sample(
     n_groups = len(size)
     if n_groups <= certify_at_least:
         raise InfeasibleError(
-            f"{budget.named} at confidence {confidence:g} needs at least {certify_at_least:,} groups to "
-            f"certify, and others to fit on; the sample has {n_groups:,} groups, and the largest has "
+            f"{budget.named} at confidence {confidence:g} needs at least "
+            f"{number_of(certify_at_least, 'group')} to certify, and others to fit on; the sample has "
+            f"{number_of(n_groups, 'group')}, and the largest has "
             f"{size.max() / n_rows:.0%} of the rows. Rows of one group count as one draw. Pass more "
             "groups, or ask for a larger alpha."
         )
@@ -64,9 +66,9 @@ def split_sample(
     n_fit = int(np.argmax(many | (counted >= ENOUGH_TO_FIT))) + 1
     if not many[-1] or n_groups - n_fit < certify_at_least:
         raise InfeasibleError(
-            f"with these {n_groups:,} groups, {n_groups - n_fit:,} groups are left to certify and "
-            f"{rows[n_fit - 1]:,} rows to fit on; {budget.named} at confidence {confidence:g} needs "
-            f"{certify_at_least:,} and {FEWEST_TO_FIT}. Pass more groups."
+            f"of {number_of(n_groups, 'group')}, {n_groups - n_fit:,} are left to certify, and "
+            f"{number_of(int(rows[n_fit - 1]), 'row')} to fit on; {budget.named} at confidence "
+            f"{confidence:g} needs {certify_at_least:,} and {FEWEST_TO_FIT}. Pass more groups."
         )
     fits = np.zeros(n_groups, dtype=bool)
     fits[drawn[:n_fit]] = True

@@ -6,6 +6,8 @@ from html import escape
 
 import numpy as np
 
+from qwyc.policy.lead_policy import LeadPolicy
+from qwyc.policy.policy import Policy
 from qwyc.promise.certificate import percent
 from qwyc.promise.certified import Certified
 
@@ -23,7 +25,6 @@ POINTS = 60  # of the picture
 def card(certified: Certified) -> str:
     """HTML without scripts: what it is, what it takes, what it promises, and the thresholds."""
     seen, policy = certified.certificate, certified.policy
-    negative, positive = (escape(str(c)) for c in certified.ensemble.classes)
     share = seen.mean_models / policy.n_models
     if seen.rows:
         work = f"<b>{seen.mean_models:.1f}</b> of {policy.n_models} base models per row"
@@ -35,14 +36,9 @@ def card(certified: Certified) -> str:
         f'border-radius:3px"></div></div>'
     )
     speed = escape(certified.timing)
-    quits = {
-        "both": f"early for {negative} and {positive}",
-        "negative": f"early for {negative} only; {positive} always has its full score",
-        "positive": f"early for {positive} only; {negative} always has its full score",
-        "never": "never early: every row is evaluated in full",
-    }[policy.quit]
+    decides, quits = _decides(certified)
     lines = [
-        ("decides", f"{positive} where score &ge; {policy.threshold:.4g}, otherwise {negative}"),
+        ("decides", decides),
         ("quits", quits),
         ("takes", work + bar + speed),
         *_costs(certified),
@@ -60,6 +56,29 @@ def card(certified: Certified) -> str:
         f"{rows}</table>"
         f"{_band(certified)}</div>"
     )
+
+
+def _decides(certified: Certified) -> tuple[str, str]:
+    """What decides a row, and for which classes it may quit."""
+    policy = certified.policy
+    never = "never early: every row is evaluated in full"
+    if certified.only is not None and not isinstance(policy, Policy):
+        own = escape(str(certified.ensemble.classes[certified.only]))
+        decides = f"whether the largest of {policy.n_classes} scores is that of {own}"
+        others = "early where another class is far enough ahead; all others get all scores"
+        return decides, never if policy.quit == "never" else others
+    if not isinstance(policy, Policy):
+        leads = "early for the class that leads, where its lead is large enough"
+        decides = f"the largest of {policy.n_classes} scores, one for each class"
+        return decides, never if policy.quit == "never" else leads
+    negative, positive = (escape(str(c)) for c in certified.ensemble.classes)
+    quits = {
+        "both": f"early for {negative} and {positive}",
+        "negative": f"early for {negative} only; {positive} always has its full score",
+        "positive": f"early for {positive} only; {negative} always has its full score",
+        "never": never,
+    }[policy.quit]
+    return f"{positive} where score &ge; {policy.threshold:.4g}, otherwise {negative}", quits
 
 
 def _costs(certified: Certified) -> list[tuple[str, str]]:
@@ -92,7 +111,11 @@ def _band(certified: Certified) -> str:
     if policy.quit == "never" or policy.n_models < 3:
         return ""
     at = np.unique(np.linspace(0, policy.n_models - 2, POINTS).astype(int))  # the last has none
-    lower, upper = policy.lower[at], policy.upper[at]
+    if isinstance(policy, Policy):
+        lower, upper = policy.lower[at], policy.upper[at]
+    else:  # the smallest lead of any class; there is nothing below
+        leads = policy.lead.min(axis=1) if isinstance(policy, LeadPolicy) else policy.gap
+        lower, upper = np.full(len(at), -np.inf), leads[at]
     finite = np.concatenate([lower[np.isfinite(lower)], upper[np.isfinite(upper)]])
     if not len(finite):
         return ""
@@ -115,15 +138,31 @@ def _band(certified: Certified) -> str:
             'stroke-width="1.5" vector-effect="non-scaling-stroke"/>'
         )
 
-    negative, positive = (escape(str(c)) for c in certified.ensemble.classes)
     areas = area(upper, 0, BLUE) + area(lower, height, ORANGE)
+    if not isinstance(policy, Policy):
+        said = (
+            "lead of the first class over the second, first to last base model: in the coloured part a row "
+            "quits"
+        )
+        if certified.only is not None:
+            own = escape(str(certified.ensemble.classes[certified.only]))
+            said = (
+                f"lead of the best other class over {own}, first to last base model: in the coloured part "
+                "a row leaves"
+            )
+        return _picture(areas, width, height, said)
+    negative, positive = (escape(str(c)) for c in certified.ensemble.classes)
     quits = [(BLUE, positive)] if np.isfinite(upper).any() else []
     quits += [(ORANGE, negative)] if np.isfinite(lower).any() else []
     legend = " or ".join(f'<b style="color:{colour}">{label}</b>' for colour, label in quits)
+    said = f"running sum, first to last base model: in a coloured part a row quits as {legend}"
+    return _picture(areas, width, height, said)
+
+
+def _picture(areas: str, width: int, height: int, said: str) -> str:
     return (
         f'<svg viewBox="0 0 {width} {height}" style="display:block;width:100%;height:{height}px;'
         'margin-top:8px" role="img" preserveAspectRatio="none" aria-label="thresholds along the order">'
         f"{areas}</svg>"
-        '<div style="opacity:.8;font-size:11px;overflow-wrap:anywhere">running sum, first to last base '
-        f"model: in a coloured part a row quits as {legend}</div>"
+        f'<div style="opacity:.8;font-size:11px;overflow-wrap:anywhere">{said}</div>'
     )

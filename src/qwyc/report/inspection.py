@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from qwyc import _native
+from qwyc.model.ensemble import Ensemble
+from qwyc.policy.policy import Policy
 from qwyc.promise.certificate import percent
 from qwyc.promise.certified import Certified
 from qwyc.report.features import feature_facts, feature_lines
@@ -19,9 +21,10 @@ def inspect(certified: Certified) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "model": ensemble.description,
         "classes": ensemble.classes.tolist(),
-        "threshold": policy.threshold,
+        "threshold": policy.threshold if isinstance(policy, Policy) else None,
         "base_models": policy.n_models,
         "quits": policy.quit,
+        "only": None if certified.only is None else ensemble.classes.tolist()[certified.only],
         "why": why(certified),
         "evaluation_decided_by": certified.evaluation.decided_by,
         "costs": {"kind": certified.cost_kind, "unit": certified.cost_unit},
@@ -39,6 +42,17 @@ def inspect(certified: Certified) -> dict[str, Any]:
     if ensemble.digest is not None:
         facts["digest"] = ensemble.digest
     return facts
+
+
+def inspect_model(ensemble: Ensemble) -> dict[str, Any]:
+    """What is known of a model without a policy, as plain values."""
+    return {
+        "model": ensemble.description,
+        "classes": ensemble.classes.tolist(),
+        "base_models": ensemble.n_models,
+        "features": None if ensemble.schema is None else ensemble.schema.n_features,
+        "digest": ensemble.digest,
+    }
 
 
 def why(certified: Certified) -> str:
@@ -100,9 +114,8 @@ def describe(certified: Certified) -> str:
     lines.append(f"  costs      {certified.cost_unit}")
     _, layout = base_models.layout()
     if layout:
-        lines.append(
-            f"  {base_models.kind:<10} {layout}; {_native.available_isas()[0]} on this machine"
-        )
+        family = base_models.kind.removeprefix("class-")
+        lines.append(f"  {family:<10} {layout}; {_native.available_isas()[0]} on this machine")
     if certified.ensemble.digest is not None:
         lines.append(f"  digest     {certified.ensemble.digest}")
     lines += feature_lines(certified)

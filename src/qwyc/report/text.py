@@ -2,26 +2,49 @@
 
 from __future__ import annotations
 
+from qwyc.policy.policy import Policy
 from qwyc.promise.certified import Certified
+from qwyc.runtime.wording import one_line
 
 
 def summary(certified: Certified) -> str:
     """What a classifier is, how it decides, what it takes and what it promises."""
-    policy, seen = certified.policy, certified.certificate
-    negative, positive = (str(label) for label in certified.ensemble.classes)
+    seen = certified.certificate
+    return (
+        f"qwyc.Classifier: {certified.ensemble.description}\n"
+        f"  decision   {_decision(certified)}\n"
+        f"  work       {_work(certified)}\n"
+        f"  agreement  {seen}" + "".join(f"\n    {line}" for line in seen.window_table)
+    )
+
+
+def _decision(certified: Certified) -> str:
+    """What decides a row, and for which classes it may quit."""
+    policy = certified.policy
+    if certified.only is not None:
+        K, own = (
+            len(certified.ensemble.classes),
+            certified.ensemble.target.differences[certified.only],
+        )
+        leaves = "no row leaves early"
+        if policy.quit != "never":
+            leaves = "a row leaves early where another class is far enough ahead; all others get all scores"
+        return f"whether the largest of {K} scores is that of {own}; {leaves}"
+    if certified.ensemble.by_class:
+        quits = "never quits early"
+        if policy.quit != "never":
+            quits = "quits early for the class that leads, where its lead is large enough"
+        return (
+            f"the largest of {len(certified.ensemble.classes)} scores, one for each class; {quits}"
+        )
+    negative, positive = (one_line(label) for label in certified.ensemble.classes)
     quits = {
         "both": f"quits early for {negative} and {positive}",
         "negative": f"quits early for {negative} only; {positive} always gets its full score",
         "positive": f"quits early for {positive} only; {negative} always gets its full score",
         "never": "never quits early",
     }[policy.quit]
-    return (
-        f"qwyc.Classifier: {certified.ensemble.description}\n"
-        f"  decision   {positive} where score >= {_threshold(certified)}, otherwise {negative}; "
-        f"{quits}\n"
-        f"  work       {_work(certified)}\n"
-        f"  agreement  {seen}" + "".join(f"\n    {line}" for line in seen.window_table)
-    )
+    return f"{positive} where score >= {_threshold(certified)}, otherwise {negative}; {quits}"
 
 
 def _work(certified: Certified) -> str:
@@ -52,6 +75,7 @@ def features_per_row(certified: Certified) -> str:
 
 def _threshold(certified: Certified) -> str:
     """The threshold, and as a probability where that says more."""
+    assert isinstance(certified.policy, Policy)  # of one score
     threshold, link = certified.policy.threshold, certified.ensemble.link
     if link.kind == "piecewise":
         return f"{threshold:.4g} (output {link.output(threshold):.4g})"

@@ -12,7 +12,7 @@ from qwyc.errors import RowsError
 from qwyc.rows import categories
 from qwyc.rows.column_names import check_column_count, feature_name
 from qwyc.rows.schema import Category, Schema
-from qwyc.rows.values import is_null
+from qwyc.rows.values import is_null, quoted
 
 Array = npt.NDArray[Any]
 Known = Mapping[int, tuple[Category, ...]]  # the categories of each feature that has some
@@ -152,7 +152,7 @@ def objects_to_numbers(column: Array, dtype: str, name: str | int) -> Array:
                 "the codes of its categories",
                 row=i,
                 column=name,
-                value=repr(value),
+                value=quoted(value),
                 kind=type(value).__name__,
             ) from None
     return numbers

@@ -7,6 +7,7 @@ another. A category is looked up once for each distinct value, not for each row.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Number
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy.typing as npt
 from qwyc.errors import RowsError
 from qwyc.rows.cityhash import city_hash_64
 from qwyc.rows.frame_columns import column_to_numbers, factorize, has_null_type, is_text
-from qwyc.rows.values import is_null
+from qwyc.rows.values import is_null, quoted
 
 if TYPE_CHECKING:
     from narwhals.stable.v1 import Series
@@ -24,6 +25,7 @@ Array = npt.NDArray[Any]
 Codes = npt.NDArray[np.float64]  # (N,) the position of a category; NaN: missing; -1: invalid
 Column = str | int  # the name of a column, or its position
 
+TEXT, NUMBERS = "text", "numbers"  # types of categories
 _MAX_CATEGORIES = 20  # in one message
 _MISSING = float("nan")
 HASHED_TYPES = (str, int, np.bool_, np.integer)  # that CatBoost takes for categories
@@ -121,7 +123,8 @@ def _codes_of_distinct(
     """Codes of distinct[positions], (N,). A value that is not `known`, and that occurs, is unseen."""
     lookup = {value: code for code, value in enumerate(known)}
     codes = np.full(len(distinct), np.nan)  # (n_distinct,)
-    unknown = np.zeros(len(distinct), bool)
+    refused = np.zeros(len(distinct), bool)
+    kind = type_of_categories(known)
     for i, value in enumerate(distinct):
         if value is None and not none_is_value:
             continue
@@ -129,13 +132,34 @@ def _codes_of_distinct(
         if code is not None:
             codes[i] = code
         elif not is_null(value) and not (value == "" and unseen == "first"):  # YDF: "" is missing
-            codes[i], unknown[i] = _unseen_code(unseen), True
-    if unseen == "error" and unknown.any():
-        wrong = unknown[positions]  # (N,)
+            codes[i] = _unseen_code(unseen)
+            refused[i] = unseen == "error" or is_of_wrong_type(value, kind)
+    if refused.any():
+        wrong = refused[positions]  # (N,)
         if wrong.any():
             row = int(np.argmax(wrong))
-            raise _unseen_category(distinct[positions[row]], row, known, name)
+            value = distinct[positions[row]]
+            if is_of_wrong_type(value, kind):
+                raise _wrong_type(value, row, known, name)
+            raise _unseen_category(value, row, known, name)
     return codes[positions]
+
+
+def type_of_categories(known: Sequence[Any]) -> str | None:
+    """TEXT or NUMBERS if the categories of a model are all of this type. None if they are of both types,
+    or if there are none."""
+    is_text = {isinstance(value, str) for value in known if value is not None}
+    if len(is_text) != 1:
+        return None
+    return TEXT if is_text.pop() else NUMBERS
+
+
+def is_of_wrong_type(value: object, kind: str | None) -> bool:
+    """Whether a value, which is not null, cannot be a category because it is of another type than those
+    that the model knows. Libraries treat unknown categories in their own ways, but not such values."""
+    if kind == TEXT:
+        return not isinstance(value, str)
+    return kind == NUMBERS and not isinstance(value, (Number, np.bool_))
 
 
 def codes_of_values(distinct: Sequence[Any], known: Sequence[Any], unseen: str) -> list[float]:
@@ -175,14 +199,28 @@ def _unseen_category(value: object, row: int, known: Sequence[Any], name: Column
         "{place} holds {value}, a category that the model was not trained on; it knows {known}",
         row=row,
         column=name,
-        value=repr(value),
+        value=quoted(value),
         known=_quoted_categories(known),
+    )
+
+
+def _wrong_type(value: object, row: int, known: Sequence[Any], name: Column) -> RowsError:
+    is_text = type_of_categories(known) == TEXT
+    return RowsError(
+        "{place} holds {value}, which is not {kind}, but the model was trained on the categories {known}; "
+        "pass those values{hint}",
+        row=row,
+        column=name,
+        value=quoted(value),
+        kind="text" if is_text else "a number",
+        known=_quoted_categories(known),
+        hint=", not their codes" if is_text else "",
     )
 
 
 def _quoted_categories(known: Sequence[Any]) -> str:
     more = ", ..." if len(known) > _MAX_CATEGORIES else ""
-    return ", ".join(repr(value) for value in known[:_MAX_CATEGORIES]) + more
+    return ", ".join(quoted(value) for value in known[:_MAX_CATEGORIES]) + more
 
 
 # ---- categories by the hash of their value, as in CatBoost -----------------------------------
@@ -238,7 +276,7 @@ class _HashedCodes(dict[Any, float]):
             raise RowsError(
                 "{place} holds {value}, which is no valid text",
                 column=self._name,
-                value=repr(value),
+                value=quoted(value),
             ) from None
         self[value] = code = self._code.get(hashed, -1.0)
         return code
@@ -250,5 +288,5 @@ def _wrong_type_for_hash(value: object, row: int, name: Column) -> RowsError:
         "convert them to text, as in training",
         row=row,
         column=name,
-        value=repr(value),
+        value=quoted(value),
     )

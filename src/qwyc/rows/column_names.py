@@ -31,7 +31,7 @@ def match_columns(labels: Sequence[str], schema: Schema) -> Sequence[int]:
             "{rows} has no {columns} {absent}, which the model was trained on (it has: {labels}){hint}",
             columns="column" if len(absent) == 1 else "columns",
             absent=quoted_names(absent),
-            labels=quoted_names(labels),
+            labels=quoted_names(labels) or "none",
             hint=f"; did you mean {quoted_names(similar)}?" if similar else "",
         )
     return [i for i in found if i is not None]

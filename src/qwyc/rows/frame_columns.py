@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.errors import RowsError
-from qwyc.rows.values import is_null
+from qwyc.rows.values import is_null, shortened
 
 if TYPE_CHECKING:
     from narwhals.stable.v1 import Series
@@ -84,20 +84,24 @@ def column_to_numbers(
     if is_text(column):
         raise text_without_codes(name, str(column.dtype).split("(")[0])
     dtype = column.dtype
-    if str(dtype).startswith(("Decimal", "Int128", "UInt128")):
+    if _is_decimal(column):
+        if not column.implementation.is_polars():
+            column = column.cast(nw.String)  # Arrow's own conversion does not round to the nearest
+        column = column.cast(nw.Float64)
+        dtype = column.dtype
+    elif str(dtype).startswith(("Int128", "UInt128")):
         column = column.cast(nw.Float64)
     elif (dtype.is_integer() or dtype == nw.Boolean) and column.null_count():
         null = column.is_null().to_numpy()
         return column.fill_null(False if dtype == nw.Boolean else 0).to_numpy(), null
     elif not (dtype.is_numeric() or dtype in (nw.Boolean, nw.String, nw.Object, nw.Unknown)):
-        raise wrong_type(name, dtype)
+        raise wrong_type(name, dtype, categorical=categorical)
     values = column.to_numpy()
     objects = values.dtype.kind == "O"
     if values.dtype.kind not in "biufO" or (
         dtype == nw.Unknown and objects and not all(is_null(value) for value in values)
     ):
-        native = column.to_native()
-        raise wrong_type(name, native.type if hasattr(native, "type") else native.dtype)
+        raise wrong_type(name, native_type(column), categorical=categorical)
     if objects and not categorical:
         row = next((i for i, value in enumerate(values) if isinstance(value, str)), None)
         if row is not None:
@@ -105,10 +109,28 @@ def column_to_numbers(
     return values, None
 
 
-def wrong_type(name: str, dtype: object) -> RowsError:
+def native_type(column: Series[Any]) -> Any:
+    """The type of a column in its own library."""
+    native = column.to_native()
+    return native.type if hasattr(native, "type") else native.dtype
+
+
+def _is_decimal(column: Series[Any]) -> bool:
+    """Whether a column holds decimal numbers. narwhals does not know all of Arrow's types of them."""
+    import narwhals.stable.v1 as nw
+
+    if column.dtype == nw.Unknown:
+        return str(native_type(column)).startswith("decimal")
+    return str(column.dtype).startswith("Decimal")
+
+
+def wrong_type(name: str, dtype: object, *, categorical: bool = False) -> RowsError:
     """The error for a column that holds neither numbers nor categories."""
     return RowsError(
-        "{place} holds {dtype}; the model takes numbers", column=name, dtype=str(dtype)
+        "{place} holds {dtype}; the model takes {taken} there",
+        column=name,
+        dtype=shortened(str(dtype)),
+        taken="categories, as text or numbers," if categorical else "numbers",
     )
 
 

@@ -22,14 +22,16 @@ _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 
 
 def row_hashes(values: npt.NDArray[Any], dtype: str | None = None) -> Hashes:
-    """A hash of each row of numbers, (N, columns). -0.0 counts as 0.0, and every NaN is alike.
+    """A hash of each row of numbers, (N, columns) or (N, columns, K). -0.0 counts as 0.0, and every NaN is
+    alike.
 
     Values are rounded to `dtype` first, where it is given: base models that take float32 cannot tell rows
     apart that are equal in float32."""
-    n, columns = values.shape
+    n, columns = len(values), int(np.prod(values.shape[1:]))
     hashes = np.full(n, columns, dtype=np.uint64)
     for begin in range(0, n, BLOCK):
         block, state = values[begin : begin + BLOCK], hashes[begin : begin + BLOCK]
+        block = block.reshape(len(block), columns)
         for j in range(columns):
             state ^= _bits(block[:, j], dtype)
             _mix(state)

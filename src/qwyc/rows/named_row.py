@@ -62,7 +62,7 @@ def as_number(value: Any, j: int, schema: Schema, name: str) -> Array:
         plain_value = value.item() if isinstance(value, np.generic) else value
         return categories.codes_of_hashed([plain_value], known, name)
     if isinstance(value, _OTHER_TYPES) and not is_null(value):
-        raise wrong_type(name, type(value).__name__)
+        raise wrong_type(name, type(value).__name__, categorical=known is not None)
     if known is not None:
         codes_of = categories.codes_of_numbers if plain else categories.codes_of_objects
         return codes_of(column, known, schema.unseen, name)

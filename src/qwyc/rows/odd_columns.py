@@ -13,7 +13,7 @@ import numpy.typing as npt
 from qwyc.errors import RowsError
 from qwyc.rows import categories
 from qwyc.rows.arrays import objects_to_numbers
-from qwyc.rows.frame_columns import column_to_numbers, factorize, is_text
+from qwyc.rows.frame_columns import column_to_numbers, factorize, is_text, native_type
 from qwyc.rows.frames import convert_column
 from qwyc.rows.odd_values import (
     OddValues,
@@ -22,6 +22,7 @@ from qwyc.rows.odd_values import (
     not_a_number,
     not_hashed,
     not_known,
+    not_known_of,
     odd_values,
     wrong_type,
 )
@@ -49,6 +50,8 @@ def column_with_odd_values(column: Series[Any], j: int, schema: Schema, name: st
     known = schema.categories.get(j)
     if known is not None and schema.hashed:
         return _hashed_column(column, known, j, name)
+    if is_text(column) and known is not None:  # of a wrong type
+        return _text_column(column, known, schema.unseen, j, name)
     if is_text(column):  # in a column of numbers
         return _no_values(column, known, _odd_texts(column, j, name))
     try:
@@ -97,12 +100,22 @@ def numbers_of_objects(
 def codes_of_any_objects(
     values: Array, known: Sequence[Any], unseen: str, j: int, name: str | int
 ) -> tuple[Array, list[OddValues]]:
-    """Codes of Python objects (N,), of which some cannot be categories at all."""
+    """Codes of Python objects (N,), of which some cannot be categories of this model at all."""
     odd = [i for i in _others(values, (*_NUMBERS, str)) if not _is_hashable(values[i])]
-    hashable = values.copy()
-    hashable[odd] = np.nan
-    codes = categories.codes_of_objects(hashable, known, unseen, name)
-    return codes, odd_values(j, name, odd, [values[i] for i in odd], not_a_category)
+    taken = values.copy()
+    taken[odd] = np.nan
+    kind = categories.type_of_categories(known)
+    lookup, wrong = set(known), []
+    for i in _others(taken, (str,) if kind == categories.TEXT else _NUMBERS):
+        value = taken[i]
+        if not is_null(value) and categories.is_of_wrong_type(value, kind) and value not in lookup:
+            wrong.append(i)
+    taken[wrong] = np.nan
+    codes = categories.codes_of_objects(taken, known, unseen, name)
+    found = odd_values(j, name, odd, [values[i] for i in odd], not_a_category)
+    return codes, found + odd_values(
+        j, name, wrong, [values[i] for i in wrong], not_known_of(known)
+    )
 
 
 def hashed_codes(
@@ -146,16 +159,34 @@ def _hashed_column(column: Series[Any], known: Sequence[Any], j: int, name: str)
         return codes, None, odd
     positions, distinct = factorize(column)  # categories may be numbers, too
     codes, found = hashed_codes(distinct, known, j, name)
+    return codes[positions], None, _spread(found, positions, len(distinct))
+
+
+def _text_column(
+    column: Series[Any], known: Sequence[Any], unseen: str, j: int, name: str
+) -> Column:
+    """A column of text, or of categories of any type, some of which the model's cannot be."""
+    positions, distinct = factorize(column)
+    values = np.empty(len(distinct), object)
+    values[:] = distinct
+    codes, found = codes_of_any_objects(values, known, unseen, j, name)
+    codes[[value is None for value in distinct]] = categories.null_code(column, known)
+    return codes[positions], None, _spread(found, positions, len(distinct))
+
+
+def _spread(found: Sequence[OddValues], positions: Array, n_distinct: int) -> list[OddValues]:
+    """The odd values of rows (N,) that hold the distinct values at these positions."""
     spread: list[OddValues] = []
     for part in found:
-        reason = np.full(len(distinct), None, object)
+        reason = np.full(n_distinct, None, object)
         reason[part.rows] = part.reasons
-        is_odd = np.zeros(len(distinct), bool)
+        is_odd = np.zeros(n_distinct, bool)
         is_odd[part.rows] = True
         rows = np.flatnonzero(is_odd[positions])
         if len(rows):
-            spread.append(OddValues(j, rows, reason[positions[rows]], part.can_be_missing))
-    return codes[positions], None, spread
+            reasons = reason[positions[rows]]
+            spread.append(OddValues(part.feature, rows, reasons, part.can_be_missing))
+    return spread
 
 
 def _missing_category(j: int, rows: Any, name: str | int) -> list[OddValues]:
@@ -217,6 +248,4 @@ def _is_valid(text: str) -> bool:
 
 def _type_name(column: Series[Any]) -> str:
     name = str(column.dtype).split("(")[0]
-    native = column.to_native()
-    own = native.type if hasattr(native, "type") else native.dtype
-    return str(own) if name == "Unknown" else name
+    return str(native_type(column)) if name == "Unknown" else name

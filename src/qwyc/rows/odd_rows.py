@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ from qwyc.rows.odd_values import (
     ambiguous,
     not_a_number,
     not_known,
+    not_known_of,
     odd_values,
     refuse_as_missing,
     row_reasons,
@@ -268,7 +269,10 @@ def _find_in_named_row(row: NamedRow, schema: Schema) -> list[OddValues]:
         try:
             as_number(value, j, schema, name)
         except RowsError:
-            reason = not_known if j in schema.categories else not_a_number
+            known = schema.categories.get(j)
+            reason: Callable[[str | int, Any], str] = not_a_number
+            if known is not None:
+                reason = not_known if schema.hashed else not_known_of(known)
             null = is_null(value)  # CatBoost refuses a missing category
             text = reason(name, value)
             found.append(OddValues(j, first, np.array([text], object), can_be_missing=not null))

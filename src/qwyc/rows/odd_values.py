@@ -14,8 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.errors import OptionError, QwycWarning, RowsError
+from qwyc.rows.categories import NUMBERS, type_of_categories
 from qwyc.rows.schema import Schema
+from qwyc.rows.values import quoted, shortened
 from qwyc.runtime.arguments import check_choice
+from qwyc.runtime.wording import number_of
 
 Array = npt.NDArray[Any]
 Bools = npt.NDArray[np.bool_]
@@ -24,7 +27,7 @@ Name = str | int  # of a column, or its position
 ERROR, MISSING, FLAG = "error", "missing", "flag"
 UNSEEN = (ERROR, MISSING, FLAG)
 
-_LONGEST = 60  # characters of a value in a reason
+_MOST_REASONS = 3  # of one row
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,15 +90,22 @@ def refuse_code(what: str, unseen: str) -> OptionError:
     )
 
 
-def quoted(value: object) -> str:
-    """A value for a reason, not too long."""
-    text = repr(value)
-    return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
-
-
 def not_known(name: Name, value: object) -> str:
     """Why a category is refused."""
     return f"column {name!r}: {quoted(value)} is not a category that the model knows"
+
+
+def not_known_of(known: Sequence[Any]) -> Callable[[Name, Any], str]:
+    """Why a value is refused where these are the categories. Text is no category where they are numbers."""
+    if type_of_categories(known) != NUMBERS:
+        return not_known
+
+    def reason(name: Name, value: object) -> str:
+        if not isinstance(value, str):
+            return not_known(name, value)
+        return f"column {name!r}: {quoted(value)} is text, and the model's categories are numbers"
+
+    return reason
 
 
 def not_a_category(name: Name, value: object) -> str:
@@ -127,7 +137,7 @@ def ambiguous(name: Name, value: object) -> str:
 
 def wrong_type(name: Name, dtype: object) -> str:
     """Why all values of a column are refused."""
-    return f"column {name!r} holds {dtype}, and the model takes none of its values"
+    return f"column {name!r} holds {shortened(str(dtype))}, and the model takes none of its values"
 
 
 def odd_values(
@@ -156,16 +166,19 @@ def alike(feature: int, rows: Any, reason: str, *, can_be_missing: bool = True) 
 
 
 def row_reasons(found: Sequence[OddValues], n_rows: int) -> tuple[Array, Bools]:
-    """Why rows are left out, (N,) of objects: the reason of the first feature, and how many more features
-    there are; None for rows without odd values. And which rows these are, (N,)."""
+    """Why rows are left out, (N,) of objects: the reasons of the first features, and how many more features
+    there are; None for rows without odd values. And which rows these are not, (N,)."""
     reason = np.full(n_rows, None, object)
     count = np.zeros(n_rows, np.intp)
-    for odd in sorted(found, key=lambda odd: odd.feature, reverse=True):
-        reason[odd.rows] = odd.reasons
+    for odd in sorted(found, key=lambda odd: odd.feature):
+        first = count[odd.rows] == 0
+        reason[odd.rows[first]] = odd.reasons[first]
+        more = ~first & (count[odd.rows] < _MOST_REASONS)
+        if more.any():
+            reason[odd.rows[more]] += "; " + odd.reasons[more]
         count[odd.rows] += 1
-    for i in np.flatnonzero(count > 1).tolist():
-        more = count[i] - 1
-        reason[i] += f"; and {more:,} more column{'s' if more > 1 else ''}"
+    for i in np.flatnonzero(count > _MOST_REASONS).tolist():
+        reason[i] += f"; and {number_of(int(count[i]) - _MOST_REASONS, 'more column')}"
     return reason, count == 0
 
 

@@ -229,6 +229,9 @@ class FrameReader:
                 except RowsError:
                     return None  # no valid text
             else:
+                kind = categories.type_of_categories(known)
+                if any(categories.is_of_wrong_type(value, kind) for value in index):
+                    return None  # it is refused where it occurs
                 codes = categories.codes_of_values([*index, None], known, self._schema.unseen)
             if len(self._code_lists) >= _MOST_KEPT:
                 self._code_lists.clear()
@@ -245,6 +248,8 @@ class FrameReader:
         """The same for a frame of a library that exports Arrow."""
         polars = type(frame).__module__.startswith("polars")
         features, texts = self._arrow_features(polars)
+        if not features:
+            return range(len(positions))  # a frame of no columns has no rows
         if not in_order or len(features) < len(positions):
             chosen = [positions[j] for j in features]  # Polars takes some names for patterns
             frame = frame[:, chosen] if polars else frame.select(chosen)
@@ -381,6 +386,8 @@ def _codes_by_text(known: Sequence[Any], unseen: str) -> dict[str, float]:
 
 
 def _text_codes(known: Sequence[Any], unseen: str, none_is_value: bool) -> _native.TextCodes | None:
+    if categories.type_of_categories(known) == categories.NUMBERS:
+        return None  # text is refused when the column is converted
     texts = _codes_by_text(known, unseen)
     null = float(list(known).index(None)) if none_is_value and None in known else np.nan
     other = categories.code_of_unseen(unseen)

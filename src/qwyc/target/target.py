@@ -29,6 +29,14 @@ class Target(Protocol):
     def differences(self) -> tuple[str, ...]:
         """The ways in which an early decision can differ from the full one. Budgets are given for them."""
 
+    @property
+    def only(self) -> int | None:
+        """The index of the class that a filter is for; None where every class counts."""
+
+    @property
+    def at_risk(self) -> tuple[int, ...]:
+        """The indices of the classes, by the full decision, of which rows can be decided differently."""
+
     def decide(self, full: Floats) -> Decided:
         """The full decision of every row, from its full score, or from its full scores of all classes."""
 

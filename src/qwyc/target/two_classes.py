@@ -26,6 +26,8 @@ class TwoClasses:
     kind: ClassVar[str] = "two-classes"
     n_classes: ClassVar[int] = 2
     differences: ClassVar[tuple[str, ...]] = DIFFERENCES
+    only: ClassVar[int | None] = None  # which class a filter rejects is known to the policy
+    at_risk: ClassVar[tuple[int, ...]] = (NEGATIVE, POSITIVE)
 
     def decide(self, full: Floats) -> Decided:
         """The full decision of every row, (N,). This is the decision rule; native/core/target.hpp has

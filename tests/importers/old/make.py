@@ -18,6 +18,10 @@ def make_rows():
     return X, y
 
 
+def three_classes(X, y):
+    return y + (np.nan_to_num(X[:, 0]) > 0.5)
+
+
 def xgboost_models(X, y, folder):
     import xgboost
 
@@ -28,9 +32,13 @@ def xgboost_models(X, y, folder):
         "base": {"base_score": 0.3},
         "hinge": {"objective": "binary:hinge"},
         "forest": {"num_parallel_tree": 3, "subsample": 0.6},
+        "classes": {"objective": "multi:softprob", "num_class": 3},
     }
+    if int(xgboost.__version__.split(".")[0]) >= 2:
+        variants["vectors"] = {**variants["classes"], "multi_strategy": "multi_output_tree"}
     for name, options in variants.items():
-        booster = xgboost.train({**common, **options}, xgboost.DMatrix(X, y), 4)
+        matrix = xgboost.DMatrix(X, three_classes(X, y) if "num_class" in options else y)
+        booster = xgboost.train({**common, **options}, matrix, 4)
         scores = booster.predict(xgboost.DMatrix(X[:40]), output_margin=True)
         yield name, ".json", booster.save_model, scores, xgboost.__version__
 
@@ -46,9 +54,12 @@ def lightgbm_models(X, y, folder):
         "nothing-missing": ({"use_missing": False}, "auto"),
         "rf": ({"boosting": "rf", "bagging_fraction": 0.6, "bagging_freq": 1}, "auto"),
         "dart": ({"boosting": "dart", "drop_rate": 0.4}, "auto"),
+        "classes": ({"objective": "multiclass", "num_class": 3}, [2]),
+        "apart": ({"objective": "multiclassova", "num_class": 3}, "auto"),
     }
     for name, (options, categorical) in variants.items():
-        data = lightgbm.Dataset(X, y, categorical_feature=categorical)
+        classes = three_classes(X, y) if "num_class" in options else y
+        data = lightgbm.Dataset(X, classes, categorical_feature=categorical)
         booster = lightgbm.train({**common, **options}, data, 4)
         scores = booster.predict(X[:40], raw_score=True)
         if name == "rf":
@@ -63,7 +74,7 @@ def main(library, folder):
     for name, suffix, save, scores, version in models(X, y, folder):
         stem = f"{library}-{version}-{name}"
         save(str(folder / (stem + suffix)))
-        facts = {"rows": rows, "scores": [float(s) for s in scores]}
+        facts = {"rows": rows, "scores": np.asarray(scores, dtype=np.float64).tolist()}
         (folder / (stem + ".expected")).write_text(json.dumps(facts))
 
 

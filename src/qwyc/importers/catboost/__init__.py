@@ -19,17 +19,45 @@ from qwyc.errors import ModelError
 from qwyc.importers import files, live
 from qwyc.importers.catboost.document import MAGIC, Document, from_cbm, from_json, scaled
 from qwyc.importers.catboost.trees import Splits, splits_of, trees_of
+from qwyc.model.class_trees import class_tree_ensemble
 from qwyc.model.ensemble import Ensemble, Sample, Source
 from qwyc.model.link import Link
+from qwyc.model.output import IDENTITY, Output
 from qwyc.model.trees import Summation, Trees, tree_ensemble
 from qwyc.rows.schema import Schema
 from qwyc.target.boundary import smallest_sum_above_zero
 
-LIVE_KINDS = "CatBoost (CatBoostClassifier)"
+LIVE_KINDS = "CatBoost (CatBoostClassifier, CatBoostRegressor, CatBoostRanker)"
 FILE_KINDS = "CatBoost (.cbm, .json)"
-_SUPPORTED = "supported are binary classifiers: Logloss, CrossEntropy and Focal"
-_REMEDY = "save it again with model.save_model('model.cbm')"
 _BINARY = ("Logloss", "CrossEntropy", "Focal")
+_BY_CLASS = ("MultiClass", "MultiClassOneVsAll")
+# Objectives of values, of which predict gives the score, or its exponential.
+_SCORES = (
+    "RMSE",
+    "MAE",
+    "Quantile",
+    "MAPE",
+    "Lq",
+    "Huber",
+    "Expectile",
+    "LogCosh",
+    "MultiRMSE",
+    "MultiQuantile",
+    "QueryRMSE",
+    "QuerySoftMax",
+    "PairLogit",
+    "PairLogitPairwise",
+    "YetiRank",
+    "YetiRankPairwise",
+    "StochasticRank",
+    "Cox",
+)
+_EXPONENTIALS = ("Poisson", "Tweedie")
+_SUPPORTED = (
+    f"supported are {', '.join((*_BINARY, *_BY_CLASS))} for classes, and "
+    f"{', '.join((*_SCORES, *_EXPONENTIALS))} for values"
+)
+_REMEDY = "save it again with model.save_model('model.cbm')"
 LOADING_ERROR = 1e-12  # reading its own JSON, CatBoost misses the last bits of numbers
 
 Array = npt.NDArray[Any]
@@ -62,10 +90,12 @@ def read_file(path: Path) -> Ensemble:
 
 
 def read_live(model: Any) -> Ensemble:
-    """The model in a `CatBoostClassifier`, or in a `CatBoost` with a binary objective."""
+    """The model in a `CatBoostClassifier`, or in a `CatBoost` with the objective of one."""
     with files.reading(type(model).__name__, "CatBoost model", "train it again"):
         if not live.derives_from(model, "CatBoost"):
-            raise ModelError("this is not a model; take a CatBoostClassifier")
+            raise ModelError(
+                "this is not a model; take a CatBoostClassifier, CatBoostRegressor or CatBoostRanker"
+            )
         if not model.is_fitted():
             raise ModelError("the model is not fitted yet; fit it first")
         with tempfile.TemporaryDirectory() as folder:
@@ -88,9 +118,15 @@ def live_labels(model: Any, sample: Sample) -> Array:
 
 
 def live_scores(model: Any, sample: Sample) -> Array:
-    """The live model's own scores, (N,)."""
+    """The live model's own scores, (N,) or (N, K)."""
     predict = partial(model.predict, prediction_type="RawFormulaVal")
-    return np.asarray(_predict(predict, sample)).reshape(-1)
+    scores, ensemble = np.asarray(_predict(predict, sample)), sample.ensemble
+    if not ensemble.by_class:
+        return scores.reshape(-1)
+    if scores.shape[1] == len(ensemble.classes):
+        return scores
+    # Classes that no row of training had have a score of -inf, and are not read.
+    return scores[:, np.isin(np.asarray(model.classes_), ensemble.classes)]
 
 
 def _predict(predict: Any, sample: Sample) -> Any:
@@ -115,35 +151,73 @@ def _ensemble(document: Document, classifier: bool = False) -> Ensemble:
     loss = _refuse_unsupported(document, classifier)
     document = scaled(document)
     splits = splits_of(document)
-    trees = trees_of(document, splits)
-    base = float(document.bias[0]) + 0.0  # no -0
+    trees, vectors = trees_of(document, splits)
+    base = np.asarray(document.bias) + 0.0  # no -0
+    schema = _inputs(document, splits)
+    source = Source("catboost", _version(document), loss)
+    of_values = loss in (*_SCORES, *_EXPONENTIALS)
+    if len(base) > 1:
+        return class_tree_ensemble(
+            trees,
+            schema,
+            classes=np.empty(0) if of_values else _classes(document, len(base)),
+            source=source,
+            summation=Summation.FLOAT64_LATE,
+            less_equal=True,
+            truncates=False,
+            start=base,
+            leaf_vector=vectors,
+            output=_OUTPUTS.get(loss, IDENTITY),
+        )
     return tree_ensemble(
         trees,
-        schema=_inputs(document, splits),
+        schema=schema,
         summation=Summation.FLOAT64_LATE,
         less_equal=True,
         truncates=False,
-        base=base,
+        base=float(base[0]),
         divisor=1.0,
-        threshold=_threshold(document, trees, base),
-        classes=_classes(document),
-        source=Source("catboost", _version(document), loss),
-        link=Link("logistic"),
+        threshold=0.0 if of_values else _threshold(document, trees, float(base[0])),
+        classes=np.empty(0) if of_values else _classes(document, 1),
+        source=source,
+        link=Link("none" if of_values else "logistic"),
+        output=_OUTPUTS.get(loss, IDENTITY) if of_values else None,
     )
 
 
+_OUTPUTS = {
+    "MultiClass": Output("softmax by table"),
+    "MultiClassOneVsAll": Output("logistic"),
+    "Poisson": Output("table exponential"),
+    "Tweedie": Output("table exponential"),
+}
+
+
 def _refuse_unsupported(document: Document, classifier: bool) -> str:
-    """The objective's name; ModelError where the model is not a binary classifier of trees."""
+    """The objective's name; ModelError where it is not known."""
     parameters = document.info.get("params") or {}
     loss = str((parameters.get("loss_function") or {}).get("type", "unknown"))
-    if document.dimension > 1 or len(document.bias) > 1:
-        raise ModelError(f"the model's objective is {loss} with several outputs; {_SUPPORTED}")
+    n_outputs = document.leaf_values.shape[1]
     # Models that were added up have lost their objective; catboost.to_classifier says what they are.
-    if loss not in _BINARY and not (classifier and loss == "unknown"):
-        hint = "; if it is one, pass catboost.to_classifier(model)" * (loss == "unknown")
+    of_values = loss in (*_SCORES, *_EXPONENTIALS)
+    if (
+        loss not in (*_BINARY, *_BY_CLASS)
+        and not of_values
+        and not (classifier and loss == "unknown" and n_outputs == 1)
+    ):
+        hint = "; if it is one, pass catboost.to_classifier(model)" * (
+            loss == "unknown" and n_outputs == 1
+        )
         raise ModelError(f"the model's objective is {loss}; {_SUPPORTED}{hint}")
     if not len(document.sizes):
         raise ModelError("the model has no trees; train it for one round at least")
+    if n_outputs != len(document.bias) or (
+        not of_values and (n_outputs > 1) != (loss in _BY_CLASS)
+    ):
+        raise ModelError(
+            f"the model's objective is {loss} with {n_outputs} outputs and {len(document.bias)} biases; "
+            f"{_SUPPORTED}"
+        )
     return loss
 
 
@@ -178,18 +252,24 @@ def _threshold(document: Document, trees: Trees, base: float) -> float:
     return float(np.nextafter(-math.log(1.0 / probability - 1.0), np.inf))
 
 
-def _classes(document: Document) -> Array:
-    """The labels that its own predict gives, negative first."""
+def _classes(document: Document, n_scores: int) -> Array:
+    """The labels that its own predict gives, negative first, or in the order of the scores."""
     facts = document.info.get("class_params") or {}
-    names = facts.get("class_names") if isinstance(facts, dict) else None
-    if not names:
-        return np.array([0, 1])
-    if len(names) != 2:
-        raise ModelError(f"the model has {len(names)} classes; {_SUPPORTED}")
-    if any(not isinstance(name, (str, int, float)) for name in names):
+    facts = facts if isinstance(facts, dict) else {}
+    n_classes = max(2, n_scores)
+    labels = facts.get("class_names") or None
+    # Which names, or numbers, the scores are of: classes that no row of training had have none.
+    scored = facts.get("class_to_label") if n_scores > 1 else None
+    if scored:
+        labels = [int(i) if labels is None else labels[int(i)] for i in scored]
+    elif labels is None:
+        labels = list(range(n_classes))
+    if len(labels) != n_classes:
+        raise ModelError(f"the model has {len(labels)} classes; {_SUPPORTED}")
+    if any(not isinstance(label, (str, int, float)) for label in labels):
         raise ModelError("the model's class labels are neither text nor numbers")
     kind = {"Integer": "int64", "Float": "float64", "Boolean": "bool"}
-    return np.array(names, dtype=kind.get(str(facts.get("class_label_type")), object))
+    return np.array(labels, dtype=kind.get(str(facts.get("class_label_type")), object))
 
 
 def _version(document: Document) -> str:

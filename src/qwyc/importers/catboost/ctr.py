@@ -185,8 +185,8 @@ def _simple(
         good, total = counts[:, 0], counts[:, 1]
     elif kind == "Buckets" and 0 <= which < n_counts:
         good, total = counts[:, which], counts.sum(axis=1)
-    elif kind == "Borders" and n_counts == 2:
-        good, total = counts[:, 1], counts.sum(axis=1)
+    elif kind == "Borders" and 0 <= which < n_counts - 1:
+        good, total = counts[:, which + 1 :].sum(axis=1), counts.sum(axis=1)
     else:
         raise ModelError(f"a statistic of categories is a {kind} of {n_counts} classes")
     hashes = (keys * np.uint64(_UNDO)) & np.uint64(0xFFFFFFFF)

@@ -19,6 +19,7 @@ MAGIC = b"CBM1"
 Array = npt.NDArray[Any]
 _MAX_DEPTH = 24  # CatBoost itself grows no deeper than 16
 _MAX_NESTING = 200  # of non-symmetric trees in JSON
+_NO_LEAF = (1 << 32) - 1
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,6 @@ class Document:
         tuple[int, Array]
     ]  # (which categorical feature, hashes), a split for each hash
     ctrs: Sequence[Ctr]
-    dimension: int  # scores a row; 1 for binary models
     scale: float
     bias: Sequence[float]
     info: Mapping[str, Any]
@@ -60,8 +60,8 @@ class Document:
     splits: npt.NDArray[np.int64]  # all trees' splits one after the other
     steps: npt.NDArray[np.int64] | None  # (n, 2) to the left and right child; None: oblivious
     leaf_of: npt.NDArray[np.int64] | None  # (n,) where a step of 0 ends
-    leaf_values: npt.NDArray[np.float64]
-    leaf_weights: npt.NDArray[np.float64]  # as leaf_values, training rows; empty where not known
+    leaf_values: npt.NDArray[np.float64]  # (n_leaves, K); K is 1 for one score a row
+    leaf_weights: npt.NDArray[np.float64]  # (n_leaves,) training rows; empty where not known
 
 
 def scaled(document: Document) -> Document:
@@ -93,6 +93,11 @@ def from_cbm(content: bytes) -> Document:
     steps = trees.array(10, np.dtype([("left", "<u2"), ("right", "<u2")]))
     oblivious = len(steps) == 0
     bias = trees.array(16, np.float64).tolist() or [trees.real(15, 0.0)]
+    K = max(1, trees.integer(0, 0))
+    # A leaf's number counts numbers, of which it has K; it means nothing where no leaf is.
+    leaf_of = trees.array(11, np.uint32).astype(np.int64)
+    if np.any(leaf_of[(leaf_of % K != 0)] != _NO_LEAF):
+        raise ModelError("a tree's leaf has a number that the model does not have")
     return Document(
         floats=[
             FloatFeature(
@@ -111,15 +116,14 @@ def from_cbm(content: bytes) -> Document:
         n_estimated=sum(len(table.array(3, np.float32)) for table in trees.tables(13)),
         one_hot=[(t.integer(0, -1), _hashes(t.array(1, np.int32))) for t in trees.tables(6)],
         ctrs=ctrs_from_cbm(trees.tables(7), content[8 + size :]),
-        dimension=trees.integer(0, 0),
         scale=trees.real(14, 1.0),
         bias=bias,
         info={key: _parsed(value) for key, value in info.items()},
         sizes=trees.array(2, np.int32).astype(np.int64),
         splits=trees.array(1, np.int32).astype(np.int64),
         steps=None if oblivious else np.stack([steps["left"], steps["right"]], 1).astype(np.int64),
-        leaf_of=None if oblivious else trees.array(11, np.uint32).astype(np.int64),
-        leaf_values=trees.array(8, np.float64).astype(np.float64),
+        leaf_of=None if oblivious else leaf_of // K,
+        leaf_values=_by_leaf(trees.array(8, np.float64).astype(np.float64), K),
         leaf_weights=trees.array(9, np.float64).astype(np.float64),
     )
 
@@ -144,26 +148,24 @@ def from_json(content: bytes) -> Document:
         splits = [int(s["split_index"]) for tree in trees for s in tree["splits"] or ()]
         values = [np.asarray(tree["leaf_values"], np.float64).ravel() for tree in trees]
         steps, leaf_of = None, None
-        leaves = np.concatenate(values) if values else np.empty(0)
         weights = [w for tree in trees for w in tree.get("leaf_weights") or ()]
         per_leaf = [len(v) / (1 << min(d, _MAX_DEPTH)) for v, d in zip(values, sizes, strict=True)]
-        dimension = int(max(per_leaf, default=1))
+        K = max(1, int(max(per_leaf, default=1)))
+        leaves = _by_leaf(np.concatenate(values) if values else np.empty(0), K)
     else:
         sizes, splits = [], []
         pairs: list[tuple[int, int]] = []
         ends: list[int] = []
         numbers: list[Any] = []
         weights = []  # left out: few such models are kept in JSON
-        dimension = 1
         for tree in document["trees"]:
             size = len(splits)
             _walk(tree, splits, pairs, ends, numbers)
             sizes.append(len(splits) - size)
-        if any(isinstance(number, list) for number in numbers):
-            dimension = max(len(number) for number in numbers if isinstance(number, list))
-            numbers = [0.0] * len(numbers)
         steps, leaf_of = np.asarray(pairs, np.int64).reshape(-1, 2), np.asarray(ends, np.int64)
-        leaves = np.asarray(numbers, np.float64)
+        if len({len(v) if isinstance(v, list) else 0 for v in numbers}) > 1:
+            raise ModelError("the trees' leaves hold different numbers of values")
+        leaves = np.asarray(numbers, np.float64).reshape(len(numbers), -1)
     categorical = features.get("categorical_features") or []
     return Document(
         floats=[
@@ -186,7 +188,6 @@ def from_json(content: bytes) -> Document:
             (int(f["feature_index"]), _hashes(f["values"])) for f in categorical if f.get("values")
         ],
         ctrs=ctrs_from_json(features.get("ctrs") or [], document.get("ctr_data") or {}),
-        dimension=dimension,
         scale=float(scale),
         bias=[float(b) for b in bias],
         info=document.get("model_info") or {},
@@ -197,6 +198,13 @@ def from_json(content: bytes) -> Document:
         leaf_values=leaves,
         leaf_weights=np.asarray(weights, np.float64),
     )
+
+
+def _by_leaf(values: Array, K: int) -> Array:
+    """Leaf values, K for each leaf one after the other, as (n_leaves, K)."""
+    if len(values) % K:
+        raise ModelError(f"the trees' leaves do not hold {K} numbers each")
+    return values.reshape(-1, K)
 
 
 def _hashes(values: Any) -> Array:

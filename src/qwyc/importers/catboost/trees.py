@@ -123,14 +123,22 @@ def _name(name: str, column: int) -> str:
     return repr(name) if name else f"column {column}"
 
 
-def trees_of(document: Document, splits: Splits) -> Trees:
-    """The trees as flat arrays: oblivious trees in full, other trees (`document.steps`) node by node."""
-    return (_oblivious if document.steps is None else _stepwise)(document, splits)
+def trees_of(document: Document, splits: Splits) -> tuple[Trees, Array]:
+    """The trees as flat arrays, oblivious trees in full, other trees (`document.steps`) node by node; and
+    what their leaves add, (n_leaves, K). The leaf values in the trees are the first of these K."""
+    numbered = (_oblivious if document.steps is None else _stepwise)(document, splits)
+    number = numbered.leaf_value.astype(np.int64)
+    known = document.leaf_weights
+    return replace(
+        numbered,
+        leaf_value=document.leaf_values[number, 0],
+        leaf_weight=known[number] if len(known) == len(document.leaf_values) else np.empty(0),
+    ), document.leaf_values[number]
 
 
 def _oblivious(document: Document, splits: Splits) -> Trees:
-    """Trees with one split per level, written out in full. The last split is the root's, so that
-    leaves stay in their order: split i is bit i of a leaf's number."""
+    """Trees with one split per level, written out in full, and in leaves their numbers. The last split is
+    the root's, so that leaves stay in their order: split i is bit i of a leaf's number."""
     sizes = document.sizes
     if sizes.min() < 0 or sizes.max() > _MAX_DEPTH:
         raise ModelError(f"a tree's depth is not 0 to {_MAX_DEPTH}")
@@ -160,20 +168,14 @@ def _oblivious(document: Document, splits: Splits) -> Trees:
         flags=splits.flags[split],
         category_begin=category_begin,
         category_words=category_words,
-        leaf_value=document.leaf_values,
+        leaf_value=np.arange(len(document.leaf_values), dtype=np.float64),
         leaf_other=np.empty(0),
-        leaf_weight=_leaf_weights(document),
     )
 
 
-def _leaf_weights(document: Document) -> Array:
-    """Training rows in each leaf, in the order of leaf values; none where the model does not say."""
-    weights = document.leaf_weights
-    return weights if len(weights) == len(document.leaf_values) else np.empty(0)
-
-
 def _stepwise(document: Document, splits: Splits) -> Trees:
-    """Trees of any shape: a node has the distance to each child, and 0 ends in the node's leaf."""
+    """Trees of any shape, and in leaves their numbers: a node has the distance to each child, and 0 ends in
+    the node's leaf."""
     steps, leaf_of = document.steps, document.leaf_of
     assert steps is not None
     assert leaf_of is not None
@@ -208,13 +210,9 @@ def _stepwise(document: Document, splits: Splits) -> Trees:
         out[row] = values
         return out
 
-    value = np.zeros(total)
-    value[row[is_leaf]] = document.leaf_values[leaf_of[is_leaf]]
-    value[extra_row] = document.leaf_values[leaf_of[extra]]
-    weight, known = np.zeros(total), _leaf_weights(document)
-    if len(known):
-        weight[row[is_leaf]] = known[leaf_of[is_leaf]]
-        weight[extra_row] = known[leaf_of[extra]]
+    number = np.zeros(total)
+    number[row[is_leaf]] = leaf_of[is_leaf]
+    number[extra_row] = leaf_of[extra]
     numeric = len(splits.column)  # leaves take what is appended: no split
     split = np.where(is_leaf, numeric, split)
     column, flags = np.append(splits.column, 0), np.append(splits.flags, np.uint8(0))
@@ -228,8 +226,7 @@ def _stepwise(document: Document, splits: Splits) -> Trees:
             feature=column[everywhere],
             threshold=np.append(splits.border, np.float32(0))[everywhere],
             flags=flags[everywhere],
-            value=value,
-            weight=weight if len(known) else None,
+            value=number,
             set_begin=begin_codes,
             set_codes=codes,
         )

@@ -15,6 +15,7 @@ from qwyc.errors import MissingDependencyError, ModelError
 from qwyc.importers import files, live
 from qwyc.importers.comparisons import with_one_rule
 from qwyc.importers.flatten import flatten
+from qwyc.importers.onnx.classes import class_ensemble, scores_of_probabilities
 from qwyc.importers.onnx.graph import TreeGraph, find_trees
 from qwyc.importers.onnx.trees import Weights, first, text, trees_of
 from qwyc.model.ensemble import Ensemble, Sample, Source
@@ -119,10 +120,20 @@ def live_labels(model: Any, sample: Sample) -> Array:
 
 
 def live_scores(model: Any, sample: Sample) -> Array:
-    """Scores, (N,), to compare with. The graph gives probabilities: ours where ours has that
+    """Scores, (N,) or (N, K), to compare with. The graph gives probabilities: ours where ours has that
     probability, and otherwise theirs, as far as it can be told."""
     outputs = _run(model, sample)
     ensemble = sample.ensemble
+    if ensemble.by_class:
+        last, labels = outputs[-1], ensemble.classes.tolist()
+        if isinstance(last, list):  # a dictionary a row
+            last = np.array([[row[label] for label in labels] for row in last])
+        ours = ensemble.score_full(sample)
+        if len(outputs) < 2 or np.shape(last) != ours.shape:
+            return ours  # the graph gives labels only
+        attributes = find_trees(_content(model)).trees.attributes
+        transform = text(attributes.get("post_transform"), "NONE")
+        return scores_of_probabilities(ours, np.asarray(last, np.float64), transform)
     if _classifies(sample):
         last = outputs[-1]
         if isinstance(last, list):  # a dictionary a row
@@ -148,6 +159,17 @@ def _ensemble(graph: TreeGraph) -> Ensemble:
     real = np.dtype(np.float64 if graph.wide else np.float32)
     table, operator, weights = trees_of(kind, attributes, real)
     table, less_equal = with_one_rule(table, operator)
+    if kind == "TreeEnsembleClassifier" and len(_classes(attributes)) > 2:
+        used = int(table.feature.max(initial=0)) + 1
+        return class_ensemble(
+            table,
+            weights,
+            _bases(attributes),
+            less_equal=less_equal,
+            schema=Schema(graph.n_columns or used, None, real.name),
+            classes=_classes(attributes),
+            source=Source("onnx", graph.producer, kind),
+        )
     base, link, threshold, classes = _decision(graph, weights)
     used = int(table.feature.max(initial=0)) + 1
     trees = flatten(table)
@@ -174,7 +196,7 @@ def _decision(graph: TreeGraph, weights: Weights) -> tuple[float, Link, float | 
     """Base, link, threshold (None: above 0) and classes, as ONNX Runtime decides."""
     kind, attributes = graph.trees.kind, graph.trees.attributes
     dtype = np.float64 if graph.wide else np.float32
-    bases = [float(b) for b in first(attributes, "base_values_as_tensor", "base_values")]
+    bases = _bases(attributes)
     transform = text(attributes.get("post_transform"), "NONE")
     if kind == "TreeEnsemble":
         transform = {0: "NONE", 1: "LOGISTIC"}.get(
@@ -183,7 +205,10 @@ def _decision(graph: TreeGraph, weights: Weights) -> tuple[float, Link, float | 
     above_half = smallest_positive(lambda score: score > 0.5, dtype)
     if kind != "TreeEnsembleClassifier":
         if set(weights.ids) - {0} or int(attributes.get("n_targets", 1)) > 1:
-            raise ModelError("the trees have several targets; qwyc decides between two classes")
+            raise ModelError(
+                f"a {kind} with several targets gives numbers and decides nothing; several classes are "
+                "read from a TreeEnsembleClassifier"
+            )
         how = attributes.get("aggregate_function", 1 if kind == "TreeEnsemble" else b"SUM")
         if how not in (1, b"SUM"):
             raise ModelError("the trees' outputs are not added up (aggregate_function is not SUM)")
@@ -216,10 +241,14 @@ def _decision(graph: TreeGraph, weights: Weights) -> tuple[float, Link, float | 
     return base, link, None, classes
 
 
+def _bases(attributes: Mapping[str, Any]) -> list[float]:
+    return [float(b) for b in first(attributes, "base_values_as_tensor", "base_values")]
+
+
 def _classes(attributes: Mapping[str, Any]) -> Array:
     texts = attributes.get("classlabels_strings") or []
     numbers = first(attributes, "classlabels_int64s").tolist()
     labels = [label.decode("utf-8", "replace") for label in texts] or numbers
-    if len(labels) != 2:
-        raise ModelError(f"the model has {len(labels)} classes; qwyc supports two")
+    if len(labels) < 2:
+        raise ModelError(f"the model has {len(labels)} classes; qwyc supports two or more")
     return np.array(labels, dtype=object if texts else np.int64)

@@ -26,14 +26,17 @@ _MODE_NUMBERS = np.array(["<=", "<", ">=", ">", "==", "!=", "in a set"])
 
 Array = npt.NDArray[Any]
 Attributes = Mapping[str, Any]
+_NONE: Array = np.empty(0, np.int64)
 
 
 class Weights:
-    """What leaves add: which classes have weights, and whether all are 0 or more."""
+    """What leaves add: which classes have weights, and whether all are 0 or more. Of a classifier also each
+    weight's node, class and value, (m,)."""
 
-    def __init__(self, ids: Array, values: Array) -> None:
+    def __init__(self, ids: Array, values: Array, nodes: Array = _NONE) -> None:
         self.ids = np.unique(ids).tolist()
         self.all_positive = bool((values >= 0).all())
+        self.nodes, self.of_class, self.values = nodes, ids, values
 
 
 Trees = tuple[NodeTable, npt.NDArray[np.str_], Weights]  # nodes, when each goes left, weights
@@ -160,7 +163,7 @@ def _keyed_weights(
     chosen = ids == ids.max()
     value = np.zeros(len(places.keys))
     value[where[chosen]] = weight[chosen]
-    return value, Weights(ids, weight)
+    return value, Weights(ids, weight, where)
 
 
 # ---- TreeEnsemble ----------------------------------------------------------------------------

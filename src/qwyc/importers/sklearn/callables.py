@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from qwyc.errors import InputError, ModelError
 from qwyc.importers.live import as_pandas, derives_from, made_by
-from qwyc.importers.sklearn import has_tree_bases
+from qwyc.importers.sklearn.bases import has_tree_bases
 from qwyc.model.callables import callable_ensemble
 from qwyc.model.ensemble import Ensemble
 
@@ -49,7 +49,9 @@ def take_apart(model: Any) -> Ensemble | None:
                 raise ModelError(f"this {name} is not fitted; call fit first")
             if len(model.classes_) != 2:
                 raise ModelError(
-                    f"this {name} has {len(model.classes_)} classes; qwyc supports binary classifiers"
+                    f"this {name} has {len(model.classes_)} classes; qwyc runs it as Python callables, "
+                    "which decide between two. Of more classes, qwyc reads trees: forests, boosting, and "
+                    "BaggingClassifier and AdaBoostClassifier of trees"
                 )
             return read(model)
     return None

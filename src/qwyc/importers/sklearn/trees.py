@@ -64,6 +64,18 @@ def split_trees(
     )
 
 
+def split_vector_trees(
+    trees: Sequence[Any],
+    vectors: npt.NDArray[np.float64],
+    columns: Sequence[npt.NDArray[Any]] | None = None,
+) -> tuple[Trees, npt.NDArray[np.float64]]:
+    """The same for leaves that hold a number for each class: the trees, and what their leaves hold,
+    (n_leaves, K), of `vectors`, (n, K), for all nodes."""
+    flat = split_trees(trees, np.zeros(len(vectors)), None, columns)
+    is_leaf = np.concatenate([tree.children_left for tree in trees]) < 0  # in the order of leaves
+    return flat, np.ascontiguousarray(vectors[is_leaf])
+
+
 def _round_down(threshold: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
     """The largest float32 <= threshold: the same split for every row of float32."""
     with np.errstate(over="ignore"):

@@ -31,6 +31,7 @@ from qwyc.rows.schema import Schema
 from qwyc.runtime.arguments import check_choice
 from qwyc.runtime.progress import Report
 from qwyc.runtime.threads import thread_count
+from qwyc.target.ties import BY_SCORES, Ties
 
 MEASURED_ROWS = 4096
 MEASURED_REPEATS = 5
@@ -106,6 +107,8 @@ class LatticeModels:
     mean: bool  # whether the full score is a mean of the base models
 
     kind: ClassVar[str] = "lattices"
+    n_scores: ClassVar[int] = 1
+    ties: ClassVar[Ties] = BY_SCORES
 
     def __getstate__(self) -> dict[str, Any]:
         # What is cached can be made again, and the native lattices cannot be pickled.

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from qwyc.errors import OptionError
+from qwyc.errors import OptionError, QwycWarning
 from qwyc.policy.fan_policy import FanPolicy
+from qwyc.policy.filter_path import ClassPath
+from qwyc.policy.filter_policy import ClassPolicy
 from qwyc.policy.fit import fan, stopping
+from qwyc.policy.fit.filters import fit_filter, fit_filter_path
 from qwyc.policy.fit.lead_problem import LeadProblem
 from qwyc.policy.fit.leads import fit_leads, fit_path_of_leads, refuse_options_of_two_classes
 from qwyc.policy.fit.orders import FIXED, Order, fixed_order
 from qwyc.policy.fit.paper import fit_thresholds
 from qwyc.policy.fit.problem import Problem
-from qwyc.policy.lead_path import LeadPath
-from qwyc.policy.lead_policy import LeadPolicy
 from qwyc.policy.path import Path
 from qwyc.policy.policy import Policy
 from qwyc.policy.scores import ScoreMatrix
@@ -44,9 +46,10 @@ def fit_policy(
     budget: str = "paper",
     gamma: float | None = None,
     bin_width: float | None = None,
+    only: int | None = None,
     threads: int | None = None,
     progress: ProgressOption = None,
-) -> Policy | FanPolicy | LeadPolicy:
+) -> Policy | FanPolicy | ClassPolicy:
     """Fit an order and thresholds on the scores of a sample.
 
     At most a share `alpha` of the rows *in this sample* is decided differently from the full
@@ -76,6 +79,9 @@ def fit_policy(
     gamma, bin_width : of rule "fan" and order "joint-fan", which needs a gamma. For the rule without
         gamma, the smallest that keeps `alpha` in the sample; without bin_width, 1% of the full score's
         deviation.
+    only : of scores of K classes, the index of one of them: a filter for this class, a FilterPolicy. Rows
+        that are surely of another class leave early. `alpha` is the share of the sample that is lost: rows
+        of the class that leave. The order "joint" is not for filters.
 
     Scores of K classes take neither threshold, labels, budget, gamma nor bin_width, and `quit` is "both".
     """
@@ -96,7 +102,15 @@ def fit_policy(
             raise OptionError(ALPHA_NEEDED)
         leads = LeadProblem.of(scores, costs, threads)
         allowed = allowed_disagreements(alpha, leads.n_rows)
+        if rule == "stopping":
+            _warn_of_few_rows(leads.n_rows)
+        if only is not None:
+            own = leads.class_index(only)
+            return fit_filter(
+                leads, own, allowed, order=order, rule=rule, seed=seed, progress=progress
+            )
         return fit_leads(leads, allowed, order=order, rule=rule, seed=seed, progress=progress)
+    refuse_only(only)
     problem = Problem.of(scores, threshold, costs, quit, threads)
     joint, joint_fan = (isinstance(order, str) and order == name for name in ("joint", "joint-fan"))
     if alpha is not None:
@@ -119,6 +133,7 @@ def fit_policy(
             return policy
         fixed = policy.order  # Algorithm 1's order, with the thresholds of another rule
     if rule == "stopping":
+        _warn_of_few_rows(problem.n_rows)
         path = stopping.fit_path(problem, fixed, progress=progress)
         return stopping.at_alpha(path, problem.matrix, allowed, threads=threads)
     fitted = fan.fit_fan(problem, fixed, bin_width)
@@ -178,21 +193,49 @@ def fit_path(
     costs: Any = None,
     labels: Any = None,
     seed: int = 0,
+    only: int | None = None,
     threads: int | None = None,
     progress: ProgressOption = None,
-) -> Path | LeadPath:
+) -> Path | ClassPath:
     """Policies by optimal stopping from "never quit" to "quit at once"; options as for `fit_policy`.
 
     The order may be any but "joint", which needs an alpha. None is "correlation", and "auto" for scores of
-    K classes, which give a LeadPath."""
+    K classes, which give a LeadPath, or a FilterPath for one of the classes, `only`."""
     scores = ScoreMatrix.wrap(scores)
     if scores.by_class:
         refuse_options_of_two_classes(threshold=threshold, quit=quit, labels=labels)
         seed = check_count("seed", seed, least=0)
         leads = LeadProblem.of(scores, costs, threads)
+        _warn_of_few_rows(leads.n_rows)
         wanted = "auto" if order is None else order
+        if only is not None:
+            own = leads.class_index(only)
+            return fit_filter_path(leads, own, order=wanted, seed=seed, progress=progress)
         return fit_path_of_leads(leads, order=wanted, seed=seed, progress=progress)
+    refuse_only(only)
     order = "correlation" if order is None else order
     problem = Problem.of(scores, threshold, costs, quit, threads)
     fixed = fixed_order(problem, order, labels=labels, seed=seed)
+    _warn_of_few_rows(problem.n_rows)
     return stopping.fit_path(problem, fixed, progress=progress)
+
+
+def refuse_only(only: Any) -> None:
+    """Raise OptionError for a filter for one class, where one score decides between two."""
+    if only is not None:
+        raise OptionError(
+            f"only={only!r} is for scores of K classes, (N, T, K); of two classes with one score, "
+            'quit="negative" is such a filter'
+        )
+
+
+def _warn_of_few_rows(rows: int) -> None:
+    """Warn where optimal stopping finds no threshold, because no step has the rows that it takes."""
+    needed = stopping.DEFAULT.fewest_rows
+    if rows < needed:
+        warnings.warn(
+            f"optimal stopping needs {needed} rows to find a threshold, and the sample has {rows}: no row "
+            'will quit. Pass more rows, or fit a policy with rule="threshold"',
+            QwycWarning,
+            stacklevel=3,
+        )

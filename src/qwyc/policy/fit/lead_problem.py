@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qwyc.errors import InputError
+from qwyc.errors import InputError, OptionError
 from qwyc.policy.costs import Costs
 from qwyc.policy.scores import ScoreMatrix
+from qwyc.runtime.arguments import check_count
 from qwyc.runtime.threads import thread_count
 
 LARGEST_SUM = 1e70  # squares of covariances of sums are finite
@@ -45,6 +46,12 @@ class LeadProblem:
         if not (largest < LARGEST_SUM and np.isfinite(matrix.full).all()):
             raise InputError(f"scores are too large: sums must stay below {LARGEST_SUM:g}")
         return cls(matrix, Costs.of(costs, T), threads)
+
+    def class_index(self, index: Any) -> int:
+        """The index of a class, if it is one."""
+        if check_count("only", index, least=0) >= self.n_classes:
+            raise OptionError(f"only is class {index}; scores have {self.n_classes} classes")
+        return int(index)
 
     @property
     def n_rows(self) -> int:

@@ -68,7 +68,7 @@ def fit_lead_path(
             penalty *= next(factor for above, factor in SCHEDULE if penalty > above)
             sweeps = settings.sweeps
         report(MOST_MEMBERS)
-    return LeadPath(order, np.array(leads), np.array(penalties), costs)
+    return LeadPath(order, np.array(leads), np.array(penalties), costs, problem.matrix.ties)
 
 
 def lead_fit(

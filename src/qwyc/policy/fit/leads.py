@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from qwyc.policy.fit.lead_orders import LEAD_ORDERS, lead_order
 from qwyc.policy.fit.lead_problem import LeadProblem
 from qwyc.policy.fit.lead_stopping import better_path, fit_lead_path
 from qwyc.policy.fit.orders import Order
+from qwyc.policy.fit.ruling_out import fit_ruling_out
 from qwyc.policy.lead_path import LeadPath
 from qwyc.policy.lead_policy import LeadPolicy
 from qwyc.runtime.arguments import check_choice
@@ -83,11 +85,19 @@ def fit_leads(
 
 
 def fit_path_of_leads(
-    problem: LeadProblem, *, order: Order, seed: int, progress: ProgressOption
+    problem: LeadProblem,
+    *,
+    order: Order,
+    seed: int,
+    progress: ProgressOption,
+    weights: Sequence[float] | None = None,
+    rule_out: bool = False,
 ) -> LeadPath:
-    """A path by optimal stopping; with order="auto", the better one of two orders."""
+    """A path by optimal stopping; with order="auto", the better one of two orders. `weights` are those of
+    `fit_lead_path`. With `rule_out`, rows are tested after a few steps, which rule classes out."""
+    fit = fit_ruling_out if rule_out else fit_lead_path
     orders = _orders(problem, order, seed, names=LEAD_ORDERS[1:])
-    paths = [fit_lead_path(problem, fixed, progress=progress) for fixed in orders]
+    paths = [fit(problem, fixed, weights=weights, progress=progress) for fixed in orders]
     return paths[0] if len(paths) == 1 else better_path(problem, paths)
 
 
@@ -117,7 +127,7 @@ def search(
             report,
         )
     by_class = np.repeat(lead[:, np.newaxis], problem.n_classes, axis=1)
-    return LeadPolicy(found, by_class, costs.along(found))
+    return LeadPolicy(found, by_class, costs.along(found), problem.matrix.ties)
 
 
 def _orders(

@@ -20,7 +20,9 @@ def read_arrow(file: BinaryIO, start: bytes, name: str, match: ColumnMatcher) ->
     A record batch is read whole, but of a file only the columns that are needed. Large ones come out in
     parts."""
     if start.startswith(FEATHER_1_MAGIC):
-        raise InputError(f"{name} is a Feather file of version 1; write it again as version 2")
+        raise InputError.naming_file(
+            f"{name} is a Feather file of version 1; write it again as version 2"
+        )
     begin = file.tell() if file.seekable() else None
     content = _open(file, start)
     columns = match(content.schema.names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from qwyc.rows.files.csv_blocks import BYTE_ORDER_MARK
@@ -15,6 +15,8 @@ class CsvDialect:
 
     delimiter: str
     null_spellings: tuple[str, ...]
+    # The spellings of columns of text in which fewer of them stand for a missing value, by name.
+    text_nulls: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def read(
         self,
@@ -28,14 +30,15 @@ class CsvDialect:
     ) -> Any:
         """A pyarrow.Table of the columns that have `types`, or of those to `include`, or of all.
 
-        `names` are the names of all columns; without them, the first row is a header."""
+        `names` are the names of all columns; without them, the first row is a header. An empty line is a
+        missing value if there is one column, otherwise nothing."""
         import pyarrow
         from pyarrow import csv
 
         if names is not None and text[:3] == BYTE_ORDER_MARK:
             # Arrow drops a byte order mark at the start of a text, but here it is part of a value.
-            text = b"\n" + bytes(text)
-        return csv.read_csv(
+            text = BYTE_ORDER_MARK + bytes(text)
+        table = csv.read_csv(
             pyarrow.BufferReader(pyarrow.py_buffer(text)),
             # One block: rows of any length are then read.
             read_options=csv.ReadOptions(
@@ -46,12 +49,28 @@ class CsvDialect:
             parse_options=csv.ParseOptions(
                 delimiter=self.delimiter,
                 newlines_in_values=True,
+                ignore_empty_lines=names is None or len(names) != 1,
                 invalid_row_handler=invalid_row_handler,
             ),
             convert_options=csv.ConvertOptions(
                 column_types=types,
                 include_columns=list(types or include or ()),
-                strings_can_be_null=True,
+                strings_can_be_null=not self.text_nulls,  # of all columns or none
                 null_values=list(self.null_spellings),
             ),
         )
+        return self._with_text_nulls(table) if self.text_nulls else table
+
+    def _with_text_nulls(self, table: Any) -> Any:
+        """A pyarrow.Table with nulls for the spellings of a missing value in columns of text."""
+        import pyarrow
+        from pyarrow import compute
+
+        for i, column in enumerate(table.schema):
+            if pyarrow.types.is_string(column.type):
+                spellings = self.text_nulls.get(column.name, self.null_spellings)
+                values = table.column(i)
+                missing = compute.is_in(values, pyarrow.array(spellings, pyarrow.string()))
+                values = compute.if_else(missing, None, values)
+                table = table.set_column(i, column, values)
+        return table

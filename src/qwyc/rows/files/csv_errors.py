@@ -52,9 +52,10 @@ def find_wrong_row(
         )
     if invalid:
         return RowsError(
-            "{place} has {actual} values, but the header has {expected}",
+            "{place} has {actual} value{s}, but the header has {expected}",
             row=n_rows,
             actual=invalid[0].actual_columns,
+            s="" if invalid[0].actual_columns == 1 else "s",
             expected=invalid[0].expected_columns,
         )
     return _find_wrong_encoding(block, names, types, dialect)

@@ -5,11 +5,11 @@ numbers are float64 and categories have the type of the model's categories, in e
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 from qwyc.errors import InputError, RowsError
@@ -29,6 +29,7 @@ from qwyc.rows.odd_values import (
     OddValues,
     not_a_number,
     not_known,
+    not_known_of,
     not_true_or_false,
     odd_values,
 )
@@ -39,6 +40,7 @@ BLOCK = 1 << 23  # bytes in a batch
 DELIMITERS = (",", ";", "\t", "|")
 # By the first bytes.
 COMPRESSION = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
+_INTEGER_AS_FLOAT = re.compile(r"(0|-?[1-9][0-9]*)\.0")
 MORE_NULLS = ("None", "<NA>")  # besides the spellings that Arrow knows; pandas has them too
 
 
@@ -70,9 +72,10 @@ class _Text:
     is_whole: bool  # whether `body` has all rows
     names: list[str]  # of all columns
     dialect: CsvDialect
+    is_after_return: bool  # whether the header ends with a carriage return
 
     @classmethod
-    def of(cls, file: BinaryIO, name: str, schema: Schema) -> _Text:
+    def of(cls, file: BinaryIO, name: str) -> _Text:
         """`name` is for messages."""
         import pyarrow
 
@@ -88,19 +91,24 @@ class _Text:
         head = head.removeprefix(BYTE_ORDER_MARK)
         if is_whole and not head.endswith((b"\n", b"\r")):
             head += b"\n"  # a header without a line break is a table without rows
-        dialect = CsvDialect(_delimiter(head), _null_spellings(schema))
+        dialect = CsvDialect(_delimiter(head), _null_spellings())
         header_end = first_row_end(head, dialect.delimiter)
         if not header_end and not is_whole:
-            raise InputError(
+            raise InputError.naming_file(
                 f"cannot read {name} as csv: its header has more than {HEAD:,} bytes; close its quotes if "
                 "one is open"
             )
         header, body = head[: header_end or len(head)], head[header_end or len(head) :]
-        return cls(raw, stream, body, is_whole, dialect.read(header).schema.names, dialect)
+        names = dialect.read(header).schema.names
+        return cls(raw, stream, body, is_whole, names, dialect, header.endswith(b"\r"))
 
     def blocks(self) -> Iterator[memoryview]:
         """Blocks of whole rows."""
-        return row_blocks(self.body, self.stream, self.dialect.delimiter, BLOCK)
+        blocks = row_blocks(self.body, self.stream, self.dialect.delimiter, BLOCK)
+        if len(self.names) != 1:
+            return blocks
+        # Empty lines are rows there, but not the second half of a line break.
+        return _without_half_breaks(blocks, self.is_after_return)
 
 
 def read_csv(
@@ -110,24 +118,36 @@ def read_csv(
     `odd`, values of a wrong type are not an error: batches say which these are."""
     import pyarrow
 
-    text = _Text.of(file, name, schema)
-    names, body, dialect = text.names, text.body, text.dialect
+    text = _Text.of(file, name)
+    names, body = text.names, text.body
     columns = match(names)
+    dialect = replace(text.dialect, text_nulls=_text_nulls(columns, schema))
     sample = body if text.is_whole else body[: last_row_end(body, dialect.delimiter)]
-    booleans = _boolean_columns(sample, names, columns, dialect, odd=odd)
+    booleans = _boolean_columns(sample, names, columns, dialect)
     types = _column_types(columns, booleans, schema)
+    # An odd value is null in its column, but the column that is kept has its text.
+    both = set(columns.features) & set(columns.kept) if odd else set()
+    as_text = {name: pyarrow.string() for name in both}
+    likely: set[str] | None = set() if odd else None  # columns with values of a wrong type
     total, done = _file_size(file), 0
     try:
         for block in text.blocks():
-            table, wrong = _read_block(block, names, types, dialect, odd=odd)
+            table, wrong = _read_block(block, names, types, dialect, likely)
+            texts = dialect.read(block, names=names, types=as_text) if as_text else None
             found = [_odd_values(*cells, columns, types, schema) for cells in wrong]
             for rows in table.to_batches():  # one, or none
-                yield columns.split(rows, found), min(text.raw.done, total), total
+                batch = columns.split(rows, found)
+                batch = replace(batch, kept=_with_texts(batch.kept, texts))
+                if schema.hashed:
+                    batch = replace(batch, features=_with_integers(batch.features, schema))
+                yield batch, min(text.raw.done, total), total
                 done += rows.num_rows
     except RowsError as error:
         raise error.about(name, rows_before=done) from None
     if not done:
-        yield columns.without_rows(pyarrow.schema(types)), total, total
+        batch = columns.without_rows(pyarrow.schema(types))
+        texts = pyarrow.schema(as_text).empty_table()
+        yield replace(batch, kept=_with_texts(batch.kept, texts)), total, total
 
 
 def _read_block(
@@ -135,20 +155,19 @@ def _read_block(
     names: Sequence[str],
     types: Mapping[str, Any],
     dialect: CsvDialect,
-    *,
-    odd: bool,
+    likely: set[str] | None,
 ) -> tuple[Any, list[Wrong]]:
-    """A pyarrow.Table of the columns that have types, and with `odd` the values of a wrong type. An error
-    counts rows in the block."""
+    """A pyarrow.Table of the columns that have types, and the values of a wrong type; where these are an
+    error, `likely` is None. An error counts rows in the block."""
     import pyarrow
 
-    with contextlib.suppress(pyarrow.ArrowInvalid):
-        return dialect.read(block, names=names, types=types), []
     try:
-        if odd:
-            return read_odd_block(block, names, types, dialect)
-        return dialect.read(block, names=names, types=types), []  # raises the error again
+        if likely is not None:
+            return read_odd_block(block, names, types, dialect, likely)
+        return dialect.read(block, names=names, types=types), []
     except pyarrow.ArrowInvalid:
+        if likely is not None:  # values of a wrong type are not why
+            types = dict.fromkeys(types, pyarrow.string())
         wrong = find_wrong_row(block, names, types, dialect)
         if wrong is None:
             raise
@@ -167,17 +186,57 @@ def _odd_values(
     import pyarrow
 
     j = columns.features.index(name)
-    reason = not_known if j in schema.categories else not_a_number
+    known = schema.categories.get(j)
+    reason: Callable[[str | int, Any], str] = not_a_number
+    if known is not None:
+        reason = not_known if schema.hashed else not_known_of(known)
     if pyarrow.types.is_boolean(types[name]):
         reason = not_true_or_false
     return odd_values(j, name, rows, texts, reason)[0]
 
 
+def _with_texts(kept: Any, texts: Any) -> Any:
+    """A pyarrow.RecordBatch with the columns of a pyarrow.Table in place of those of the same name."""
+    import pyarrow
+
+    if texts is None or not texts.num_columns:
+        return kept
+    columns = [
+        texts[name].combine_chunks() if name in texts.column_names else kept.column(name)
+        for name in kept.schema.names
+    ]
+    return pyarrow.RecordBatch.from_arrays(columns, names=kept.schema.names)
+
+
+def _with_integers(features: Any, schema: Schema) -> Any:
+    """A pyarrow.RecordBatch with 1 for the text 1.0 where CatBoost knows the category 1 and not 1.0. It
+    takes integers for categories, which tables with missing values write as floats."""
+    import pyarrow
+    from pyarrow import compute
+
+    columns = list(features.columns)
+    for j, known in schema.categories.items():
+        if not known or not compute.any(compute.ends_with(columns[j], ".0")).as_py():
+            continue
+        encoded = columns[j].dictionary_encode()
+        hashes = frozenset(known)
+        texts = [_as_integer(text, hashes) for text in encoded.dictionary.to_pylist()]
+        columns[j] = pyarrow.array(texts, pyarrow.string()).take(encoded.indices)
+    return pyarrow.RecordBatch.from_arrays(columns, names=features.schema.names)
+
+
+def _as_integer(text: str, known: Set[Any]) -> str:
+    is_other = _INTEGER_AS_FLOAT.fullmatch(text) and category_hash(text) not in known
+    return text.removesuffix(".0") if is_other else text
+
+
 def _check_text(head: bytes, name: str) -> None:
     if not head:
-        raise InputError(f"cannot read {name} as csv: it is empty; a CSV has a header at least")
+        raise InputError.naming_file(
+            f"cannot read {name} as csv: it is empty; a CSV has a header at least"
+        )
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(f"cannot read {name} as csv: it is UTF-16; save it as UTF-8")
+        raise InputError.naming_file(f"cannot read {name} as csv: it is UTF-16; save it as UTF-8")
 
 
 def _delimiter(head: bytes) -> str:
@@ -186,21 +245,39 @@ def _delimiter(head: bytes) -> str:
     return next((mark for mark in DELIMITERS if mark in header), ",")
 
 
-def _null_spellings(schema: Schema) -> tuple[str, ...]:
-    """Texts that stand for a missing value: none that the model knows as a category."""
+def _without_half_breaks(blocks: Iterator[memoryview], after_return: bool) -> Iterator[memoryview]:
+    """The same blocks, without a line feed at the start of one that follows a carriage return."""
+    for block in blocks:
+        part = block[1:] if after_return and bytes(block[:1]) == b"\n" else block
+        after_return = bytes(block[-1:]) == b"\r"
+        if part:
+            yield part
+
+
+def _null_spellings() -> tuple[str, ...]:
+    """Texts that stand for a missing value."""
     from pyarrow import csv
 
-    known = {value for values in schema.categories.values() for value in values}
+    return (*csv.ConvertOptions().null_values, *MORE_NULLS)
+
+
+def _text_nulls(columns: Columns, schema: Schema) -> dict[str, tuple[str, ...]]:
+    """The spellings of a missing value in each feature that has some of them as categories."""
     as_category = category_hash if schema.hashed else str
-    spellings = [*csv.ConvertOptions().null_values, *MORE_NULLS]
-    return tuple(text for text in spellings if text == "" or as_category(text) not in known)
+    spellings, found = _null_spellings(), {}
+    for j, name in enumerate(columns.features):
+        known = set(schema.categories.get(j, ()))
+        nulls = tuple(text for text in spellings if as_category(text) not in known)
+        if len(nulls) < len(spellings):
+            found[name] = nulls
+    return found
 
 
 def _boolean_columns(
-    sample: bytes, names: Sequence[str], columns: Columns, dialect: CsvDialect, *, odd: bool
+    sample: bytes, names: Sequence[str], columns: Columns, dialect: CsvDialect
 ) -> set[str]:
-    """The features that hold true and false in the first rows; with `odd`, mostly. Rows that are wrong are
-    skipped here."""
+    """The features that mostly hold true and false in the first rows, so that other values are the wrong
+    ones. Rows that have too few or too many values are skipped here."""
     import pyarrow
 
     if not sample.strip():
@@ -213,7 +290,7 @@ def _boolean_columns(
         field.name
         for field in table.schema
         if pyarrow.types.is_boolean(field.type)
-        or (odd and pyarrow.types.is_string(field.type) and is_mostly_boolean(table[field.name]))
+        or (pyarrow.types.is_string(field.type) and is_mostly_boolean(table[field.name]))
     }
 
 

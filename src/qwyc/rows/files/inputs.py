@@ -86,9 +86,9 @@ def _open_errors(name: str, files: FileSystem) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise InputError(f"cannot read {name}: no such file") from None
+        raise InputError.naming_file(f"cannot read {name}: no such file") from None
     except OSError as error:
-        raise InputError(f"cannot read {name}: {error.strerror or error}") from None
+        raise InputError.naming_file(f"cannot read {name}: {error.strerror or error}") from None
 
 
 def display_name(path: str | Path) -> str:
@@ -112,9 +112,11 @@ def find_inputs(data: Data, kind: str | None = None) -> list[Input]:
     inputs = [found for one in given for found in _find(str(one), kind)]
     for one in inputs:
         if len(inputs) > 1 and one.path == STANDARD_INPUT:
-            raise InputError("standard input (-) is read alone; leave out the other files")
+            raise InputError.naming_file(
+                "standard input (-) is read alone; leave out the other files"
+            )
         if one.kind != inputs[0].kind:
-            raise InputError(
+            raise InputError.naming_file(
                 f"{one.name} is {one.kind} and {inputs[0].name} is {inputs[0].kind}; give files of one "
                 "format"
             )
@@ -154,12 +156,12 @@ def _find(text: str, kind: str | None) -> list[Input]:
             return _data_files(text, files.glob(path), files, kind, "no data file matches it")
     known = kind or kind_of_name(path)
     if known is None:
-        raise InputError(
+        raise InputError.naming_file(
             f"{text} must be a .csv (.csv.gz, .tsv), .parquet, .arrow, .feather or .ipc file; for another "
             "name, give the format with --format"
         )
     if there is None:
-        raise InputError(f"cannot read {text}: no such file")
+        raise InputError.naming_file(f"cannot read {text}: no such file")
     return [Input(text, known, path, files)]
 
 
@@ -167,7 +169,7 @@ def _of_folder(text: str, path: str, files: FileSystem, kind: str | None) -> lis
     entries = files.listing(path)
     folders = sorted(_base_name(e) for e in entries if e.is_folder and not _is_hidden(e))
     if folders:
-        raise InputError(
+        raise InputError.naming_file(
             f"{text} has folders in it ({folders[0]}); name the files by a pattern, such as "
             f"'{text.rstrip('/')}/**/*.parquet'"
         )
@@ -187,7 +189,7 @@ def _data_files(
         and (known := kind or kind_of_name(entry.path)) is not None
     ]
     if not found:
-        raise InputError(
+        raise InputError.naming_file(
             f"cannot read {text}: {reason}; data files are .csv, .parquet, .arrow, .feather and .ipc, or "
             "have any name with --format"
         )

@@ -17,7 +17,7 @@ def read_parquet(file: BinaryIO, name: str, match: ColumnMatcher) -> BatchReader
     from pyarrow import parquet
 
     if not file.seekable():
-        raise InputError(
+        raise InputError.naming_file(
             f"cannot read {name} as parquet: it is a pipe, and Parquet is read from its end; give a file, "
             "or pipe CSV or Arrow"
         )

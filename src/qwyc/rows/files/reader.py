@@ -19,6 +19,7 @@ from qwyc.rows.files.inputs import Data, Input, find_inputs
 from qwyc.rows.files.parquet_reader import read_parquet
 from qwyc.rows.odd_values import OddValues, marked
 from qwyc.rows.schema import Schema
+from qwyc.runtime.wording import number_of
 
 MAGIC = {b"PAR1": "parquet", FILE_MAGIC: "arrow"}  # kinds by the first bytes of a file
 
@@ -66,7 +67,7 @@ class TableFiles(RowStream):
     def name(self) -> str:
         """What messages call the files."""
         first, more = self.inputs[0].name, len(self.inputs) - 1
-        return first if not more else f"{first} and {more:,} more file{'s' if more > 1 else ''}"
+        return first if not more else f"{first} and {number_of(more, 'more file')}"
 
     def batches(self) -> Generator[Batch]:
         """Rows in batches of any size. There is at least one batch, which may be empty. Columns are
@@ -192,17 +193,19 @@ def _read_errors(one: Input) -> Iterator[None]:
     except QwycError:
         raise
     except UnicodeDecodeError:
-        raise InputError(
+        raise InputError.naming_file(
             f"cannot read {name} as {kind}: it is not UTF-8 text; save it as UTF-8"
         ) from None
     except (pyarrow.ArrowException, OSError) as error:
         reason = " ".join(str(error).split())
-        raise InputError(f"cannot read {name} as {kind}: {reason}") from None
+        raise InputError.naming_file(f"cannot read {name} as {kind}: {reason}") from None
     except Exception as error:
         if one.is_local:
             raise
         reason = " ".join(str(error).split())  # file systems raise exceptions of their own
-        raise InputError(f"cannot read {name}: {reason or type(error).__name__}") from None
+        raise InputError.naming_file(
+            f"cannot read {name}: {reason or type(error).__name__}"
+        ) from None
 
 
 def _first_bytes(file: BinaryIO) -> bytes:
@@ -220,7 +223,7 @@ def _check_magic(start: bytes, one: Input) -> None:
     """Refuse a file that is of another kind than its name or --format says."""
     for magic, found in MAGIC.items():
         if start.startswith(magic) and found != one.kind:
-            raise InputError(
+            raise InputError.naming_file(
                 f"cannot read {one.name} as {one.kind}: it is {found.title()}; say so with --format {found}"
             )
 
@@ -232,7 +235,7 @@ def _check_types(batch: Batch, one: Input, first: Batch, first_input: Input) -> 
     pairs = ((batch.features, first.features), (batch.kept, first.kept))
     for own, other in (pair for a, b in pairs for pair in zip(a.schema, b.schema, strict=True)):
         if own.name != other.name or own.type != other.type:
-            raise InputError(
+            raise InputError.naming_file(
                 f"{one.name} differs from {first_input.name}: its column {own.name!r} is {own.type}, and "
                 f"column {other.name!r} is {other.type} there; write all files with the same columns and "
                 "types"

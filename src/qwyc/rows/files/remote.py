@@ -150,7 +150,7 @@ def url_errors(url: str) -> Iterator[None]:
         raise
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(f"cannot read {url}: {reason}") from None
+        raise InputError.naming_file(f"cannot read {url}: {reason}") from None
 
 
 def file_system(url: str) -> tuple[FileSystem, str]:
@@ -170,7 +170,7 @@ def file_system(url: str) -> tuple[FileSystem, str]:
         try:
             found, path = fs.FileSystem.from_uri(quote(url, safe=_RESERVED))
         except (ArrowException, ValueError) as error:
-            raise InputError(
+            raise InputError.naming_file(
                 f"cannot read {url}: neither fsspec ({missing}) nor pyarrow ({error}) has files of {scheme}://"
             ) from None
         return ArrowFiles(found, scheme), path

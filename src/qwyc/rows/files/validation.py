@@ -30,7 +30,7 @@ def validated(batches: Iterator[Any], name: str, kind: str) -> Iterator[Any]:
             if getattr(error, "errno", None) is not None:
                 raise  # the system cannot read the file, which may be valid
             reason = " ".join(str(error).split())
-            raise InputError(
+            raise InputError.naming_file(
                 f"cannot read {name} as {kind}: batch {number:,}, which starts at row {rows_before:,}, is "
                 f"damaged ({reason}); write the file again"
             ) from None

@@ -1,9 +1,8 @@
-#include "fit/leads.hpp"
-
 #include <algorithm>
 #include <type_traits>
 #include <vector>
 
+#include "core/leads.hpp"
 #include "core/parallel.hpp"
 
 namespace qwyc {
@@ -32,6 +31,7 @@ void apply_to_classes(const LeadPolicyView& policy, const Score* values, const d
     const auto n_models = static_cast<int64_t>(policy.order.size());
     const int32_t n_classes = kClasses > 0 ? kClasses : policy.n_classes;
     const std::vector<double> least = least_thresholds(policy);
+    const auto drop_of = [&](int64_t r) { return policy.drop.empty() ? kInf : policy.drop[r]; };
     int64_t last = n_models;  // no row quits from this step on
     while (last > 0 && least[last - 1] == kInf) --last;
     const int64_t block = rows_per_block(n_classes);
@@ -53,18 +53,26 @@ void apply_to_classes(const LeadPolicyView& policy, const Score* values, const d
                     double* const sum = &sums[j * int64_t{n_classes}];
                     const Score* added = of_step + j * int64_t{n_classes};
                     for (int32_t k = 0; k < n_classes; ++k) sum[k] += added[k];
-                    if (least[r] == kInf) continue;
-                    const TopTwo top = top_two(n_classes, sum);
+                    if (least[r] == kInf && drop_of(r) == kInf) continue;
                     undecided[kept++] = j;
-                    if (!(top.lead() > least[r])) continue;
-                    const int32_t index = first_with(n_classes, sum, top.best);
-                    if (!(top.lead() > threshold[index])) continue;
+                    int32_t index = -1;
+                    if (policy.only >= 0) {
+                        index = best_other(n_classes, policy.only, sum);
+                        if (!(sum[index] - sum[policy.only] > least[r])) continue;
+                    } else {
+                        const TopTwo top = top_two(n_classes, sum);
+                        if (top.lead() > least[r]) index = first_with(n_classes, sum, top.best);
+                        if (index < 0 || !(top.lead() > threshold[index])) {
+                            if (drop_of(r) < kInf) rule_out(n_classes, top.best, drop_of(r), sum);
+                            continue;
+                        }
+                    }
                     --kept;
                     out.label[begin + j] = index;
                     out.steps[begin + j] = static_cast<int32_t>(r + 1);
                     std::copy(sum, sum + n_classes, out.score + (begin + j) * n_classes);
                 }
-                if (least[r] < kInf) left = kept;
+                if (least[r] < kInf || drop_of(r) < kInf) left = kept;
             }
             for (int32_t u = 0; u < left; ++u) {
                 const int64_t i = begin + undecided[u];

@@ -55,12 +55,34 @@ inline Leader leader_of(int32_t n_classes, const double* sums) {
 }
 
 // Thresholds on the lead. A row quits for the class that leads where its lead exceeds the class's
-// threshold; at the last step the full scores decide.
+// threshold; at the last step the full scores decide. If it goes on, classes that are behind by
+// more than the step's `drop` are ruled out: their sums become -inf.
+// A filter for one class, `only`: a row quits for the best other class where that is ahead of
+// `only` by more than the step's threshold, which is the same for all classes and any number.
 struct LeadPolicyView {
     std::span<const int32_t> order;  // (T,)
     std::span<const double> lead;    // (T, K) at least 0; inf where nothing quits
     int32_t n_classes;
+    std::span<const double> drop =
+        {};             // (T,) at least 0; inf, or empty, where nothing is ruled out
+    int32_t only = -1;  // the class of a filter; -1: rows quit for any class
 };
+
+// The first class that has the largest sum besides `only`, of all where that is -1; `stride` from
+// one sum to the next.
+inline int32_t best_other(int32_t n_classes, int32_t only, const double* sums, int64_t stride = 1) {
+    int32_t best = only == 0 ? 1 : 0;
+    for (int32_t k = best + 1; k < n_classes; ++k)
+        if (k != only && sums[k * stride] > sums[best * stride]) best = k;
+    return best;
+}
+
+// Rules classes out; `stride` from one sum to the next.
+inline void rule_out(int32_t n_classes, double best, double drop, double* sums,
+                     int64_t stride = 1) {
+    for (int32_t k = 0; k < n_classes; ++k)
+        if (best - sums[k * stride] > drop) sums[k * stride] = -kInf;
+}
 
 struct LeadDecisionsOut {
     int64_t* label;  // (N,)

@@ -1,0 +1,316 @@
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "core/class_engine.hpp"
+#include "core/cost_model.hpp"
+#include "core/lead_worker.hpp"
+#include "core/parallel.hpp"
+#include "core/ruling_worker.hpp"
+
+namespace qwyc {
+
+namespace {
+
+constexpr int64_t kBlockBytes = 1 << 20;  // of rows, and of running sums
+constexpr int64_t kMaxBlockRows = 16384;
+constexpr int64_t kRowsAtOnce = 65536;       // that one thread takes
+constexpr int32_t kMostTogether = 2048;      // trees of a segment, unless it is one step
+constexpr double kTree = 0.6, kTest = 0.25;  // of the cost of a tree whose sums are tested at once
+constexpr double kCompact = 0.5;             // the same, per class
+constexpr double kClassesLeft = 1.5, kStepsToRuleOut = 8;  // a typical curve
+// Where rows are put in order by their classes: nanoseconds of that, and of the test, for one row
+// of many; how much longer it takes to read rows that do not follow each other; the share of
+// questions that other classes ask, too.
+constexpr double kSort = 18, kReadAgain = 2, kSharedQuestions = 0.35;
+
+struct BatchSize {
+    double typical;
+    int64_t most;
+};
+constexpr BatchSize kBatchSizes[] = {
+    {64, 128}, {512, 2048}, {1 << 20, std::numeric_limits<int64_t>::max()}};
+
+}  // namespace
+
+template <class Real>
+LeadEngine<Real>::LeadEngine(const ClassEngine<Real>& full, const LeadPolicyView& policy,
+                             std::span<const double> survival)
+    : full_(full),
+      forest_(full.forest()),
+      order_(policy.order.begin(), policy.order.end()),
+      lead_(policy.lead.begin(), policy.lead.end()),
+      only_(policy.only) {
+    const auto n_steps = static_cast<int32_t>(order_.size());
+    const int32_t K = forest_.n_classes();
+    for (int32_t r = 0; r < n_steps; ++r) {
+        const double* const of_step = lead_.data() + r * int64_t{K};
+        least_.push_back(r + 1 < n_steps ? *std::min_element(of_step, of_step + K) : kInf);
+    }
+    quit_end_ = n_steps;
+    while (quit_end_ > 0 && least_[quit_end_ - 1] == kInf) --quit_end_;
+    drop_.assign(n_steps, kInf);
+    if (!policy.drop.empty()) std::copy_n(policy.drop.begin(), quit_end_, drop_.begin());
+    rules_out_ = !forest_.has_vectors() &&
+                 std::any_of(drop_.begin(), drop_.end(), [](double drop) { return drop < kInf; });
+    tree_begin_.push_back(0);
+    for (int32_t r = 0; r < quit_end_; ++r) {
+        for (int32_t t = forest_.step_begin(order_[r]); t < forest_.step_end(order_[r]); ++t)
+            trees_.push_back(t);
+        tree_begin_.push_back(static_cast<int32_t>(trees_.size()));
+    }
+    std::vector<double> reached(n_steps + 1);
+    for (int32_t r = 0; r < n_steps; ++r) {  // a typical curve, where none is known
+        reached[r] = survival.empty() ? 1.0 / (1.0 + static_cast<double>(r) / 6) : survival[r];
+        if (r > 0) reached[r] = std::min(reached[r], reached[r - 1]);
+    }
+    if (rules_out_)
+        divide_at_tests(reached);
+    else
+        divide(reached);
+    if (quit_end_ < n_steps) expected_cost_ += reached[quit_end_] * full.expected_cost();
+}
+
+// The cheapest division for each size of batches. A long segment evaluates rows that have quit; a
+// short one reads rows more often, and asks again what was asked before.
+template <class Real>
+void LeadEngine<Real>::divide(std::span<const double> survival) {
+    const Questions<Real>& questions = full_.questions();
+    const Forest<Real>& trees = forest_.trees();
+    const double channels = forest_.channels(), K = forest_.n_classes();
+    const double walk = walk_cost(full_.row_trees()) / kWalksAtOnce;
+    std::map<std::pair<int32_t, int32_t>, int32_t> laid_out;  // where a segment is in segments_
+    // What segment [a, b) needs, for all a and some b: the same for all sizes.
+    struct Choice {
+        Needs needs;
+        double walked;
+    };
+    std::vector<std::vector<Choice>> choices(quit_end_);
+    std::vector<int32_t> asked(questions.all.size(), -1), read(trees.n_features(), -1);
+    for (int32_t a = 0; a < quit_end_; ++a) {
+        Choice choice{};
+        double n_trees = 0;
+        for (int32_t b = a; b < quit_end_; ++b) {
+            if (b > a && tree_begin_[b + 1] - tree_begin_[a] > kMostTogether) break;
+            for (int32_t i = tree_begin_[b]; i < tree_begin_[b + 1]; ++i) {
+                const int32_t tree = trees_[i];
+                if (!questions.masked[tree]) {
+                    ++choice.walked;
+                    continue;
+                }
+                n_trees += kTree * channels;
+                choice.needs.planes +=
+                    MaskCost::kSplit * static_cast<double>(trees.leaves_of(tree) - 1);
+                for (int32_t q : questions.of_tree(trees, tree)) {
+                    if (asked[q] != a) asked[q] = a, ++choice.needs.questions;
+                    const int32_t feature = questions.all[q].feature;
+                    if (read[feature] != a) read[feature] = a, ++choice.needs.features;
+                }
+            }
+            if (tests(b)) n_trees += kTest * K;
+            choice.needs.trees = static_cast<int32_t>(n_trees + kCompact * K);
+            choices[a].push_back(choice);
+        }
+    }
+    for (const BatchSize& size : kBatchSizes) {
+        std::vector<double> best(quit_end_ + 1, kInf);
+        std::vector<int32_t> next(quit_end_ + 1);
+        best[quit_end_] = 0;
+        for (int32_t a = quit_end_ - 1; a >= 0; --a) {
+            const RowsAtStep rows(size.typical, survival[a]);
+            for (size_t i = 0; i < choices[a].size(); ++i) {
+                const Choice& choice = choices[a][i];
+                const auto b = a + static_cast<int32_t>(i) + 1;
+                const double cost =
+                    rows.cost(choice.needs) + rows.mean() * kDeepTree * choice.walked + best[b];
+                if (cost < best[a]) best[a] = cost, next[a] = b;
+            }
+        }
+        Plan plan{size.most, {}};
+        for (int32_t a = 0; a < quit_end_; a = next[a]) {
+            const auto [at, is_new] =
+                laid_out.try_emplace({a, next[a]}, static_cast<int32_t>(segments_.size()));
+            if (is_new) {
+                segments_.push_back(make_segment(a, next[a]));
+                const Needs& needs = choices[a][next[a] - a - 1].needs;
+                const double one =
+                    WalkCost::kRow + walk * (tree_begin_[next[a]] - tree_begin_[a]) * 0.7;
+                segments_.back().walk_below = needs.questions > 0 ? rows_to_walk(one, needs) : 6;
+            }
+            plan.segments.push_back(at->second);
+        }
+        plans_.push_back(std::move(plan));
+        expected_cost_ = best[0] / size.typical;  // in the end, of one row of many
+    }
+}
+
+// A segment from each test to the next.
+template <class Real>
+void LeadEngine<Real>::divide_at_tests(std::span<const double> survival) {
+    const double K = forest_.n_classes();
+    Plan plan{std::numeric_limits<int64_t>::max(), {}};
+    double cost = 0;
+    for (int32_t begin = 0, end; begin < quit_end_; begin = end) {
+        for (end = begin + 1; !tests(end - 1);) ++end;
+        Segment segment = make_segment(begin, end);
+        segment.tree_begin.push_back(0);
+        for (int32_t k = 0; k < forest_.n_classes(); ++k) {
+            for (int32_t i = tree_begin_[begin]; i < tree_begin_[end]; ++i)
+                if (forest_.class_of(trees_[i]) == k) segment.trees.push_back(trees_[i]);
+            segment.tree_begin.push_back(static_cast<int32_t>(segment.trees.size()));
+        }
+        segment.walk_below = 4;
+        plan.segments.push_back(static_cast<int32_t>(segments_.size()));
+        // Most rows are soon between two classes.
+        const double classes =
+            begin == 0 ? K : std::min(K, kClassesLeft + K / (1.0 + begin / kStepsToRuleOut));
+        double here = kSort;
+        for (const ClassPart& part : segment.parts) {
+            here += kDeepTree * static_cast<double>(part.walked.size()) * classes / K;
+            if (!part.masked()) continue;
+            const Needs needs = needs_of(part.trees);
+            const double asked = std::min(1.0, kSharedQuestions + classes / K);
+            const double tree = MaskCost::kWord.tree / 64, planes = needs.planes / kSlab;
+            here += RowCost::kRow + kReadAgain * RowCost::kFeature * needs.features +
+                    asked * RowCost::kQuestion * needs.questions +
+                    (tree * needs.trees + planes) * classes / K;
+        }
+        cost += survival[begin] * here;
+        segments_.push_back(std::move(segment));
+    }
+    plans_.push_back(std::move(plan));
+    expected_cost_ = cost;
+}
+
+template <class Real>
+typename LeadEngine<Real>::Segment LeadEngine<Real>::make_segment(int32_t begin,
+                                                                  int32_t end) const {
+    ClassPartMaker<Real> maker(forest_, full_.questions(), ClassTables::kSteps);
+    for (int32_t r = begin, untested = begin; r < end; ++r) {
+        if (!tests(r) && r + 1 < end) continue;
+        maker.add_steps(std::span<const int32_t>(order_).subspan(untested, r + 1 - untested));
+        if (tests(r)) maker.test(r);
+        untested = r + 1;
+    }
+    return {begin, end, 0, maker.make(), {}, {}};
+}
+
+template <class Real>
+template <class V>
+int32_t LeadEngine<Real>::walk_row(const RowWalker<Real>& walk, const V* const* row, int32_t& step,
+                                   double* sums) const {
+    if (rules_out_) return walk_some_classes(walk, row, step, sums);
+    const int32_t channels = forest_.channels();
+    int32_t tree[kWalksAtOnce], leaf[kWalksAtOnce], n = 0;
+    const auto add_walked = [&] {
+        walk(tree, 0, n, row, 1, leaf);
+        for (int32_t i = 0; i < n; ++i) {
+            const float* const added = forest_.step_of(leaf[i]);
+            double* const to = sums + forest_.class_of(tree[i]);
+            for (int32_t c = 0; c < channels; ++c) to[c] += added[c];
+        }
+        n = 0;
+    };
+    while (step < quit_end_) {
+        for (int32_t i = tree_begin_[step]; i < tree_begin_[step + 1]; ++i) {
+            tree[n++] = trees_[i];
+            if (n == kWalksAtOnce) add_walked();
+        }
+        if (!tests(step++)) continue;
+        if (n > 0) add_walked();
+        const int32_t index = outcome(step - 1, sums);
+        if (index >= 0) return index;
+    }
+    return -1;
+}
+
+template <class Real>
+template <class V>
+int32_t LeadEngine<Real>::walk_some_classes(const RowWalker<Real>& walk, const V* const* row,
+                                            int32_t& step, double* sums) const {
+    int32_t leaf[kWalksAtOnce];
+    for (const Segment& segment : segments_) {
+        if (segment.begin < step) continue;
+        int32_t* const tree = scratch().trees.of(segment.trees.size());
+        int32_t n = 0;
+        for (int32_t k = 0; k < forest_.n_classes(); ++k) {
+            if (sums[k] == -kInf) continue;
+            const int32_t begin = segment.tree_begin[k], end = segment.tree_begin[k + 1];
+            std::copy(segment.trees.begin() + begin, segment.trees.begin() + end, tree + n);
+            n += end - begin;
+        }
+        for (int32_t t = 0; t < n; t += kWalksAtOnce) {
+            const int32_t end = std::min(t + kWalksAtOnce, n);
+            walk(tree, t, end, row, 1, leaf);
+            for (int32_t i = t; i < end; ++i)
+                sums[forest_.class_of(tree[i])] += *forest_.step_of(leaf[i - t]);
+        }
+        step = segment.end;
+        const int32_t index = outcome(step - 1, sums);
+        if (index >= 0) return index;
+    }
+    return -1;
+}
+
+template <class Real>
+template <class In>
+int32_t LeadEngine<Real>::decide_one(const In* row, int32_t* steps, double* score) const {
+    const RowTrees& trees = full_.row_trees();
+    const RowWalker<Real> walk{forest_.trees(), trees, row_kernels()};
+    const int64_t width = forest_.n_features();
+    const RowsView<In> rows{row, 1, width, width, 1};
+    const int32_t K = forest_.n_classes();
+    double* const sums = scratch().sums.of(K);
+    std::copy_n(forest_.base(), K, sums);
+    int32_t step = 0;
+    int32_t index = with_values<Real>(trees, rows, nullptr, 1, [&](const auto* values) {
+        return walk_row(walk, values, step, sums);
+    });
+    if (index < 0) {
+        full_.score_few(rows, nullptr, 1, sums);
+        index = forest_.ties().decide(sums, K);
+        step = static_cast<int32_t>(order_.size());
+    }
+    if (steps) *steps = step;
+    if (score) std::copy_n(sums, K, score);
+    return index;
+}
+
+template <class Real>
+template <class In>
+void LeadEngine<Real>::decide(const RowsView<In>& rows, const ClassDecisionsOut& out, int threads,
+                              std::string_view isa) const {
+    const Kernels& chosen = kernels(isa);
+    const MaskKernels& masks = mask_kernels(isa);
+    const int64_t K = forest_.n_classes();
+    const int64_t width = std::max<int64_t>(rows.width, 1);
+    const int64_t bytes = std::max<int64_t>(width * static_cast<int64_t>(sizeof(In)), 8 * K);
+    // Of more rows, more have the same classes left, so that slabs are full.
+    const int64_t block_bytes = rules_out_ ? 4 * kBlockBytes : kBlockBytes;
+    const int64_t block =
+        std::clamp<int64_t>(block_bytes / bytes / kSlab * kSlab, kSlab, kMaxBlockRows);
+    const int64_t share = (rows.n / std::max(threads, 1) / kSlab + 1) * kSlab;  // rows per thread
+    const int64_t at_once = std::min({share, kRowsAtOnce, max_rows_in_int32(rows.row_stride)});
+    parallel_for(rows.n, at_once, threads, [&](int64_t begin, int64_t end) {
+        const ClassDecisionsOut here{out.label + begin, out.steps ? out.steps + begin : nullptr,
+                                     out.score ? out.score + begin * K : nullptr};
+        const auto some = rows.part(begin, end);
+        if (rules_out_)
+            RulingWorker<In>(*this, chosen, masks).run(some, static_cast<int32_t>(block), here);
+        else
+            Worker<In>(*this, chosen, masks).run(some, static_cast<int32_t>(block), here);
+    });
+}
+
+#define QWYC_INSTANTIATE(Real, In)                                                             \
+    template void LeadEngine<Real>::decide(const RowsView<In>&, const ClassDecisionsOut&, int, \
+                                           std::string_view) const;                            \
+    template int32_t LeadEngine<Real>::decide_one(const In*, int32_t*, double*) const;
+template class LeadEngine<float>;
+template class LeadEngine<double>;
+QWYC_INSTANTIATE(float, float)
+QWYC_INSTANTIATE(float, double)
+QWYC_INSTANTIATE(double, float)
+QWYC_INSTANTIATE(double, double)
+
+}  // namespace qwyc

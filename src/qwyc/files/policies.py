@@ -1,0 +1,128 @@
+"""Policies and paths of each target as plain values and tensors, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from qwyc.errors import ArtifactError
+from qwyc.files.container import Tensors
+from qwyc.files.families import TensorTypes
+from qwyc.files.values import count, number
+from qwyc.model.ensemble import Ensemble
+from qwyc.policy.filter_path import ClassPath, FilterPath
+from qwyc.policy.filter_policy import ClassPolicy, FilterPolicy
+from qwyc.policy.lead_path import LeadPath
+from qwyc.policy.lead_policy import LeadPolicy
+from qwyc.policy.path import Path
+from qwyc.policy.policy import Policy
+from qwyc.target.many_classes import ManyClasses
+from qwyc.target.two_classes import TwoClasses
+
+ONE_CLASS = "one-class"  # a filter for one of the classes
+TARGETS = (TwoClasses.kind, ManyClasses.kind, ONE_CLASS)
+
+# T base models, M policies, C classes. The last axis of `lead` is 1 where all classes share thresholds.
+POLICY: Mapping[str, TensorTypes] = {
+    TwoClasses.kind: {"policy.lower": (1, ("float64",)), "policy.upper": (1, ("float64",))},  # (T,)
+    ManyClasses.kind: {"policy.lead": (2, ("float64",))},  # (T, C) or (T, 1)
+    ONE_CLASS: {"policy.gap": (1, ("float64",))},  # (T,)
+}
+PATH: Mapping[str, TensorTypes] = {
+    TwoClasses.kind: {"path.lower": (2, ("float64",)), "path.upper": (2, ("float64",))},  # (M, T)
+    ManyClasses.kind: {"path.lead": (3, ("float64",))},  # (M, T, C) or (M, T, 1)
+    ONE_CLASS: {"path.gap": (2, ("float64",))},  # (M, T)
+}
+
+# Where classes are ruled out. A policy of such a path that rules none out has no tensor of its own.
+DROP: TensorTypes = {
+    "policy.drop": (1, ("float64",)),
+    "path.drop": (2, ("float64",)),
+}  # (T,), (M, T)
+
+
+def target_facts(policy: Policy | ClassPolicy) -> dict[str, Any]:
+    """What `target` holds in a header."""
+    if isinstance(policy, FilterPolicy):
+        return {"kind": ONE_CLASS, "only": policy.only}
+    facts: dict[str, Any] = {"kind": policy.target.kind}
+    return facts | {"threshold": policy.threshold} if isinstance(policy, Policy) else facts
+
+
+def policy_tensors(policy: Policy | ClassPolicy) -> Tensors:
+    """The thresholds of a policy."""
+    if isinstance(policy, Policy):
+        return {"policy.lower": policy.lower, "policy.upper": policy.upper}
+    if isinstance(policy, FilterPolicy):
+        return {"policy.gap": policy.gap}
+    drop = policy.ruled_out_at
+    return {"policy.lead": _shared(policy.lead)} | (
+        {"policy.drop": drop} if np.isfinite(drop).any() else {}
+    )
+
+
+def read_policy(
+    facts: Mapping[str, Any], tensors: Tensors, ensemble: Ensemble
+) -> Policy | ClassPolicy:
+    """A policy for the ensemble; `facts` are those of the target."""
+    order, costs = tensors["policy.order"], tensors["policy.costs"]
+    if (facts["kind"] != TwoClasses.kind) != ensemble.by_class:
+        raise ArtifactError("the model does not have the scores that its target compares")
+    if not ensemble.by_class:
+        lower, upper = tensors["policy.lower"], tensors["policy.upper"]
+        return Policy(order, lower, upper, number(facts["threshold"]), costs)
+    models = ensemble.base_models
+    if facts["kind"] == ONE_CLASS:
+        only, gap = count(facts["only"]), tensors["policy.gap"]
+        return FilterPolicy(order, gap, costs, only, models.n_scores, models.ties)
+    lead = _spread(tensors["policy.lead"], ensemble)
+    return LeadPolicy(order, lead, costs, models.ties, tensors.get("policy.drop"))
+
+
+def path_tensors(path: Path | ClassPath) -> Tensors:
+    """The thresholds of a path."""
+    if isinstance(path, Path):
+        return {"path.lower": path.lower, "path.upper": path.upper}
+    if isinstance(path, FilterPath):
+        return {"path.gap": path.gap}
+    return {"path.lead": _shared(path.lead)} | (
+        {} if path.drop is None else {"path.drop": path.drop}
+    )
+
+
+def read_path(
+    tensors: Mapping[str, Any], policy: Policy | ClassPolicy, ensemble: Ensemble
+) -> Path | ClassPath:
+    """A path along the order of a policy. Names of tensors come without "path."."""
+    order, penalty, costs = policy.order, tensors["penalty"], policy.costs
+    M, T = len(penalty), policy.n_models
+    names = ["lower", "upper"] if isinstance(policy, Policy) else ["lead"]
+    if isinstance(policy, FilterPolicy):
+        names = ["gap"]
+    names += [name for name in ("drop",) if name in tensors]
+    if any(tensors[name].shape[:2] != (M, T) for name in names):
+        raise ArtifactError("the path's tensors differ in length")
+    if isinstance(policy, Policy):
+        lower, upper = tensors["lower"], tensors["upper"]
+        return Path(order, lower, upper, penalty, policy.threshold, costs)
+    if isinstance(policy, FilterPolicy):
+        of_class = (policy.only, policy.n_classes, policy.ties)
+        return FilterPath(order, tensors["gap"], penalty, costs, *of_class)
+    lead, drop = _spread(tensors["lead"], ensemble), tensors.get("drop")
+    return LeadPath(order, lead, penalty, costs, policy.ties, drop)
+
+
+def _shared(lead: Any) -> Any:
+    """Thresholds by class, or one for all classes where they are equal."""
+    first = lead[..., :1]
+    return np.ascontiguousarray(first) if (lead == first).all() else lead
+
+
+def _spread(lead: Any, ensemble: Ensemble) -> Any:
+    """Thresholds for each class."""
+    n_classes = ensemble.base_models.n_scores
+    if lead.shape[-1] not in (1, n_classes):
+        raise ArtifactError(f"thresholds are for {lead.shape[-1]} classes; there are {n_classes}")
+    return np.broadcast_to(lead, (*lead.shape[:-1], n_classes))

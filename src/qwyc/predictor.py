@@ -1,0 +1,110 @@
+"""Predictor: a model that is evaluated in full, with what users call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qwyc import importers
+from qwyc.errors import ArtifactError, OptionError
+from qwyc.files import classifier_file
+from qwyc.model.ensemble import Ensemble
+from qwyc.model.native import PlainArrays, plain_arrays
+from qwyc.model.one_row import OneRow, as_table
+from qwyc.model.probabilities import class_probabilities, full_scores, values_of
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor(Ensemble):
+    """Gives what the source model gives, bit for bit, from every base model. Nothing is decided early: see
+    `qwyc.optimize` for that.
+
+    Rows may be NumPy arrays or pandas, Polars and Arrow tables. All methods may be called from many
+    threads at once."""
+
+    @classmethod
+    def of(cls, ensemble: Ensemble) -> Predictor:
+        """An ensemble, with what users call."""
+        if isinstance(ensemble, Predictor):
+            return ensemble
+        return cls(*(getattr(ensemble, name) for name in Ensemble.__dataclass_fields__))
+
+    def predict(self, X: Any, *, threads: int | None = None) -> npt.NDArray[Any]:
+        """What the source model's own `predict` gives for every row: its class, (N,); or its value, (N,) or
+        (N, K), of a regression, a ranking or another model of values. Of boosters that have no `predict`
+        of classes, such as `xgboost.Booster`, it is the class that their library's classifier decides."""
+        if not self.has_classes:
+            return values_of(self, full_scores(self, X, threads=threads), threads=threads)
+        plain = self._plain_arrays
+        label: Any = None if plain is None else plain.predict(X, threads)
+        if label is None and plain is not None and (frame := self.frame(X)) is not None:
+            label = plain.predict(frame, threads)
+        return self.decide(X, self.full_runner, threads=threads).label if label is None else label
+
+    def predict_proba(self, X: Any, *, threads: int | None = None) -> npt.NDArray[Any]:
+        """The probability of every class, (N, n_classes), as the source model's own `predict_proba` gives
+        it."""
+        return class_probabilities(self, X, threads=threads)
+
+    @cached_property
+    def predict_one(self) -> Callable[[Any], Any]:
+        """`predict_one(row)`: the class or value of one row, (n_features,), in any form that
+        `Classifier.predict_one` takes. Safe to call from many threads at once."""
+        if not self.has_classes:
+            return _OneValue(self)
+        any_row = OneRow(self, self.full_runner)
+        if self.transform is not None:
+            return any_row
+        return self.full_runner.one_row(self.classes.tolist(), any_row, self.schema) or any_row
+
+    def score_samples(self, X: Any, *, threads: int | None = None) -> npt.NDArray[np.float64]:
+        """Of an isolation forest, the anomaly score of every row, (N,): the lower, the more abnormal."""
+        if self.output is None or self.output.kind != "path length":
+            raise OptionError(
+                f"score_samples is for isolation forests; this is {self.description}: use predict, "
+                "predict_proba or score_full"
+            )
+        scores: npt.NDArray[np.float64] = values_of(
+            self, full_scores(self, X, threads=threads), threads=threads
+        )
+        return scores
+
+    @cached_property
+    def _plain_arrays(self) -> PlainArrays | None:
+        """What decides NumPy arrays of floats in one native call."""
+        return plain_arrays(self.full_runner, self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a `.qwyc` file that `qwyc.load` reads; an existing one is replaced in one step or not at
+        all."""
+        if self.has_code:
+            raise ArtifactError(
+                f"{self.description} cannot be saved, since a part of it is Python code, and files hold "
+                "none; save the model without it"
+            )
+        classifier_file.write_model(path, self)
+
+    def __repr__(self) -> str:
+        return f"Predictor({self.description})"
+
+
+@dataclass(frozen=True, eq=False)
+class _OneValue:
+    """The value of one row in any form."""
+
+    predictor: Predictor
+
+    def __call__(self, row: Any) -> Any:
+        return self.predictor.predict(as_table(row, self.predictor), threads=1).tolist()[0]
+
+
+def read_model(model: Any) -> Predictor:
+    """Read a trained model: a path, a live model of any library in docs/models.md, or a pipeline. The
+    result gives what the model itself gives, bit for bit."""
+    return Predictor.of(importers.read_model(model))

@@ -1,0 +1,163 @@
+"""The native engine for trees of K classes: every instruction set, layout of rows and size of batch decides
+like the oracle, with the same bits."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import oracle.class_trees
+import oracle.leads
+import qwyc
+from class_forests import SUMMATIONS, random_classes, random_policy
+from forests import random_rows
+from many_classes import class_ensemble, rows_of
+from qwyc import _native
+from qwyc.errors import ModelError, OptionError
+from qwyc.policy.fit.lead_problem import LeadProblem
+from qwyc.policy.fit.ruling_out import fit_ruling_out, steps_with_tests
+
+ISAS = _native.available_isas()
+
+
+def assert_like_the_oracle(
+    ensemble, policy, rows, sizes=(0, 1, 2, 5, 16, 17, 63, 64, 65, 130, 700)
+):
+    leaves = oracle.class_trees.class_leaves(ensemble, rows)
+    values, full = oracle.class_trees.class_scores(ensemble, leaves)
+    scores = ensemble.scores(rows)
+    np.testing.assert_array_equal(scores.values, values)
+    np.testing.assert_array_equal(scores.full, full)
+    label, steps, score = oracle.leads.apply_leads(
+        values, scores.base, full, policy.order, policy.lead, policy.drop
+    )
+    quitter = ensemble.runner(policy).quitter
+    forest = ensemble.base_models.native
+    held = [rows, rows.astype(np.float64)]
+    for isa in ISAS:
+        for n in (size for size in sizes if size <= len(rows)):
+            for array in (a[:n] for a in held):
+                for some in (array, np.asfortranarray(array), np.repeat(array, 2, axis=1)[:, ::2]):
+                    np.testing.assert_array_equal(forest.score_full(some, 1, isa), full[:n])
+                    found = quitter.decide(some, 1, True, isa)
+                    np.testing.assert_array_equal(found[0], label[:n])
+                    np.testing.assert_array_equal(found[1], steps[:n])
+                    np.testing.assert_array_equal(found[2], score[:n])
+    one = ensemble.runner(policy).one_row(
+        list(range(len(ensemble.classes))), print, ensemble.schema
+    )
+    assert [one(row) for row in rows[:100]] == label[:100].tolist()
+    return steps
+
+
+@pytest.mark.parametrize("rules_out", [False, True], ids=["", "ruling out"])
+@pytest.mark.parametrize("vectors", [False, True], ids=["rounds", "vectors"])
+@pytest.mark.parametrize("summation", SUMMATIONS, ids=str)
+def test_every_summation(summation, vectors, rules_out):
+    seed = int(summation) * 4 + 2 * vectors + rules_out
+    ensemble = random_classes(seed, vectors=vectors, summation=summation)
+    policy = random_policy(seed, ensemble, rules_out=rules_out)
+    steps = assert_like_the_oracle(ensemble, policy, random_rows(seed, ensemble, 700))
+    assert len(np.unique(steps)) > 3
+
+
+@pytest.mark.parametrize("rules_out", [False, True], ids=["", "ruling out"])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"depth": 9, "vectors": True},  # trees that are walked
+        {"depth": 9},
+        {"gaps": True},
+        {"n_classes": 2},
+        {"n_classes": 150, "rounds": 3},
+        {"n_classes": 150, "rounds": 3, "vectors": True},
+        {"rounds": 2},
+        {"rounds": 60, "n_classes": 3},
+    ],
+    ids=str,
+)
+def test_every_shape(settings, rules_out):
+    ensemble = random_classes(3, **settings)
+    policy = random_policy(3, ensemble, rules_out=rules_out)
+    rows = random_rows(3, ensemble, 700)
+    assert_like_the_oracle(ensemble, policy, rows, sizes=(1, 3, 64, 200, 700))
+
+
+def test_a_path_that_rules_classes_out_needs_fewer_trees():
+    """Each class that is out saves its trees."""
+    ensemble, rows = class_ensemble(6, 40), rows_of(4_000)
+    scores = ensemble.scores(rows)
+    path = ruling_path(scores)
+    assert path.drop is not None
+    assert (
+        np.flatnonzero(np.isfinite(path.drop[-1])).tolist()
+        == steps_with_tests(40)
+        == [1, 5, 15, 38]
+    )
+    ruled_out = []
+    for k in range(1, len(path), 8):
+        done = path[k].apply(scores)
+        out = np.isneginf(done.score)
+        assert not out[done.complete].any()
+        ruled_out.append(out[~done.complete].mean())
+        found = qwyc.Cascade(ensemble, path[k]).decide(rows)
+        np.testing.assert_array_equal(found.label, done.label)
+        np.testing.assert_array_equal(found.steps, done.steps)
+        np.testing.assert_array_equal(found.score, done.score)
+    assert max(ruled_out) > 0.2
+
+
+@pytest.mark.parametrize("n_rows", [600, 20_000], ids=["one block", "blocks"])
+def test_rows_in_the_order_of_their_classes_are_decided_like_the_oracle(n_rows):
+    """Blocks of several slabs, where rows with the same classes left are put together."""
+    ensemble = class_ensemble(6, 40)
+    scores = ensemble.scores(rows_of(4_000))
+    policy = ruling_path(scores)[12]
+    rows = rows_of(n_rows)
+    known = ensemble.scores(rows)
+    label, steps, score = oracle.leads.apply_leads(
+        known.values, known.base, known.full, policy.order, policy.lead, policy.drop
+    )
+    assert len(np.unique(np.isneginf(score), axis=0)) > 3  # several sets of classes
+    for isa in ISAS:
+        for survival in (None, np.linspace(1, 0.1, 40)):
+            quitter = ensemble.base_models.runner(policy, survival).quitter
+            found = quitter.decide(rows, 1, True, isa)
+            np.testing.assert_array_equal(found[0], label)
+            np.testing.assert_array_equal(found[1], steps)
+            np.testing.assert_array_equal(found[2], score)
+            np.testing.assert_array_equal(quitter.decide(rows, 1, False, isa)[0], label)
+
+
+@pytest.mark.parametrize(
+    ("n_steps", "tests"), [(1, []), (2, [0]), (3, [0, 1]), (500, [24, 74, 199, 498])]
+)
+def test_steps_that_are_tested(n_steps, tests):
+    assert steps_with_tests(n_steps) == tests
+
+
+def ruling_path(scores):
+    problem = LeadProblem.of(scores, None, 1)
+    return fit_ruling_out(problem, np.arange(problem.n_models, dtype=np.int32))
+
+
+def test_what_does_not_fit_is_refused():
+    ensemble = random_classes(1, dtype="float32")
+    models = ensemble.base_models
+    policy = random_policy(1, ensemble)
+    two = qwyc.Policy([0], [-1.0], [1.0], 0.0, [1.0])
+    wild = replace(models.trees, leaf_value=np.full_like(models.trees.leaf_value, 1e300))
+    with pytest.raises(OptionError, match="run with a LeadPolicy"):
+        models.runner(two)
+    with pytest.raises(OptionError, match="the policy is for 5 classes"):
+        models.runner(replace(policy, lead=np.ones((ensemble.n_models, 5))))
+    with pytest.raises(ModelError, match="two trees of one class"):
+        replace(models, tree_class=np.zeros_like(models.tree_class))
+    with pytest.raises(ModelError, match="class is not one of"):
+        replace(models, tree_class=models.tree_class + 1)
+    with pytest.raises(ModelError, match="do not divide the trees"):
+        replace(models, step_begin=models.step_begin[:-1])
+    with pytest.raises(ModelError, match="too large for float32"):
+        _ = replace(models, trees=wild).native
+    with pytest.raises(OptionError, match="drop must be"):
+        replace(policy, drop=np.full(ensemble.n_models, np.nan))
