@@ -137,6 +137,38 @@ def test_paths_that_do_not_work(tmp_path):
 CONTENT = to_bytes(make()[0])
 
 
+def test_a_file_may_be_truncated_while_it_is_read(tmp_path, monkeypatch):
+    path = tmp_path / "model.qwyc"
+    fast, rows = make()
+    fast.save(path)
+    unpack = container.unpack
+
+    def truncated(content, formats):
+        os.truncate(path, 0)  # what an in-place copy does first
+        return unpack(content, formats)
+
+    monkeypatch.setattr(container, "unpack", truncated)
+    np.testing.assert_array_equal(qwyc.load(path).predict(rows), fast.predict(rows))
+
+
+def test_a_foreign_file_is_not_read_whole(tmp_path):
+    path = tmp_path / "large.parquet"
+    with open(path, "wb") as file:
+        file.write(b"PAR1")
+        file.truncate(1 << 40)  # a file with a hole: more than memory holds
+    with pytest.raises(qwyc.ArtifactError, match="not a qwyc file"):
+        qwyc.load(path)
+
+
+def test_a_pipe_is_refused(tmp_path):
+    path = tmp_path / "model.qwyc"
+    os.mkfifo(path)
+    writer = os.open(path, os.O_RDWR)  # somebody writes to it: opening it does not wait
+    with pytest.raises(qwyc.ArtifactError, match=r"cannot read .*pipe"):
+        qwyc.load(path)
+    os.close(writer)
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.integers(0, len(CONTENT) - 1))
 def test_truncated_files_are_refused(length):

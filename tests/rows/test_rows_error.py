@@ -1,5 +1,6 @@
 """Errors about rows: what they say, what they know, and how a file or a batch names itself in them."""
 
+import difflib
 import pickle
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from matrices import COLOURS, F64, NAMED
 from qwyc.errors import InputError, RowsError
+from qwyc.rows.column_names import similar_names
 from qwyc.rows.matrix import to_matrix
 
 MISSING = RowsError("{rows} has {what} in {place}; fill it in", row=1234, column="a", what="NaN")
@@ -67,3 +69,17 @@ def test_an_error_tells_the_row_and_the_column(X, schema, row, column):
         to_matrix(X, schema)
     assert caught.value.row == row
     assert caught.value.column == column
+
+
+def test_similar_names_are_looked_for_among_few(monkeypatch):
+    compared = []
+
+    def close_matches(name, names, n):
+        compared.append(len(names))
+        return []
+
+    monkeypatch.setattr(difflib, "get_close_matches", close_matches)
+    absent, unused = [f"a{i}" for i in range(5000)], [f"b{i}" for i in range(5000)]
+    assert similar_names(absent, unused) == []
+    assert len(compared) <= 10
+    assert max(compared) <= 1000

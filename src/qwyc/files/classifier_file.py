@@ -3,8 +3,8 @@ is used."""
 
 from __future__ import annotations
 
-import mmap
 import os
+import stat
 from dataclasses import asdict
 from pathlib import Path as FilePath
 from typing import Any
@@ -63,15 +63,23 @@ def write_model(path: str | os.PathLike[str], ensemble: Ensemble) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> Certified | Ensemble:
-    """Read a file, which is mapped into memory while it is looked at: a classifier, or a model without a
-    policy."""
+    """Read a file: a classifier, or a model without a policy. It is read, not mapped: a mapped file that
+    another process truncates would end this one."""
     try:
         with open(file_path(path), "rb") as file:
-            if os.fstat(file.fileno()).st_size == 0:
+            facts = os.fstat(file.fileno())
+            if not stat.S_ISREG(facts.st_mode):
+                raise ValueError("not a qwyc file: it is a pipe or a device")
+            if facts.st_size == 0:
                 raise ValueError("not a qwyc file: it is empty")
-            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except (OSError, ValueError) as error:  # ValueError: what cannot be mapped, such as a pipe
-        reason = getattr(error, "strerror", None) or error
+            content = file.read(container.SIZE_BYTES)
+            # A large file of another kind is refused before all of it is read.
+            container.check_header_size(content, facts.st_size)
+            content += file.read()
+    except ArtifactError as error:
+        raise ArtifactError(f"{path}: {error}") from None
+    except (OSError, ValueError, MemoryError) as error:
+        reason = getattr(error, "strerror", None) or str(error) or "it does not fit into memory"
         raise ArtifactError(f"cannot read {path}: {reason}") from None
     try:
         return from_bytes(content)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import mmap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +20,7 @@ from qwyc.errors import ArtifactError
 from qwyc.files.values import count, shortened
 
 KEY = "qwyc"  # the only metadata entry: safetensors writes several in random order
+SIZE_BYTES = 8  # at the beginning of a file: the size of its header
 DTYPES = {
     "U8": "u1",
     "U32": "<u4",
@@ -31,7 +31,7 @@ DTYPES = {
     "F64": "<f8",
 }
 
-Content = bytes | memoryview | mmap.mmap
+Content = bytes | memoryview
 Tensors = dict[str, npt.NDArray[Any]]
 
 
@@ -74,18 +74,24 @@ def unpack(content: Content, formats: tuple[int, ...]) -> Container:
     return Container(version, body, tensors)
 
 
+def check_header_size(content: Content, file_size: int) -> int:
+    """The size of the header, which the first bytes of a file state, if a file of this size can hold it."""
+    size = int.from_bytes(content[:SIZE_BYTES], "little")
+    if len(content) < SIZE_BYTES or size > file_size - SIZE_BYTES:
+        raise _not_a_file()
+    return size
+
+
 def _layout(content: Content) -> tuple[dict[str, Any], int]:
     """The safetensors header, and where the tensors' bytes begin."""
-    size = int.from_bytes(content[:8], "little")
-    if len(content) < 8 or size > len(content) - 8:
-        raise _not_a_file()
+    size = check_header_size(content, len(content))
     try:
-        layout = json.loads(bytes(content[8 : 8 + size]))
+        layout = json.loads(bytes(content[SIZE_BYTES : SIZE_BYTES + size]))
     except (ValueError, RecursionError):
         raise _not_a_file() from None
     if not isinstance(layout, dict):
         raise _not_a_file()
-    return layout, 8 + size
+    return layout, SIZE_BYTES + size
 
 
 def _not_a_file() -> ArtifactError:
