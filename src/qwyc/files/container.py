@@ -21,6 +21,7 @@ from qwyc.files.values import count, shortened
 
 KEY = "qwyc"  # the only metadata entry: safetensors writes several in random order
 SIZE_BYTES = 8  # at the beginning of a file: the size of its header
+MAX_HEADER_BYTES = 100_000_000  # what safetensors allows
 DTYPES = {
     "U8": "u1",
     "U32": "<u4",
@@ -77,7 +78,7 @@ def unpack(content: Content, formats: tuple[int, ...]) -> Container:
 def check_header_size(content: Content, file_size: int) -> int:
     """The size of the header, which the first bytes of a file state, if a file of this size can hold it."""
     size = int.from_bytes(content[:SIZE_BYTES], "little")
-    if len(content) < SIZE_BYTES or size > file_size - SIZE_BYTES:
+    if len(content) < SIZE_BYTES or size > min(file_size - SIZE_BYTES, MAX_HEADER_BYTES):
         raise _not_a_file()
     return size
 
