@@ -112,11 +112,16 @@ $(VENV)/.tools: pyproject.toml
 	$(PIP) install --upgrade pip scikit-build-core "nanobind<4" cmake ninja
 	touch $@
 
+# pip is quiet, so what takes minutes is announced.
+BUILDING := @echo "Installing what qwyc needs and compiling its C++ core in $(VENV): two to four minutes on two cores ..."
+
 $(VENV)/.demo: $(VENV)/.tools $(NATIVE)
+	$(BUILDING)
 	$(PIP) install --no-build-isolation --editable '.[demo]'
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.tools $(NATIVE)
+	$(BUILDING)
 	$(PIP) install --no-build-isolation --editable '.[dev]'
 	touch $@
 

@@ -110,4 +110,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """The public names, for completion in editors and notebooks."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import qwyc
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "qwyc"
 
@@ -55,3 +57,8 @@ def test_every_folder_of_tests_is_collected(pytestconfig):
     assert "build" in folders  # which pytest leaves out by default
     patterns = pytestconfig.getini("norecursedirs")
     assert not [name for name in folders for p in patterns if fnmatch(name, p)]
+
+
+def test_completion_offers_public_names_only():
+    offered = [name for name in dir(qwyc) if not name.startswith("__")]
+    assert offered == sorted(qwyc.__all__)
