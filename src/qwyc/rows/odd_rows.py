@@ -14,7 +14,6 @@ from qwyc.rows.column_names import feature_name, match_columns
 from qwyc.rows.matrix import (
     check_special_values,
     convert_rows,
-    is_sparse,
     refuse_without_names,
     to_matrix,
     without_sentinel,
@@ -45,6 +44,7 @@ from qwyc.rows.odd_values import (
     wrong_type,
 )
 from qwyc.rows.schema import Schema
+from qwyc.rows.sparse import is_sparse
 from qwyc.rows.selection import take
 from qwyc.rows.tables import frame_library, reader_of
 from qwyc.rows.values import is_null
@@ -170,7 +170,7 @@ def _find(X: Any, schema: Schema, names: Names) -> tuple[int, list[OddValues]]:
     if isinstance(X, NamedRow):
         return 1, _find_in_named_row(X, schema)
     if is_sparse(X):
-        convert_rows(X, schema, False)  # raises an error
+        to_matrix(X, schema)  # raises an error
     refuse_without_names(X, schema)
     from_list, given = isinstance(X, (list, tuple)), _as_given(X)
     values = np.asarray(given)
