@@ -102,14 +102,15 @@ def _values(data: Array, schema: Schema) -> Array:
 
 
 def _refuse_not_finite(value: Array, column: Array, begin: Array, schema: Schema) -> None:
-    """Refuse NaN and infinity, which scikit-learn refuses in sparse rows."""
+    """Refuse NaN and infinity, as scikit-learn does. Its isolation forests take them, and then send NaN
+    another way in sparse rows than in dense ones."""
     finite = np.isfinite(value[begin[0] : begin[-1]])
     if finite.all():
         return
     entry = int(begin[0]) + int(np.argmin(finite))
     raise RowsError(
-        "{rows} has {what} in {place}; the source library refuses it in sparse rows: fill it in or drop "
-        "the row",
+        "{rows} has {what} in {place}; sparse rows of a scikit-learn model must be finite: fill it in or "
+        "drop the row",
         row=int(np.searchsorted(begin, entry, side="right")) - 1,
         column=feature_name(int(column[entry]), schema),
         what="a missing value" if np.isnan(value[entry]) else "infinity, or a number past float32,",
