@@ -8,10 +8,10 @@ import pytest
 import scipy.sparse
 import xgboost
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from tests.support.sparse import dense_of, matrix, target
 
 import qwyc
 from qwyc.errors import InputError, RowsError
-from tests.support.sparse import dense_of, matrix, target
 
 WIDTH = 80
 
@@ -90,9 +90,11 @@ def test_the_estimator(rows):
         own = fast.estimator_.predict(fresh)
         assert np.mean(fast.predict(fresh) != own) < 0.12
         np.testing.assert_array_equal(fast.classifier_.full().predict(fresh), own)
-        np.testing.assert_array_equal(fast.predict_proba(fresh), fast.estimator_.predict_proba(fresh))
+        np.testing.assert_array_equal(
+            fast.predict_proba(fresh), fast.estimator_.predict_proba(fresh)
+        )
     hist = qwyc.EarlyExitClassifier(HistGradientBoostingClassifier(max_iter=3), alpha=0.1)
-    with pytest.raises(TypeError, match="[Ss]parse"):
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
         hist.fit(rows, y)
 
 
@@ -124,5 +126,5 @@ def test_wide_text(rows):
     constant.fit(wide, target(base))  # looks at no column
     own = constant.predict(some, raw_score=True)
     np.testing.assert_array_equal(qwyc.read_model(constant).score_full(some), own)
-    with pytest.raises(RowsError, match="49,999|49999"):
+    with pytest.raises(RowsError, match=r"49,?999"):
         read.predict(some[:, 1:])

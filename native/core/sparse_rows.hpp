@@ -21,7 +21,7 @@ namespace qwyc {
 // one column are added up.
 struct SparseRows {
     int64_t n_columns = 0;
-    std::span<const int64_t> begin;  // (n + 1,)
+    std::span<const int64_t> begin;                                           // (n + 1,)
     std::variant<std::span<const int32_t>, std::span<const int64_t>> column;  // (entries,)
     std::variant<std::span<const float>, std::span<const double>> value;      // (entries,)
     double absent = 0;  // what a column without an entry holds; may be NaN
@@ -46,7 +46,8 @@ struct SparseRows {
         const auto require = [](bool ok, const char* message) {
             if (!ok) throw std::invalid_argument(message);
         };
-        require(!begin.empty(), "indptr is empty; it must have one number more than there are rows");
+        require(!begin.empty(),
+                "indptr is empty; it must have one number more than there are rows");
         require(begin.front() >= 0, "indptr begins with a negative number");
         for (size_t i = 1; i < begin.size(); ++i)
             require(begin[i - 1] <= begin[i], "indptr falls; it must not");
@@ -151,7 +152,7 @@ class SparseTile {
     SparseRows rows_;
     const ColumnSlots& slots_;
     int64_t stride_, begin_ = 0, end_ = 0;
-    std::vector<In> tile_;                             // (slots, stride)
+    std::vector<In> tile_;                            // (slots, stride)
     std::vector<std::pair<int32_t, int64_t>> order_;  // slots and entries of a row
 };
 
@@ -172,8 +173,8 @@ void in_tiles(const SparseRows& rows, const ColumnSlots& slots, bool single, int
               const Use& use) {
     const auto run = [&]<class In>(In) {
         const int64_t n = rows.n_rows();
-        const int64_t most =
-            std::min(rows_of_tile(n, slots.n_slots(), sizeof(In), threads), std::max<int64_t>(n, 1));
+        const int64_t most = std::min(rows_of_tile(n, slots.n_slots(), sizeof(In), threads),
+                                      std::max<int64_t>(n, 1));
         std::optional<SparseTile<In>> tile;  // of each thread
         parallel_for(n, most, threads, [&, tile](int64_t begin, int64_t end) mutable {
             if (!tile) tile.emplace(rows, slots, most);

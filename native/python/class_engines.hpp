@@ -65,9 +65,8 @@ class AnyClassForest {
         std::visit(
             [&]<class Real>(const Pointer<Real>& m) {
                 const auto& engine = m->full();
-                qwyc::in_tiles(
-                    held.rows, slots, std::is_same_v<Real, float>, threads,
-                    [&](const auto& rows, int64_t begin) { use(engine, rows, begin); });
+                qwyc::in_tiles(held.rows, slots, std::is_same_v<Real, float>, threads,
+                               [&](const auto& rows, int64_t begin) { use(engine, rows, begin); });
             },
             model);
     }

@@ -131,12 +131,11 @@ void bind_sparse_methods(nb::class_<AnyClassForest>& cls) {
                                     values + (r * n + i) * K);
                 });
             }
-            return std::make_tuple(
-                OutCube<float>(values,
-                               {static_cast<size_t>(R), static_cast<size_t>(n),
-                                static_cast<size_t>(K)},
-                               owner),
-                std::move(out_full));
+            return std::make_tuple(OutCube<float>(values,
+                                                  {static_cast<size_t>(R), static_cast<size_t>(n),
+                                                   static_cast<size_t>(K)},
+                                                  owner),
+                                   std::move(out_full));
         },
         "rows"_a, "slots"_a, "threads"_a,
         "(R, N, K) scores by base model and (N, K) full scores of sparse rows.");
@@ -285,9 +284,9 @@ void bind_class_trees(nb::module_& m) {
         "decide_sparse",
         [](const AnyLeadQuitter& self, const HeldSparse& rows, const ColumnSlots& slots,
            int threads) {
-            return collect(
-                rows.n_rows(), self.n_classes, true,
-                [&](const ClassDecisionsOut& out) { self.decide(rows, slots, out, threads); });
+            return collect(rows.n_rows(), self.n_classes, true, [&](const ClassDecisionsOut& out) {
+                self.decide(rows, slots, out, threads);
+            });
         },
         "rows"_a, "slots"_a, "threads"_a, "The same for sparse rows.");
     quitter.def(

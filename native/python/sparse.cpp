@@ -1,10 +1,10 @@
 // Sparse matrices for Python.
+#include "python/sparse.hpp"
+
 #include <nanobind/stl/string.h>
 
 #include <cmath>
 #include <cstring>
-
-#include "python/sparse.hpp"
 
 using namespace nanobind::literals;
 
@@ -17,8 +17,8 @@ void bind_constructor(nb::class_<HeldSparse>& cls) {
         "__init__",
         [](HeldSparse* self, Vector<Value> data, Vector<Column> indices, Vector<int64_t> indptr,
            int64_t n_columns, double absent) {
-            auto begin = std::make_shared<std::vector<int64_t>>(
-                indptr.data(), indptr.data() + indptr.shape(0));
+            auto begin = std::make_shared<std::vector<int64_t>>(indptr.data(),
+                                                                indptr.data() + indptr.shape(0));
             const SparseRows rows{n_columns, *begin, span(indices), span(data), absent};
             {
                 nb::gil_scoped_release release;
@@ -52,8 +52,8 @@ HeldSparse taken(const HeldSparse& self, const Vector<int64_t>& places) {
         auto array = new_vector<T>(begin->back(), data);
         T* to = data;
         for (int64_t i : span(places))
-            to = std::copy(from.begin() + self.rows.begin[i],
-                           from.begin() + self.rows.begin[i + 1], to);
+            to = std::copy(from.begin() + self.rows.begin[i], from.begin() + self.rows.begin[i + 1],
+                           to);
         owner = nb::cast(array);
         return std::span<const T>(data, begin->back());
     };

@@ -23,11 +23,11 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
+from tests.support.sparse import matrix, target
 
 import qwyc
 from qwyc.check.parity import compare_with_model
 from qwyc.errors import ParityError, RowsError
-from tests.support.sparse import matrix, target
 
 WIDTH = 60
 BOOSTED = {"n_estimators": 20, "n_jobs": 1}
@@ -184,7 +184,7 @@ def test_the_live_model_is_asked_about_sparse_rows(rows, sample):
             return super().predict(X.toarray() if hasattr(X, "toarray") else X, **options)
 
     asked = AsDense(**BOOSTED).fit(rows, target(rows))
-    with pytest.raises(ParityError, match="row .* of X"):
+    with pytest.raises(ParityError, match=r"row .* of X"):
         qwyc.optimize(asked, sample, alpha=0.2)
     twice = sample.copy()  # entries of the same place: XGBoost would take the last one
     twice.data, twice.indices = np.repeat(sample.data / 2, 2), np.repeat(sample.indices, 2)

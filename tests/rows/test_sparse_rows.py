@@ -1,4 +1,5 @@
-"""Sparse rows: every form of scipy gives what the dense rows give, and a matrix that is not valid is an error.
+"""Sparse rows: every form of scipy gives what the dense rows give, and a matrix that is not valid is an
+error.
 Parity with the libraries on their own sparse input is in tests/importers/test_sparse_parity.py."""
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 import xgboost
+from tests.support.sparse import dense_of, matrix, target
 
 import qwyc
 from qwyc import _native
@@ -18,7 +20,6 @@ from qwyc.files.parts import read_schema, schema_facts
 from qwyc.rows.identity import row_hashes, sparse_column_hashes, sparse_hashes
 from qwyc.rows.schema import ABSENT, REFUSED, Schema
 from qwyc.rows.sparse import dense_rows, sparse_rows
-from tests.support.sparse import dense_of, matrix, target
 
 N, WIDTH = 700, 90
 SCHEMAS = {
@@ -243,5 +244,5 @@ def test_files_keep_what_absent_entries_mean(models, rows, tmp_path):
 
 def test_categories_are_refused(rows):
     schema = replace(SCHEMAS["zero"], categories={0: ("a", "b")})
-    with pytest.raises(RowsError, match="sparse.*categories: pass a data frame"):
+    with pytest.raises(RowsError, match=r"sparse.*categories: pass a data frame"):
         sparse_rows(rows, schema)

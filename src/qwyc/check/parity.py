@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qwyc import _native, importers
+from qwyc import importers
 from qwyc.check.synthetic import synthetic_samples
 from qwyc.errors import (
     InputError,
@@ -321,7 +321,7 @@ class _Some:
         if self._ensemble.schema is None:
             return
         matrix, some = sample.rows, rows[: REASON_ROWS - len(self._full)]
-        is_sparse = isinstance(matrix, _native.SparseRows)
+        is_sparse = not isinstance(matrix, np.ndarray)
         dtype = self._ensemble.schema.dtype
         self._rows += list(dense_rows(matrix[some], dtype) if is_sparse else matrix[some])
         self._full += full[some].tolist()

@@ -89,8 +89,8 @@ def predict_on(predict: Callable[[Any], Any], sample: Sample) -> Any:
 
 
 def _predict_sparse(predict: Callable[[Any], Any], X: Any) -> Any:
-    """The result of `predict` on sparse rows, which stay sparse: absent entries may mean something else than
-    zeros. Libraries that take no integers get them as floats."""
+    """The result of `predict` on sparse rows, which stay sparse: absent entries need not be zeros.
+    Libraries that take no integers get them as floats."""
     rows = canonical(X)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -181,7 +181,8 @@ class ClassTreeModels:
     def score_full(self, rows: Any, *, threads: int | None = None) -> Floats:
         """The full scores of every row, (N, K), bit for bit the source library's own."""
         few = threads is None and len(rows) <= ON_ONE_THREAD
-        return score_full(self, rows, 1 if few else thread_count(threads))
+        full: Floats = score_full(self, rows, 1 if few else thread_count(threads))
+        return full
 
     def runner(self, policy: StoppingRule, survival: Floats | None = None) -> ClassRunner:
         """The trees laid out for one policy on leads, or a filter for one class."""

@@ -57,7 +57,8 @@ def scores_in_parts(
 ) -> tuple[npt.NDArray[Any], Floats]:
     """Every base model on every row, (N, T), and the full scores, (N,); of K classes (N, T, K) and (N, K).
     `evaluate` takes rows and a number of threads and gives the scores by base model first, (T, N, ...), and
-    the full scores. Long work is done in parts of `block` rows, so that it can be interrupted and reports how far it is."""
+    the full scores. Long work is done in parts of `block` rows, so that it can be interrupted and reports
+    how far it is."""
     n, cores = len(rows), thread_count(threads)
     values, full = evaluate(rows[:block], cores)  # (T, block, ...), (block, ...)
     if n > block:

@@ -177,7 +177,8 @@ class TreeModels:
     def score_full(self, rows: Any, *, threads: int | None = None) -> Floats:
         """The full score of every row, (N,), bit for bit the source library's own."""
         few = threads is None and len(rows) <= ON_ONE_THREAD
-        return score_full(self, rows, 1 if few else thread_count(threads))
+        full: Floats = score_full(self, rows, 1 if few else thread_count(threads))
+        return full
 
     def runner(self, policy: StoppingRule, survival: Floats | None = None) -> NativeRunner:
         """The trees laid out for one policy, of the kind that the engine runs."""

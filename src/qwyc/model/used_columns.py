@@ -31,9 +31,7 @@ class UsedColumns:
         columns = np.unique(feature).astype(np.int32) if len(feature) else np.zeros(1, np.int32)
         numbered = np.searchsorted(columns, feature).astype(np.int32)
         return cls(
-            replace(
-                models, trees=replace(models.trees, feature=numbered), n_features=len(columns)
-            ),
+            replace(models, trees=replace(models.trees, feature=numbered), n_features=len(columns)),
             _native.ColumnSlots(models.n_features, columns),
         )
 

@@ -118,7 +118,9 @@ class Checks:
         """Rows that were picked: let them wait, or check them at once where they are no matrix."""
         if not self.classifier.ensemble.takes_matrix:
             self._check(early, threads)
-        elif self._picked.keep(_dense(early.rows), np.asarray(early.decided, dtype=np.uint8), early.steps):
+        elif self._picked.keep(
+            _dense(early.rows), np.asarray(early.decided, dtype=np.uint8), early.steps
+        ):
             self._check_waiting(threads)
 
     def predict_one(self) -> Callable[[Any], Any]:

@@ -43,8 +43,8 @@ def row_hashes(values: npt.NDArray[Any], dtype: str | None = None) -> Hashes:
 
 
 def sparse_hashes(rows: _native.SparseRows, dtype: str) -> Hashes:
-    """The same of sparse rows, by their entries that are not as absent ones: they can be compared with other
-    sparse rows of the same model."""
+    """The same of sparse rows, by the entries that differ from absent ones. These hashes can be compared
+    with those of other sparse rows of the same model, and not with those of dense rows."""
     return rows.hashes32() if dtype == "float32" else rows.hashes64()
 
 

@@ -1,8 +1,8 @@
 """Rows in any form -> the matrix that the base models take.
 
 NumPy arrays and nested sequences are read by position (`arrays`), data frames of pandas, Polars and Arrow
-by name if the model knows its names (`tables`, `frames`), sparse matrices by position (`sparse`). X is never modified, and not copied if it
-already fits.
+by name if the model knows its names (`tables`, `frames`), sparse matrices by position (`sparse`). X is
+never modified, and not copied if it already fits.
 """
 
 from __future__ import annotations

@@ -44,8 +44,8 @@ from qwyc.rows.odd_values import (
     wrong_type,
 )
 from qwyc.rows.schema import Schema
-from qwyc.rows.sparse import is_sparse
 from qwyc.rows.selection import take
+from qwyc.rows.sparse import is_sparse
 from qwyc.rows.tables import frame_library, reader_of
 from qwyc.rows.values import is_null
 
@@ -74,7 +74,8 @@ def _without_odd_values(X: Any, schema: Schema, c_order: bool) -> Array | None:
     """The rows, if the model refuses none of their values."""
     try:
         if not frame_library(X):
-            return to_matrix(X, schema, c_order=c_order)
+            taken: Array = to_matrix(X, schema, c_order=c_order)
+            return taken
         # `to_matrix` would convert it column by column, to say what is refused.
         with np.errstate(all="ignore"):
             rows: Array | None = reader_of(schema).matrix(X, c_order=c_order)

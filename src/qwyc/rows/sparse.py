@@ -1,8 +1,8 @@
 """Sparse matrices of scipy.sparse as rows that the native code reads where they lie.
 
 scipy is not imported: what has its methods is taken for one of its matrices or arrays. A matrix in CSR is
-read as it is, any other is converted to CSR once. No dense copy of all rows is made: the native code expands
-blocks of rows, and of those the columns only that base models look at (native/core/sparse_rows.hpp)."""
+read as it is, any other is converted to CSR once. No dense copy of all rows is made: the native code
+expands blocks of rows, and only the columns that base models look at (native/core/sparse_rows.hpp)."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ def _refuse(X: Any, schema: Schema) -> None:
     kind = type(X).__name__
     if schema.absent == REFUSED:
         raise RowsError(
-            "{rows} is sparse ({kind}), and the model needs dense rows: pass X.toarray(). Its library takes "
-            "no sparse rows, or its file was saved by an earlier version, which did not keep what absent "
-            "entries mean: save it again",
+            "{rows} is sparse ({kind}), and the model needs dense rows: pass X.toarray(). Its library "
+            "takes no sparse rows, or its file was saved by an earlier version, which did not keep what "
+            "absent entries mean: save it again",
             kind=kind,
         )
     if schema.categories:
@@ -118,8 +118,8 @@ def _refuse_not_finite(value: Array, column: Array, begin: Array, schema: Schema
 
 
 def canonical(X: Any) -> Any:
-    """The same matrix as every library reads it: in CSR, without entries of the same place, and with indices
-    of 32 bits where these are enough."""
+    """The same matrix as every library reads it: in CSR, with entries of the same place added up, and with
+    indices of 32 bits where these are enough."""
     matrix = X.tocsr()
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
