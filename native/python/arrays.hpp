@@ -128,6 +128,7 @@ void bind_quitter(nb::module_& m);
 void bind_class_trees(nb::module_& m);
 void bind_outputs(nb::module_& m);
 void bind_tables(nb::module_& m);
+void bind_sparse(nb::module_& m);
 void bind_monitoring(nb::module_& m);
 void bind_one_row(nb::module_& m);
 void bind_plain_arrays(nb::module_& m);

@@ -11,6 +11,7 @@
 #include "core/class_engine.hpp"
 #include "core/float_mode.hpp"
 #include "python/arrays.hpp"
+#include "python/sparse.hpp"
 #include "python/tables.hpp"
 
 namespace qwyc {
@@ -57,6 +58,19 @@ class AnyClassForest {
         return visit([](const auto& forest) { return forest.n_features(); });
     }
 
+    // Calls use(engine, rows, begin) with dense rows of the columns in use, a block at a time.
+    template <class Use>
+    void in_tiles(const HeldSparse& held, const ColumnSlots& slots, int threads,
+                  const Use& use) const {
+        std::visit(
+            [&]<class Real>(const Pointer<Real>& m) {
+                const auto& engine = m->full();
+                qwyc::in_tiles(held.rows, slots, std::is_same_v<Real, float>, threads,
+                               [&](const auto& rows, int64_t begin) { use(engine, rows, begin); });
+            },
+            model);
+    }
+
     Variant model;
 };
 
@@ -101,6 +115,19 @@ class AnyLeadQuitter {
                     out.score ? out.score + begin * n_classes : nullptr},
                    1);
         });
+    }
+
+    // Sparse rows of trees that have the columns in use only, a block at a time.
+    void decide(const HeldSparse& sparse, const ColumnSlots& slots, const ClassDecisionsOut& out,
+                int threads) const {
+        sparse.check(slots, n_features);
+        in_tiles(sparse.rows, slots, held.index() == 0, threads,
+                 [&](const auto& rows, int64_t begin) {
+                     decide(rows,
+                            {out.label + begin, out.steps ? out.steps + begin : nullptr,
+                             out.score ? out.score + begin * n_classes : nullptr},
+                            1);
+                 });
     }
 
     double expected_cost() const {

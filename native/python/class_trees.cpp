@@ -110,6 +110,54 @@ void bind_methods(nb::class_<AnyClassForest>& cls) {
         "(N, K) full scores of rows (N, n_features).");
 }
 
+void bind_sparse_methods(nb::class_<AnyClassForest>& cls) {
+    cls.def(
+        "score_matrix_sparse",
+        [](const AnyClassForest& self, const HeldSparse& held, const ColumnSlots& slots,
+           int threads) {
+            held.check(slots, self.n_features());
+            const int64_t n = held.n_rows(), R = self.n_models(), K = self.n_classes();
+            auto* const values = new float[static_cast<size_t>(R * n * K)];
+            nb::capsule owner(values, [](void* p) noexcept { delete[] static_cast<float*>(p); });
+            double* full;
+            auto out_full = new_matrix<double>(n, K, full);
+            {
+                nb::gil_scoped_release release;
+                self.in_tiles(held, slots, threads, [&](auto& engine, const auto& rows, int64_t i) {
+                    std::vector<float> block(R * rows.n * K);
+                    engine.score(rows, block.data(), full + i * K, 1);
+                    for (int64_t r = 0; r < R; ++r)
+                        std::copy_n(block.data() + r * rows.n * K, rows.n * K,
+                                    values + (r * n + i) * K);
+                });
+            }
+            return std::make_tuple(OutCube<float>(values,
+                                                  {static_cast<size_t>(R), static_cast<size_t>(n),
+                                                   static_cast<size_t>(K)},
+                                                  owner),
+                                   std::move(out_full));
+        },
+        "rows"_a, "slots"_a, "threads"_a,
+        "(R, N, K) scores by base model and (N, K) full scores of sparse rows.");
+    cls.def(
+        "score_full_sparse",
+        [](const AnyClassForest& self, const HeldSparse& held, const ColumnSlots& slots,
+           int threads) {
+            held.check(slots, self.n_features());
+            const int64_t K = self.n_classes();
+            double* full;
+            auto out = new_matrix<double>(held.n_rows(), K, full);
+            {
+                nb::gil_scoped_release release;
+                self.in_tiles(held, slots, threads, [&](auto& engine, const auto& rows, int64_t i) {
+                    engine.score(rows, nullptr, full + i * K, 1);
+                });
+            }
+            return out;
+        },
+        "rows"_a, "slots"_a, "threads"_a, "(N, K) full scores of sparse rows.");
+}
+
 // Allocates the result arrays, lets `run` fill them without the GIL, returns them.
 template <class Run>
 ClassDecisions collect(int64_t n, int32_t n_classes, bool scores, const Run& run) {
@@ -199,6 +247,7 @@ void bind_class_trees(nb::module_& m) {
         "Nanoseconds that full scores take, one row of many, by the cost model.");
     bind_methods<float>(forest);
     bind_methods<double>(forest);
+    bind_sparse_methods(forest);
 
     nb::class_<AnyLeadQuitter> quitter(m, "LeadQuitter",
                                        "Trees of K classes laid out for a policy on leads.");
@@ -231,6 +280,15 @@ void bind_class_trees(nb::module_& m) {
                         "Nanoseconds that a decision takes, one row of many, by the cost model.");
     bind_decide<float>(quitter);
     bind_decide<double>(quitter);
+    quitter.def(
+        "decide_sparse",
+        [](const AnyLeadQuitter& self, const HeldSparse& rows, const ColumnSlots& slots,
+           int threads) {
+            return collect(rows.n_rows(), self.n_classes, true, [&](const ClassDecisionsOut& out) {
+                self.decide(rows, slots, out, threads);
+            });
+        },
+        "rows"_a, "slots"_a, "threads"_a, "The same for sparse rows.");
     quitter.def(
         "decide_table",
         [](const AnyLeadQuitter& self, const HeldTable& table,

@@ -10,6 +10,7 @@
 #include "core/engine.hpp"
 #include "core/lattice_engine.hpp"
 #include "python/arrays.hpp"
+#include "python/sparse.hpp"
 #include "python/tables.hpp"
 #include "python/watcher.hpp"
 
@@ -62,6 +63,24 @@ class AnyForest {
             std::visit([](const auto& m) { return m->forest.n_features(); }, model);
         require(static_cast<int64_t>(rows.shape(1)) == n_features,
                 "rows must have one column per feature");
+    }
+
+    // Of sparse rows. The forest has the columns in use only.
+    void check(const HeldSparse& held, const ColumnSlots& slots) const {
+        held.check(slots, std::visit([](const auto& m) { return m->forest.n_features(); }, model));
+    }
+
+    // Calls use(engine, rows, begin) with dense rows of the columns in use, a block at a time.
+    template <class Use>
+    void in_tiles(const HeldSparse& held, const ColumnSlots& slots, int threads,
+                  const Use& use) const {
+        std::visit(
+            [&]<class Real>(const Pointer<Real>& m) {
+                const auto& engine = m->full();
+                qwyc::in_tiles(held.rows, slots, std::is_same_v<Real, float>, threads,
+                               [&](const auto& rows, int64_t begin) { use(engine, rows, begin); });
+            },
+            model);
     }
 
     Variant model;
@@ -145,6 +164,20 @@ class QuitterOf {
             return table.single ? decide_all<float>(table, out, threads)
                                 : decide_all<double>(table, out, threads);
         return table.in_blocks(threads, [&](const auto& rows, int64_t begin) {
+            decide(rows, {out.positive + begin, out.steps + begin, out.score + begin}, 1);
+        });
+    }
+
+    // Sparse rows of trees that have the columns in use only, a block at a time.
+    void decide(const HeldSparse& sparse, const ColumnSlots& slots, const DecisionsOut& out,
+                int threads) const {
+        sparse.check(slots, n_features);
+        const bool single = std::visit(
+            [](const auto& held) {
+                return std::is_same_v<typename decltype(held->engine)::Value, float>;
+            },
+            held);
+        in_tiles(sparse.rows, slots, single, threads, [&](const auto& rows, int64_t begin) {
             decide(rows, {out.positive + begin, out.steps + begin, out.score + begin}, 1);
         });
     }

@@ -7,6 +7,7 @@
 
 #include "core/parallel.hpp"
 #include "python/engines.hpp"
+#include "python/sparse.hpp"
 
 using namespace nanobind::literals;
 
@@ -116,6 +117,46 @@ void bind_forest_methods(nb::class_<AnyForest>& cls) {
         "(T,) median seconds that each tree takes for a row here.");
 }
 
+void bind_sparse_methods(nb::class_<AnyForest>& cls) {
+    cls.def(
+        "score_matrix_sparse",
+        [](const AnyForest& self, const HeldSparse& held, const ColumnSlots& slots, int threads) {
+            self.check(held, slots);
+            const int64_t n = held.n_rows(), T = self.n_models();
+            float* values;
+            double* full;
+            auto out_values = new_matrix<float>(T, n, values);
+            auto out_full = new_vector<double>(n, full);
+            {
+                nb::gil_scoped_release release;
+                self.in_tiles(held, slots, threads, [&](auto& engine, const auto& rows, int64_t i) {
+                    std::vector<float> block(T * rows.n);
+                    engine.score(rows, block.data(), full + i, 1);
+                    for (int64_t t = 0; t < T; ++t)
+                        std::copy_n(block.data() + t * rows.n, rows.n, values + t * n + i);
+                });
+            }
+            return std::make_tuple(std::move(out_values), std::move(out_full));
+        },
+        "rows"_a, "slots"_a, "threads"_a,
+        "(T, N) scores by base model and (N,) full scores of sparse rows.");
+    cls.def(
+        "score_full_sparse",
+        [](const AnyForest& self, const HeldSparse& held, const ColumnSlots& slots, int threads) {
+            self.check(held, slots);
+            double* full;
+            auto out = new_vector<double>(held.n_rows(), full);
+            {
+                nb::gil_scoped_release release;
+                self.in_tiles(held, slots, threads, [&](auto& engine, const auto& rows, int64_t i) {
+                    engine.score(rows, nullptr, full + i, 1);
+                });
+            }
+            return out;
+        },
+        "rows"_a, "slots"_a, "threads"_a, "(N,) full scores of sparse rows.");
+}
+
 }  // namespace
 
 void bind_forest(nb::module_& m) {
@@ -129,6 +170,7 @@ void bind_forest(nb::module_& m) {
                        "Trees that are walked node by node, not compared for many rows at once.");
     bind_forest_methods<float>(forest);
     bind_forest_methods<double>(forest);
+    bind_sparse_methods(forest);
 }
 
 }  // namespace qwyc

@@ -11,6 +11,7 @@ using namespace nanobind::literals;
 
 NB_MODULE(_native, m) {
     m.doc() = "The native core of qwyc. Use the functions of the package instead.";
+    qwyc::bind_sparse(m);
     qwyc::bind_forest(m);
     qwyc::bind_lattices(m);
     qwyc::bind_tables(m);

@@ -44,6 +44,18 @@ void bind_decide_table(nb::class_<Quitter>& cls) {
         "table"_a, "threads"_a, "(N,) positive, steps and score of the rows of a table.");
 }
 
+template <class Quitter>
+void bind_decide_sparse(nb::class_<Quitter>& cls) {
+    cls.def(
+        "decide_sparse",
+        [](const Quitter& self, const HeldSparse& rows, const ColumnSlots& slots, int threads) {
+            return collect_decisions(rows.n_rows(), [&](const DecisionsOut& out) {
+                self.decide(rows, slots, out, threads);
+            });
+        },
+        "rows"_a, "slots"_a, "threads"_a, "(N,) positive, steps and score of sparse rows.");
+}
+
 template <class Models>
 void bind_constructor(nb::class_<AnyQuitter>& cls) {
     cls.def(
@@ -87,6 +99,7 @@ void bind_quitter(nb::module_& m) {
     bind_decide<AnyQuitter, float>(quitter);
     bind_decide<AnyQuitter, double>(quitter);
     bind_decide_table(quitter);
+    bind_decide_sparse(quitter);
 
     nb::class_<AnyFanQuitter> fan(m, "FanQuitter",
                                   "Base models laid out for thresholds by step and bin.");
@@ -95,6 +108,7 @@ void bind_quitter(nb::module_& m) {
     bind_decide<AnyFanQuitter, float>(fan);
     bind_decide<AnyFanQuitter, double>(fan);
     bind_decide_table(fan);
+    bind_decide_sparse(fan);
 }
 
 }  // namespace qwyc

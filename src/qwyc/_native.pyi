@@ -7,6 +7,51 @@ import numpy
 from numpy.typing import NDArray
 
 
+class ColumnSlots:
+    """The columns that trees look at."""
+
+    def __init__(self, n_columns: int, used: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def __len__(self) -> int: ...
+
+class SparseRows:
+    """Rows of a sparse matrix, read where they lie."""
+
+    @overload
+    def __init__(self, data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int, absent: float) -> None: ...
+
+    @overload
+    def __init__(self, data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int, absent: float) -> None: ...
+
+    @overload
+    def __init__(self, data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int, absent: float) -> None: ...
+
+    @overload
+    def __init__(self, data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_columns: int, absent: float) -> None: ...
+
+    def __len__(self) -> int: ...
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    @overload
+    def __getitem__(self, rows: slice) -> SparseRows: ...
+
+    @overload
+    def __getitem__(self, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> SparseRows: ...
+
+    def dense32(self, slots: ColumnSlots) -> NDArray[numpy.float32]:
+        """(N, slots) float32: the columns in use, in Fortran order."""
+
+    def dense64(self, slots: ColumnSlots) -> NDArray[numpy.float64]:
+        """(N, slots) float64: the columns in use, in Fortran order."""
+
+    def hashes32(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]:
+        """(N,) a hash of each row, by its values in float32."""
+
+    def hashes64(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]:
+        """(N,) a hash of each row, by its values in float64."""
+
 class Forest:
     """A tree ensemble, checked and laid out for evaluation."""
 
@@ -57,6 +102,12 @@ class Forest:
     @overload
     def measure_seconds(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)], repeats: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
         """(T,) median seconds that each tree takes for a row here."""
+
+    def score_matrix_sparse(self, rows: SparseRows, slots: ColumnSlots, threads: int) -> tuple[Annotated[NDArray[numpy.float32], dict(shape=(None, None))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+        """(T, N) scores by base model and (N,) full scores of sparse rows."""
+
+    def score_full_sparse(self, rows: SparseRows, slots: ColumnSlots, threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """(N,) full scores of sparse rows."""
 
 class Lattices:
     """Lattices and calibrators, checked and laid out for evaluation."""
@@ -181,6 +232,9 @@ class Quitter:
     def decide_table(self, table: Table, threads: int) -> tuple[Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]] | None:
         """(N,) positive, steps and score of the rows of a table."""
 
+    def decide_sparse(self, rows: SparseRows, slots: ColumnSlots, threads: int) -> tuple[Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+        """(N,) positive, steps and score of sparse rows."""
+
 class FanQuitter:
     """Base models laid out for thresholds by step and bin."""
 
@@ -201,6 +255,9 @@ class FanQuitter:
 
     def decide_table(self, table: Table, threads: int) -> tuple[Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]] | None:
         """(N,) positive, steps and score of the rows of a table."""
+
+    def decide_sparse(self, rows: SparseRows, slots: ColumnSlots, threads: int) -> tuple[Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+        """(N,) positive, steps and score of sparse rows."""
 
 def decide_classes(full: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], kind: int, scale: float) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
     """(N,) the class that full scores (N, K) decide."""
@@ -237,6 +294,12 @@ class ClassForest:
     def score_full(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)], threads: int, isa: str = '') -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
         """(N, K) full scores of rows (N, n_features)."""
 
+    def score_matrix_sparse(self, rows: SparseRows, slots: ColumnSlots, threads: int) -> tuple[Annotated[NDArray[numpy.float32], dict(shape=(None, None, None))], Annotated[NDArray[numpy.float64], dict(shape=(None, None))]]:
+        """(R, N, K) scores by base model and (N, K) full scores of sparse rows."""
+
+    def score_full_sparse(self, rows: SparseRows, slots: ColumnSlots, threads: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """(N, K) full scores of sparse rows."""
+
 class LeadQuitter:
     """Trees of K classes laid out for a policy on leads."""
 
@@ -254,6 +317,9 @@ class LeadQuitter:
         """
         (N,) indices of classes and steps, and (N, K) scores, of rows (N, n_features), quitting early; (0, K) scores where none are wanted.
         """
+
+    def decide_sparse(self, rows: SparseRows, slots: ColumnSlots, threads: int) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None, None))]]:
+        """The same for sparse rows."""
 
     def decide_table(self, table: Table, threads: int) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None, None))]] | None:
         """The same for the rows of a table; None if a value is refused."""

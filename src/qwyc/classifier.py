@@ -43,7 +43,8 @@ MOST_LAZY_RUNNERS = 4  # that are kept
 class Classifier(Certified):
     """Makes the decisions of a full ensemble from as few of its base models as each row needs.
 
-    Rows may be NumPy arrays or pandas, Polars and Arrow tables. All methods may be called from many
+    Rows may be NumPy arrays, pandas, Polars and Arrow tables, or sparse matrices of scipy, whose absent
+    entries mean what the source library means by them. All methods may be called from many
     threads at once."""
 
     def predict(
@@ -163,7 +164,7 @@ class Classifier(Certified):
     @cached_property
     def predict_one(self) -> Callable[[Any], Any]:
         """`predict_one(row)`: the class of one row, (n_features,), from a NumPy array, a sequence, a
-        dict of values by column name, a pandas Series or a table of one row. Dicts, tables, and Series
+        dict of values by column name, a pandas Series, or a table or sparse matrix of one row. Dicts, tables, and Series
         whose labels are column names hold categories as values, as `predict` takes them in tables.
         Arrays of float32 or float64, and lists and tuples of Python's own numbers, take well under two
         microseconds for most rows; everything else is converted first. Safe to call from many threads at

@@ -308,7 +308,7 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         tags.classifier_tags.multi_class = inner.classifier_tags is None or (
             inner.classifier_tags.multi_class
         )
-        tags.input_tags.sparse = False
+        tags.input_tags.sparse = inner.input_tags.sparse
         tags.input_tags.allow_nan = inner.input_tags.allow_nan
         tags.input_tags.categorical = inner.input_tags.categorical
         tags.input_tags.string = inner.input_tags.string
@@ -330,6 +330,7 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
             self,
             X,
             reset=reset,
+            accept_sparse="csr" if tags.sparse else False,
             dtype=None if as_it_is else "numeric",
             ensure_all_finite=False if as_it_is or _takes_infinity(self) else finite,
         )

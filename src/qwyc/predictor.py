@@ -25,7 +25,8 @@ class Predictor(Ensemble):
     """Gives what the source model gives, bit for bit, from every base model. Nothing is decided early: see
     `qwyc.optimize` for that.
 
-    Rows may be NumPy arrays or pandas, Polars and Arrow tables. All methods may be called from many
+    Rows may be NumPy arrays, pandas, Polars and Arrow tables, or sparse matrices of scipy, whose absent
+    entries mean what the source library means by them. All methods may be called from many
     threads at once."""
 
     @classmethod

@@ -50,6 +50,17 @@ def test_the_benchmark_of_the_monitor_checks_its_answers(tmp_path):
     assert "predict_one" in done.stdout
 
 
+def test_the_benchmark_of_sparse_rows_checks_its_answers(tmp_path):
+    root = Path(__file__).parents[2]
+    environment = os.environ | {"QWYC_BENCH_CACHE": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.sparse", "--tiny"],
+        capture_output=True, text=True, cwd=root, env=environment, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("Quitting takes") == 2
+
+
 def test_the_benchmark_of_seven_classes_checks_its_answers(tmp_path):
     root = Path(__file__).parents[2]
     environment = os.environ | {"QWYC_BENCH_CACHE": str(tmp_path)}

@@ -25,6 +25,7 @@ from qwyc.model.ensemble import Ensemble, Sample
 from qwyc.policy.lead_policy import leaders
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.promise.requested import listed
+from qwyc.rows.sparse import dense_rows
 from qwyc.target.target import Target
 from qwyc.target.two_classes import TwoClasses
 
@@ -320,12 +321,15 @@ class _Some:
         if self._ensemble.schema is None:
             return
         matrix, some = sample.rows, rows[: REASON_ROWS - len(self._full)]
-        self._rows += list(matrix[some])
+        is_sparse = not isinstance(matrix, np.ndarray)
+        dtype = self._ensemble.schema.dtype
+        self._rows += list(dense_rows(matrix[some], dtype) if is_sparse else matrix[some])
         self._full += full[some].tolist()
         if theirs is not None:
             self._theirs += theirs[some].tolist()
-        self._missing.add(matrix, rows)
-        self._infinite.add(matrix, rows)
+        if not is_sparse:
+            self._missing.add(matrix, rows)
+            self._infinite.add(matrix, rows)
 
     def likely_reason(self, all_differ: bool) -> str:
         """What the rows that differ have in common, in words."""

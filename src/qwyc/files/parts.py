@@ -28,7 +28,7 @@ from qwyc.promise.evaluation import DECIDED_BY, Evaluation
 from qwyc.promise.evidence import Choices, Evidence
 from qwyc.promise.requested import target_of
 from qwyc.promise.windows import Window
-from qwyc.rows.schema import INTEGERS, Schema
+from qwyc.rows.schema import ABSENT, INTEGERS, REFUSED, Schema
 from qwyc.target.target import Target
 
 # ---- the model --------------------------------------------------------------------------------
@@ -121,6 +121,8 @@ def schema_facts(schema: Schema) -> dict[str, Any]:
         facts["by_name"] = True
     if schema.own_missing:
         facts["own_missing"] = [list(pair) for pair in schema.own_missing]
+    if schema.absent != REFUSED:
+        facts["absent"] = schema.absent
     return facts
 
 
@@ -159,6 +161,7 @@ def read_schema(facts: dict[str, Any]) -> Schema:
         must_have=must_have,
         by_name=by_name,
         own_missing=own_missing,
+        absent=one_of(facts.get("absent", REFUSED), *ABSENT),
     )
 
 

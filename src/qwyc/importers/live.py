@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.model.ensemble import Sample
+from qwyc.rows.sparse import canonical, is_sparse
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,8 @@ def predict_on(predict: Callable[[Any], Any], sample: Sample) -> Any:
     assert schema is not None  # of a model that was read
     only_itself = bool(schema.categories) and schema.arrays_hold_values
     rows = X
+    if is_sparse(X):
+        return _predict_sparse(predict, X)
     if only_itself:
         rows = _in_order(_without_mask(as_pandas(X)), schema.names)
     elif made_by(X, "pandas"):
@@ -83,6 +86,20 @@ def predict_on(predict: Callable[[Any], Any], sample: Sample) -> Any:
             if only_itself or (rows is not X and not hasattr(rows, "columns")):
                 raise
             return predict(sample.rows)
+
+
+def _predict_sparse(predict: Callable[[Any], Any], X: Any) -> Any:
+    """The result of `predict` on sparse rows, which stay sparse: absent entries need not be zeros.
+    Libraries that take no integers get them as floats."""
+    rows = canonical(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return predict(rows)
+        except Exception:  # every library has its own exceptions
+            if rows.dtype.kind == "f":
+                raise
+            return predict(rows.astype(np.float64))
 
 
 def _is_plain(X: Any) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from qwyc.model.link import Link
 from qwyc.model.native import rows_at_once, scores_in_parts
 from qwyc.model.output import Output
 from qwyc.model.trees import ON_ONE_THREAD, Summation, TreeModels, Trees, rounding_margin
+from qwyc.model.used_columns import SparseRunner, UsedColumns, score_full, score_matrix
 from qwyc.policy.features import Pairs
 from qwyc.policy.filter_policy import ClassPolicy, FilterPolicy
 from qwyc.policy.rule import StoppingRule
@@ -163,18 +164,25 @@ class ClassTreeModels:
             self.weighs,
         )
 
+    @cached_property
+    def used(self) -> UsedColumns:
+        """The same trees by the columns that they look at."""
+        return UsedColumns.of(self)
+
     def scores(
         self, rows: Any, *, threads: int | None = None, report: Report = lambda done: None
     ) -> tuple[npt.NDArray[np.float32], Floats]:
         """Every base model on every row, (N, R, K), and the full scores, (N, K). Long work is done in
         parts, so that it can be interrupted and reports how far it is."""
         block = rows_at_once(self.n_models * self.n_scores)
-        return scores_in_parts(self.native, self.n_models, block, rows, threads, report)
+        evaluate = partial(score_matrix, self)
+        return scores_in_parts(evaluate, self.n_models, block, rows, threads, report)
 
     def score_full(self, rows: Any, *, threads: int | None = None) -> Floats:
         """The full scores of every row, (N, K), bit for bit the source library's own."""
         few = threads is None and len(rows) <= ON_ONE_THREAD
-        return self.native.score_full(rows, 1 if few else thread_count(threads))
+        full: Floats = score_full(self, rows, 1 if few else thread_count(threads))
+        return full
 
     def runner(self, policy: StoppingRule, survival: Floats | None = None) -> ClassRunner:
         """The trees laid out for one policy on leads, or a filter for one class."""
@@ -188,16 +196,14 @@ class ClassTreeModels:
             )
         if isinstance(policy, FilterPolicy):
             never = np.full(self.n_models, np.inf)
-            return ClassRunner(
-                _native.LeadQuitter(
-                    self.native, policy.order, policy.by_class, never, survival, policy.only
-                )
+            quitter = _native.LeadQuitter(
+                self.native, policy.order, policy.by_class, never, survival, policy.only
             )
-        return ClassRunner(
-            _native.LeadQuitter(
+        else:
+            quitter = _native.LeadQuitter(
                 self.native, policy.order, policy.lead, policy.ruled_out_at, survival
             )
-        )
+        return ClassRunner(quitter, SparseRunner(lambda: self.used, policy, survival))
 
     def expected_cost(self) -> float:
         """Nanoseconds that full scores take by the cost model of native/core/cost_model.hpp."""
@@ -276,11 +282,14 @@ class ClassRunner:
     """Trees of K classes laid out for one policy."""
 
     quitter: _native.LeadQuitter
+    sparse: SparseRunner
 
     def decide(
         self, rows: Any, *, threads: int | None = None
     ) -> tuple[Decided, npt.NDArray[np.int32], Floats]:
         """The index of each row's class, the base models that it took, (N,), and its scores, (N, K)."""
+        if isinstance(rows, _native.SparseRows):
+            return self.sparse.decide(rows, threads=threads)  # type: ignore[no-any-return]
         return self.quitter.decide(rows, thread_count(threads))
 
     def decide_table(

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qwyc import _native
 from qwyc.errors import OptionError
 from qwyc.model.base_models import BaseModels, Floats, Runner
 from qwyc.model.link import LOGISTIC, Link
@@ -26,7 +27,7 @@ from qwyc.policy.policy import Policy
 from qwyc.policy.rule import StoppingRule
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.rows.column_names import match_columns
-from qwyc.rows.identity import Hashes, row_hashes
+from qwyc.rows.identity import Hashes, row_hashes, sparse_column_hashes, sparse_hashes
 from qwyc.rows.matrix import to_matrix
 from qwyc.rows.odd_rows import take_rows
 from qwyc.rows.odd_values import ERROR, MISSING, MarkedRows, refuse_code, row_reasons
@@ -142,7 +143,7 @@ class Ensemble:
 
     def rows(self, X: Any) -> Any:
         """Rows as the base models take them: a matrix (N, n_features), C order, float32 or float64, where
-        there is a schema."""
+        there is a schema; or sparse rows."""
         if isinstance(X, Sample):
             return X.rows
         return self._converted(X if self.transform is None else self.transform(X))
@@ -367,6 +368,8 @@ class Sample:
     def hashes(self) -> Hashes | None:
         """A hash of each row as the base models take it, (N,); None where rows are no table of numbers."""
         schema, rows = self.ensemble.schema, self.rows
+        if schema is not None and isinstance(rows, _native.SparseRows):
+            return sparse_hashes(rows, schema.dtype)
         if schema is not None:
             return row_hashes(rows, schema.dtype)
         plain = isinstance(rows, np.ndarray) and rows.ndim == 2 and rows.dtype.kind in "biuf"
@@ -377,10 +380,14 @@ class Sample:
         """The same by the columns that base models look at, as far as that is known: rows that differ in
         the others, such as a line number, are alike."""
         cuts = self.ensemble.base_models.cuts()
-        schema = self.ensemble.schema
-        if self.hashes is None or cuts is None or schema is None or len(cuts) == schema.n_features:
+        schema, rows = self.ensemble.schema, self.rows
+        if self.hashes is None or cuts is None or schema is None:
             return self.hashes
-        return row_hashes(self.rows[:, sorted(cuts)], schema.dtype)
+        if isinstance(rows, _native.SparseRows):
+            return sparse_column_hashes(rows, sorted(cuts), schema.dtype)
+        if len(cuts) == schema.n_features:
+            return self.hashes
+        return row_hashes(rows[:, sorted(cuts)], schema.dtype)
 
     def without_transform(self) -> Sample:
         """The same rows for the same ensemble without a pipeline's own steps."""

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qwyc import _native
 from qwyc.errors import InputError, OptionError, RowsError
 from qwyc.model.base_models import Runner
 from qwyc.model.ensemble import Ensemble
@@ -26,6 +27,7 @@ from qwyc.rows.column_names import feature_name
 from qwyc.rows.frames import as_frame
 from qwyc.rows.matrix import to_matrix
 from qwyc.rows.schema import Schema
+from qwyc.rows.sparse import dense_rows
 
 Ints = npt.NDArray[np.int64]
 Fetch = Callable[[list[Any], Ints], Any]  # (columns, rows) -> a table (len(rows), len(columns))
@@ -101,7 +103,11 @@ class LazyRunner:
         given = fetch(list(columns), rows.copy())
         try:
             _check_shape(given, len(rows), columns)
-            return to_matrix(given, schema)
+            rows = to_matrix(given, schema)
+            if isinstance(rows, _native.SparseRows):
+                return dense_rows(rows, schema.dtype)
+            matrix: npt.NDArray[Any] = rows
+            return matrix
         except RowsError as error:
             row = None if error.row is None else int(rows[error.row])
             column = error.column

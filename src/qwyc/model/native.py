@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from qwyc import _native
 from qwyc.errors import OptionError
 from qwyc.model.base_models import Floats, Runner
 from qwyc.model.ensemble import Ensemble
+from qwyc.model.used_columns import SparseRunner
 from qwyc.policy.decisions import Decisions
 from qwyc.policy.fan_policy import FanPolicy
 from qwyc.policy.policy import Policy
@@ -23,6 +24,15 @@ from qwyc.runtime.threads import thread_count
 from qwyc.target.target import Decided
 
 BLOCK = 1 << 24  # evaluations between two reports of progress
+Found = tuple[Decided, npt.NDArray[np.int32], Floats]  # what a runner decides
+
+
+class SparseDecider(Protocol):
+    """What decides sparse rows for a runner."""
+
+    def decide(self, rows: _native.SparseRows, *, threads: int | None = None) -> Found: ...
+
+
 LABEL_KINDS = "biufSUO"  # dtypes of classes that native code writes; others are rare
 
 
@@ -38,7 +48,7 @@ def parts_of(rows: Any, most: int) -> list[Any]:
 
 
 def scores_in_parts(
-    native: _native.Forest | _native.Lattices | _native.ClassForest,
+    evaluate: Callable[[Any, int], tuple[npt.NDArray[Any], Floats]],
     n_models: int,
     block: int,
     rows: Any,
@@ -46,10 +56,11 @@ def scores_in_parts(
     report: Report,
 ) -> tuple[npt.NDArray[Any], Floats]:
     """Every base model on every row, (N, T), and the full scores, (N,); of K classes (N, T, K) and (N, K).
-    Long work is done in parts of `block` rows, so that it can be interrupted and reports how far it is."""
+    `evaluate` takes rows and a number of threads and gives the scores by base model first, (T, N, ...), and
+    the full scores. Long work is done in parts of `block` rows, so that it can be interrupted and reports
+    how far it is."""
     n, cores = len(rows), thread_count(threads)
-    found: tuple[npt.NDArray[Any], Floats] = native.score_matrix(rows[:block], cores)
-    values, full = found  # (T, block, ...), (block, ...)
+    values, full = evaluate(rows[:block], cores)  # (T, block, ...), (block, ...)
     if n > block:
         first, values = values, np.empty((n_models, n, *values.shape[2:]), dtype=values.dtype)
         values[:, :block] = first
@@ -57,7 +68,7 @@ def scores_in_parts(
     for i in range(block, n, block):
         report(i * n_models)
         part = slice(i, i + block)
-        values[:, part], full[part] = native.score_matrix(rows[part], cores)
+        values[:, part], full[part] = evaluate(rows[part], cores)
     report(n * n_models)
     return np.swapaxes(values, 0, 1), full
 
@@ -68,6 +79,7 @@ def native_runner(
     policy: StoppingRule,
     rows_at_once: int | None = None,
     survival: Floats | None = None,
+    sparse: SparseRunner | None = None,
 ) -> NativeRunner:
     """Base models of a family, such as "trees", laid out for one policy of a kind that the native core
     runs."""
@@ -82,7 +94,7 @@ def native_runner(
             policy.bin_width,
             policy.threshold,
         )
-        return NativeRunner(fan, rows_at_once)
+        return NativeRunner(fan, rows_at_once, sparse)
     if not isinstance(policy, Policy):
         raise OptionError(
             f"{family} run with a Policy, two thresholds per step, or a FanPolicy; got a "
@@ -91,23 +103,30 @@ def native_runner(
     quitter = _native.Quitter(
         native, policy.order, policy.lower, policy.upper, policy.threshold, survival
     )
-    return NativeRunner(quitter, rows_at_once)
+    return NativeRunner(quitter, rows_at_once, sparse)
 
 
 class NativeRunner:
     """Base models laid out for one policy. Where `rows_at_once` is given, a call of the native core
-    takes at most so many rows, so that long work can be interrupted."""
+    takes at most so many rows, so that long work can be interrupted. `sparse` decides sparse rows, where
+    base models take them."""
 
     def __init__(
-        self, quitter: _native.Quitter | _native.FanQuitter, rows_at_once: int | None = None
+        self,
+        quitter: _native.Quitter | _native.FanQuitter,
+        rows_at_once: int | None = None,
+        sparse: SparseDecider | None = None,
     ) -> None:
         self.quitter = quitter
         self.rows_at_once = rows_at_once
+        self.sparse = sparse
 
     def decide(
         self, rows: Any, *, threads: int | None = None
     ) -> tuple[Decided, npt.NDArray[np.int32], Floats]:
         """The index of each row's class, the base models that it took and its score, each (N,)."""
+        if self.sparse is not None and isinstance(rows, _native.SparseRows):
+            return self.sparse.decide(rows, threads=threads)
         cores = thread_count(threads)
         if self.rows_at_once is None or len(rows) <= self.rows_at_once:
             return self.quitter.decide(rows, cores)
@@ -202,15 +221,18 @@ def sampled_one_row(
 
 
 def watched_runner(
-    runner: Runner, picked: _native.PickedRows, on_full: Callable[[int], None]
+    runner: Runner,
+    picked: _native.PickedRows,
+    on_full: Callable[[int], None],
+    sparse: SparseDecider,
 ) -> NativeRunner | None:
     """A runner that counts the rows that it decides and keeps copies of those that are picked, where the
     native core decides them; None otherwise. `on_full(threads)` is called when enough rows wait. The
-    garbage collector does not see what it refers to."""
+    garbage collector does not see what it refers to. `sparse` decides sparse rows."""
     if not isinstance(runner, NativeRunner) or isinstance(runner.quitter, _native.FanQuitter):
         return None
     quitter = _native.watched(runner.quitter, picked, on_full)
-    return NativeRunner(quitter, runner.rows_at_once)
+    return NativeRunner(quitter, runner.rows_at_once, sparse)
 
 
 def native_checker(

@@ -13,6 +13,7 @@ from qwyc.errors import InputError
 from qwyc.model.base_models import Runner
 from qwyc.model.ensemble import Ensemble
 from qwyc.rows.named_row import NamedRow
+from qwyc.rows.sparse import is_sparse
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +42,12 @@ def as_table(row: Any, ensemble: Ensemble) -> Any:
         return [list(row)]
     if not isinstance(row, np.ndarray) and hasattr(row, "columns") and len(row) == 1:
         return row
+    if is_sparse(row) and (len(row.shape) == 1 or row.shape[0] == 1):
+        return row if len(row.shape) == 2 else row.reshape(1, -1)
     shape = f" of shape {row.shape}" if hasattr(row, "shape") else ""
     raise InputError(
         "predict_one takes a one-dimensional NumPy array, a sequence of values, a dict of values by column "
-        f"name, a pandas Series or a table of one row; got {type(row).__name__}{shape}"
+        f"name, a pandas Series, or a table or sparse matrix of one row; got {type(row).__name__}{shape}"
     )
 
 

@@ -6,7 +6,7 @@ import enum
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from qwyc.model.ensemble import Ensemble, Source
 from qwyc.model.link import LOGISTIC, Link
 from qwyc.model.native import NativeRunner, native_runner, rows_at_once, scores_in_parts
 from qwyc.model.output import Output
+from qwyc.model.used_columns import SparseRunner, UsedColumns, score_full, score_matrix
 from qwyc.policy.features import Pairs
 from qwyc.policy.rule import StoppingRule
 from qwyc.rows.schema import Schema
@@ -159,22 +160,30 @@ class TreeModels:
         except ValueError as error:
             raise ModelError(f"the model's trees are not sound: {error}") from None
 
+    @cached_property
+    def used(self) -> UsedColumns:
+        """The same trees by the columns that they look at."""
+        return UsedColumns.of(self)
+
     def scores(
         self, rows: Any, *, threads: int | None = None, report: Report = lambda done: None
     ) -> tuple[npt.NDArray[np.float32], Floats]:
         """Every tree on every row, (N, T), and the full scores, (N,). Long work is done in parts, so
         that it can be interrupted and reports how far it is."""
         block = rows_at_once(self.n_models)
-        return scores_in_parts(self.native, self.n_models, block, rows, threads, report)
+        evaluate = partial(score_matrix, self)
+        return scores_in_parts(evaluate, self.n_models, block, rows, threads, report)
 
     def score_full(self, rows: Any, *, threads: int | None = None) -> Floats:
         """The full score of every row, (N,), bit for bit the source library's own."""
         few = threads is None and len(rows) <= ON_ONE_THREAD
-        return self.native.score_full(rows, 1 if few else thread_count(threads))
+        full: Floats = score_full(self, rows, 1 if few else thread_count(threads))
+        return full
 
     def runner(self, policy: StoppingRule, survival: Floats | None = None) -> NativeRunner:
         """The trees laid out for one policy, of the kind that the engine runs."""
-        return native_runner(self.native, "trees", policy, survival=survival)
+        sparse = SparseRunner(lambda: self.used, policy, survival)
+        return native_runner(self.native, "trees", policy, survival=survival, sparse=sparse)
 
     def expected_cost(self) -> float:
         """Nanoseconds that a full score takes by the cost model of native/core/cost_model.hpp."""
@@ -186,6 +195,8 @@ class TreeModels:
         check_choice("costs", how, ("measured", "size"))
         if not len(rows):
             raise RowsError("{rows} has no rows; costs are measured on rows")
+        if isinstance(rows, _native.SparseRows):
+            return self.used.costs(rows, how, threads)  # type: ignore[no-any-return]
         if how == "size":
             return 1.0 + self.native.mean_path_lengths(rows, thread_count(threads))
         return np.maximum(1e6 * self.native.measure_seconds(rows[:MEASURED_ROWS], 5), 1e-6)

@@ -11,11 +11,13 @@ import numpy.typing as npt
 
 from qwyc import _native
 from qwyc.classifier import Classifier, from_certified
-from qwyc.model.native import native_checker, plain_arrays, sampled_one_row, watched_runner
+from qwyc.model.base_models import Runner
+from qwyc.model.native import Found, native_checker, plain_arrays, sampled_one_row, watched_runner
 from qwyc.model.one_row import as_table
 from qwyc.policy.decisions import Decisions
 from qwyc.policy.policy import Policy
 from qwyc.rows.selection import take
+from qwyc.rows.sparse import dense_rows
 from qwyc.target.target import Decided
 
 CHECKED_AT_ONCE = 2048  # rows that wait until they are evaluated in full together, at most
@@ -90,7 +92,8 @@ class Checks:
             if checks is not None:
                 checks._check_waiting(threads)
 
-        runner = watched_runner(self.classifier.runner, self._picked, on_full)
+        sparse = _SparsePicker(self.classifier.runner, mine)
+        runner = watched_runner(self.classifier.runner, self._picked, on_full, sparse)
         if runner is None:
             return None
         decider = from_certified(self.classifier)
@@ -115,7 +118,9 @@ class Checks:
         """Rows that were picked: let them wait, or check them at once where they are no matrix."""
         if not self.classifier.ensemble.takes_matrix:
             self._check(early, threads)
-        elif self._picked.keep(early.rows, np.asarray(early.decided, dtype=np.uint8), early.steps):
+        elif self._picked.keep(
+            _dense(early.rows), np.asarray(early.decided, dtype=np.uint8), early.steps
+        ):
             self._check_waiting(threads)
 
     def predict_one(self) -> Callable[[Any], Any]:
@@ -145,6 +150,29 @@ class Checks:
         """The rows that wait, if there are any. They wait no longer."""
         rows, decided, steps = self._picked.drain()
         return Early(rows, decided, steps) if len(steps) else None
+
+
+def _dense(rows: Any) -> npt.NDArray[Any]:
+    """Rows that are picked as a matrix, (k, n_features)."""
+    if not isinstance(rows, _native.SparseRows):
+        matrix: npt.NDArray[Any] = rows
+        return matrix
+    return dense_rows(rows, "float64")  # which holds a float32 too
+
+
+class _SparsePicker:
+    """Decides sparse rows and picks some, where the native engine picks others as it decides them."""
+
+    def __init__(self, runner: Runner, checks: Callable[[], Checks | None]) -> None:
+        self._runner, self._checks = runner, checks
+
+    def decide(self, rows: _native.SparseRows, *, threads: int | None = None) -> Found:
+        """As the runner."""
+        decided, steps, score = self._runner.decide(rows, threads=threads)
+        checks = self._checks()
+        if checks is not None:
+            checks.pick(rows, decided, steps, threads)
+        return decided, steps, score
 
 
 class _PythonDecider:

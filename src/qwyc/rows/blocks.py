@@ -38,6 +38,8 @@ def row_blocks(
         if not done:
             raise X.named(_no_rows(), 0)
         return
+    if hasattr(X, "tocsr"):  # scipy sparse: converted once, not for each block
+        X = X.tocsr()
     n = row_count(X)
     if not n:
         raise _no_rows()

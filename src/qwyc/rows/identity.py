@@ -6,11 +6,15 @@ floating-point type or the byte order of the machine. Two different rows have th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import narwhals.stable.v1 as nw
 import numpy as np
 import numpy.typing as npt
+
+from qwyc import _native
+from qwyc.rows.sparse import dense_columns, is_sparse
 
 Hashes = npt.NDArray[np.uint64]  # (N,)
 
@@ -38,9 +42,27 @@ def row_hashes(values: npt.NDArray[Any], dtype: str | None = None) -> Hashes:
     return hashes
 
 
+def sparse_hashes(rows: _native.SparseRows, dtype: str) -> Hashes:
+    """The same of sparse rows, by the entries that differ from absent ones. These hashes can be compared
+    with those of other sparse rows of the same model, and not with those of dense rows."""
+    return rows.hashes32() if dtype == "float32" else rows.hashes64()
+
+
+def sparse_column_hashes(rows: _native.SparseRows, columns: Sequence[int], dtype: str) -> Hashes:
+    """A hash of each sparse row by some columns, ascending: that of the dense row."""
+    slots = _native.ColumnSlots(rows.shape[1], np.array(columns, dtype=np.int32))
+    blocks = [row_hashes(block, dtype) for block in dense_columns(rows, slots, dtype)]
+    return np.concatenate([np.empty(0, np.uint64), *blocks])
+
+
 def table_hashes(X: Any) -> Hashes | None:
     """A hash of each row of an array of numbers, or of a table of anything, (N,); None for other rows. Rows
     of two tables cannot be compared: text is numbered within a table."""
+    if is_sparse(X):
+        matrix = X.tocsr()
+        begin = matrix.indptr.astype(np.int64)
+        value = matrix.data.astype(np.float64)
+        return _native.SparseRows(value, matrix.indices, begin, X.shape[1], 0.0).hashes64()
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         columns = [_numbers(column.to_numpy()) for column in frame.iter_columns()]

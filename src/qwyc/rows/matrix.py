@@ -1,8 +1,8 @@
 """Rows in any form -> the matrix that the base models take.
 
 NumPy arrays and nested sequences are read by position (`arrays`), data frames of pandas, Polars and Arrow
-by name if the model knows its names (`tables`, `frames`). X is never modified, and not copied if it
-already fits.
+by name if the model knows its names (`tables`, `frames`), sparse matrices by position (`sparse`). X is
+never modified, and not copied if it already fits.
 """
 
 from __future__ import annotations
@@ -12,20 +12,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qwyc import _native
 from qwyc.errors import RowsError
 from qwyc.rows.arrays import NATIVE_DTYPES, array_to_matrix, as_array, is_readable
-from qwyc.rows.column_names import feature_name, quoted_names
+from qwyc.rows.column_names import check_column_count, feature_name, quoted_names
 from qwyc.rows.frames import as_frame, frame_to_matrix
 from qwyc.rows.named_row import NamedRow
 from qwyc.rows.schema import Schema
+from qwyc.rows.sparse import is_sparse, sparse_rows
 from qwyc.rows.tables import reader_of
 
 Array = npt.NDArray[Any]
 
 
-def to_matrix(X: Any, schema: Schema, *, c_order: bool = True) -> Array:
+def to_matrix(X: Any, schema: Schema, *, c_order: bool = True) -> Any:
     """Rows as the base models take them: (N, n_features), float32 or float64, in C order without gaps; or
-    else, if `c_order` is False, in any order that the native code reads (`is_readable`).
+    else, if `c_order` is False, in any order that the native code reads (`is_readable`). Sparse rows become
+    `_native.SparseRows`.
 
     The dtype is `schema.dtype`, except for arrays of the other dtype that need no change: the native code
     converts them while it reads them."""
@@ -33,6 +36,11 @@ def to_matrix(X: Any, schema: Schema, *, c_order: bool = True) -> Array:
         fits = X.ndim == 2 and X.shape[1] == schema.n_features
         if fits and is_readable(X) and (X.flags.c_contiguous or not c_order):
             return X  # no value needs a check, which keeps small batches fast
+    if isinstance(X, _native.SparseRows):
+        check_column_count(X.shape[1], schema)
+        return X
+    if is_sparse(X):
+        return sparse_rows(X, schema)
     # Casts to float32 may overflow to infinity, as they do in the source libraries.
     with np.errstate(all="ignore"):
         rows = without_sentinel(convert_rows(X, schema, c_order), schema)
@@ -48,11 +56,6 @@ def without_sentinel(rows: Array, schema: Schema) -> Array:
     return np.where(missing, rows.dtype.type(np.nan), rows) if missing.any() else rows
 
 
-def is_sparse(X: Any) -> bool:
-    """Whether X is a matrix of scipy.sparse, which is not imported."""
-    return hasattr(X, "toarray") and hasattr(X, "nnz")
-
-
 def convert_rows(X: Any, schema: Schema, c_order: bool) -> Array:
     """`to_matrix` without a check for NaN and infinity; the number that means missing is kept."""
     if isinstance(X, np.ndarray):
@@ -60,12 +63,6 @@ def convert_rows(X: Any, schema: Schema, c_order: bool) -> Array:
         return array_to_matrix(X, schema, c_order=c_order)
     if isinstance(X, NamedRow):
         return X.to_matrix(schema)
-    if is_sparse(X):
-        raise RowsError(
-            "{rows} is sparse ({kind}), and the model needs dense rows: pass X.toarray(). If the model "
-            "takes absent entries for missing, as XGBoost does, fill them with NaN",
-            kind=type(X).__name__,
-        )
     if isinstance(X, (list, tuple)):
         refuse_without_names(X, schema)
         values = as_array(X, object if schema.arrays_hold_values else None)

@@ -14,7 +14,6 @@ from qwyc.rows.column_names import feature_name, match_columns
 from qwyc.rows.matrix import (
     check_special_values,
     convert_rows,
-    is_sparse,
     refuse_without_names,
     to_matrix,
     without_sentinel,
@@ -46,6 +45,7 @@ from qwyc.rows.odd_values import (
 )
 from qwyc.rows.schema import Schema
 from qwyc.rows.selection import take
+from qwyc.rows.sparse import is_sparse
 from qwyc.rows.tables import frame_library, reader_of
 from qwyc.rows.values import is_null
 
@@ -74,7 +74,8 @@ def _without_odd_values(X: Any, schema: Schema, c_order: bool) -> Array | None:
     """The rows, if the model refuses none of their values."""
     try:
         if not frame_library(X):
-            return to_matrix(X, schema, c_order=c_order)
+            taken: Array = to_matrix(X, schema, c_order=c_order)
+            return taken
         # `to_matrix` would convert it column by column, to say what is refused.
         with np.errstate(all="ignore"):
             rows: Array | None = reader_of(schema).matrix(X, c_order=c_order)
@@ -170,7 +171,7 @@ def _find(X: Any, schema: Schema, names: Names) -> tuple[int, list[OddValues]]:
     if isinstance(X, NamedRow):
         return 1, _find_in_named_row(X, schema)
     if is_sparse(X):
-        convert_rows(X, schema, False)  # raises an error
+        to_matrix(X, schema)  # raises an error
     refuse_without_names(X, schema)
     from_list, given = isinstance(X, (list, tuple)), _as_given(X)
     values = np.asarray(given)

@@ -17,6 +17,12 @@ Category = str | int | float | bool | None  # None: scikit-learn may count it as
 # number. "float64": the numbers of a list are rounded to float64 first (CatBoost).
 INTEGERS = ("direct", "float32", "float32 objects", "checked", "float64")
 
+# What an absent entry of a sparse matrix means. REFUSED: sparse rows are refused. MISSING: it is missing
+# (XGBoost). ZERO: it is 0 (LightGBM, CatBoost). FINITE_ZERO: it is 0, and NaN and infinity are refused in
+# sparse rows, whatever holds for dense ones (scikit-learn).
+REFUSED, MISSING, ZERO, FINITE_ZERO = "refused", "missing", "zero", "finite zero"
+ABSENT = (REFUSED, MISSING, ZERO, FINITE_ZERO)
+
 # Fields of Schema that version 0.1.0 did not have.
 LATER = ("integers", "must_have", "by_name", "own_missing")
 
@@ -42,6 +48,7 @@ class Schema:
     # Columns, and the number that the model itself takes for a missing value there. An error that refuses
     # NaN says so; nothing else depends on it.
     own_missing: tuple[tuple[int, float], ...] = ()
+    absent: str = REFUSED  # one of ABSENT: what an absent entry of a sparse matrix means
 
     def __getstate__(self) -> dict[str, Any]:
         # What is cached can be made again.
@@ -95,8 +102,10 @@ class Schema:
     def digest_facts(self) -> dict[str, Any]:
         """The values that a model's digest is computed from. Version 0.1.0 did not have the fields in
         `LATER`, so their default values are left out. An LGBMClassifier and its file are one model,
-        although they read arrays of objects differently."""
+        although they read arrays of objects differently. So are two that differ in whether sparse rows
+        are taken: files of earlier versions do not say what absent entries mean."""
         facts = asdict(self)
+        del facts["absent"]
         if self.rounds_to_float32:
             facts["integers"] = "float32"
         for name in LATER:

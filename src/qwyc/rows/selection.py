@@ -9,6 +9,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 import numpy.typing as npt
 
+from qwyc import _native
 from qwyc.errors import InputError
 
 
@@ -39,6 +40,8 @@ def part(X: Any, start: int, stop: int) -> Any:
     copied."""
     if hasattr(X, "iloc"):  # pandas
         return X.iloc[start:stop]
+    if isinstance(X, _native.SparseRows):
+        return X[start:stop]
     if hasattr(X, "tocsr"):  # scipy sparse
         return X.tocsr()[start:stop]
     if isinstance(X, (np.ndarray, list, tuple)):
@@ -51,7 +54,7 @@ def part(X: Any, start: int, stop: int) -> Any:
 
 def take(X: Any, rows: npt.NDArray[np.intp]) -> Any:
     """The rows at the positions `rows`, ascending, in a container of the same kind as X."""
-    if isinstance(X, np.ndarray):
+    if isinstance(X, (np.ndarray, _native.SparseRows)):
         return X[rows]
     if hasattr(X, "iloc"):  # pandas
         return X.iloc[rows]

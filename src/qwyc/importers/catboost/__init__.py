@@ -24,7 +24,7 @@ from qwyc.model.ensemble import Ensemble, Sample, Source
 from qwyc.model.link import Link
 from qwyc.model.output import IDENTITY, Output
 from qwyc.model.trees import Summation, Trees, tree_ensemble
-from qwyc.rows.schema import Schema
+from qwyc.rows.schema import ZERO, Schema
 from qwyc.target.boundary import smallest_sum_above_zero
 
 LIVE_KINDS = "CatBoost (CatBoostClassifier, CatBoostRegressor, CatBoostRanker)"
@@ -237,6 +237,7 @@ def _inputs(document: Document, splits: Splits) -> Schema:
         unseen="invalid",
         hashed=bool(splits.categories),
         integers="float64",
+        absent=ZERO,
     )
 
 

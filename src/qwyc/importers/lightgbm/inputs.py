@@ -10,7 +10,7 @@ from itertools import accumulate
 
 from qwyc.errors import ModelError
 from qwyc.importers.lightgbm.trees import REMEDY, Fields
-from qwyc.rows.schema import Category, Schema
+from qwyc.rows.schema import ZERO, Category, Schema
 
 _MAX_CHOICES = 1_000_000  # features times ordered columns
 
@@ -28,6 +28,7 @@ def inputs(header: Fields, tail: str, integers: str) -> Schema:
         dtype="float64",
         categories=_categories(header.get("feature_infos", "").split(), tail),
         integers=integers,
+        absent=ZERO,
     )
 
 

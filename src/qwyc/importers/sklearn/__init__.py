@@ -24,6 +24,8 @@ from qwyc.importers.sklearn.regressors import (
 from qwyc.importers.sklearn.voting import read_bagging, read_forest
 from qwyc.model.ensemble import Ensemble, Sample
 from qwyc.policy.lead_policy import leaders
+from qwyc.rows.selection import take
+from qwyc.rows.sparse import is_sparse
 
 _SUPPORTED = (
     "RandomForest, ExtraTrees, GradientBoosting, HistGradientBoosting, DecisionTree and ExtraTree "
@@ -147,7 +149,8 @@ def live_labels(model: Any, sample: Sample) -> npt.NDArray[Any]:
         if close.size:
             single = copy.copy(model)
             single.n_jobs = 1
-            labels[close] = predict_on(single.predict, ensemble.sample(matrix[close]))
+            some = take(sample.given, close) if is_sparse(sample.given) else matrix[close]
+            labels[close] = predict_on(single.predict, ensemble.sample(some))
     return labels
 
 

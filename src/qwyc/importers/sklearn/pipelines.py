@@ -14,6 +14,7 @@ from qwyc.errors import InputError, ModelError
 from qwyc.importers.files import reason
 from qwyc.importers.live import as_pandas, derives_from, made_by, unwrapped
 from qwyc.model.ensemble import Ensemble
+from qwyc.rows.sparse import is_sparse, takes_sparse
 
 
 def is_pipeline(model: object) -> bool:
@@ -31,16 +32,12 @@ def last_step(model: Any) -> Any:
     return final
 
 
-def transform_of(model: Any) -> Callable[[Any], Any]:
-    """What the steps before the last make of rows."""
-    return _Transform(model)
-
-
 class _Transform:
-    """A class, so that a classifier with it can be pickled."""
+    """What the steps before the last make of rows. A class, so that a classifier with it can be pickled."""
 
-    def __init__(self, pipeline: Any) -> None:
+    def __init__(self, pipeline: Any, sparse: bool) -> None:
         self.pipeline = pipeline
+        self.sparse = sparse  # whether the last step, as it was read, takes sparse rows
         # A sparse matrix leaves zeros out; XGBoost takes what is left out for missing.
         self.absent = np.nan if made_by(last_step(pipeline), "xgboost") else 0.0
 
@@ -55,7 +52,7 @@ class _Transform:
             raise InputError(f"the pipeline's own steps cannot take X: {reason(error)}") from error
         if is_pipeline(last_step(self.pipeline)):
             return rows  # as its own steps take them
-        return self._dense(rows) if hasattr(rows, "tocoo") else rows
+        return self._dense(rows) if is_sparse(rows) and not self.sparse else rows
 
     def _dense(self, rows: Any) -> Any:
         entries = rows.tocoo()
@@ -69,7 +66,7 @@ class _Transform:
 
 def with_transform(model: Any, inner: Ensemble) -> Ensemble:
     """The last step as it was read, and rows as the pipeline takes them."""
-    transform = transform_of(model)
+    transform: Callable[[Any], Any] = _Transform(model, takes_sparse(inner.schema))
     if inner.transform is not None:  # the last step is a pipeline too
         transform = _Chain(transform, inner.transform)
     return replace(inner, transform=transform)

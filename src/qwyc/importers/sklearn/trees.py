@@ -12,7 +12,7 @@ import numpy.typing as npt
 from qwyc.importers.flatten import offsets
 from qwyc.model.ensemble import Source
 from qwyc.model.trees import NodeFlag, Trees
-from qwyc.rows.schema import Schema
+from qwyc.rows.schema import FINITE_ZERO, REFUSED, Schema
 
 
 def source(name: str) -> Source:
@@ -31,6 +31,7 @@ def inputs_of(model: Any, dtype: str, **rest: Any) -> Schema:
         arrays_hold_values=bool(rest.get("categories")),
         unseen="missing",
         integers="checked" if dtype == "float32" else "direct",
+        absent=FINITE_ZERO if dtype == "float32" else REFUSED,  # of histograms
         **rest,
     )
 

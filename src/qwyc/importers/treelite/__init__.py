@@ -30,7 +30,8 @@ from qwyc.model.class_trees import class_tree_ensemble
 from qwyc.model.ensemble import Ensemble, Sample, Source
 from qwyc.model.link import Link
 from qwyc.model.trees import Summation, tree_ensemble
-from qwyc.rows.schema import Schema
+from qwyc.rows.schema import MISSING, Schema
+from qwyc.rows.sparse import canonical, is_sparse
 from qwyc.target.boundary import smallest_positive
 from qwyc.target.ties import BY_SCORES, Ties
 
@@ -82,7 +83,7 @@ def live_labels(model: Any, sample: Sample) -> Array:
     """The classes, (N,), that Treelite's own reference gives the rows X."""
     import treelite
 
-    outputs = treelite.gtil.predict(model, sample.rows)[:, 0, :]
+    outputs = treelite.gtil.predict(model, _rows(sample))[:, 0, :]
     decided = outputs[:, 0] > 0.5 if outputs.shape[1] == 1 else np.argmax(outputs, axis=1)
     return np.asarray(sample.ensemble.classes[decided.astype(np.intp)])
 
@@ -91,7 +92,7 @@ def live_scores(model: Any, sample: Sample) -> Array:
     """The scores, (N,) or (N, K), that Treelite's own reference gives the rows X."""
     import treelite
 
-    outputs = treelite.gtil.predict(model, sample.rows, pred_margin=True)[:, 0, :]
+    outputs = treelite.gtil.predict(model, _rows(sample), pred_margin=True)[:, 0, :]
     if outputs.shape[1] == 1:
         return np.asarray(outputs[:, 0])
     if sample.ensemble.by_class:
@@ -101,6 +102,13 @@ def live_scores(model: Any, sample: Sample) -> Array:
     high = outputs[:, 1] > outputs[:, 0]
     low = np.minimum(outputs[:, 1], 0.5)
     return np.asarray(np.where(high, np.maximum(outputs[:, 1], above), low))
+
+
+def _rows(sample: Sample) -> Any:
+    """Rows as Treelite's own reference takes them; sparse rows stay sparse."""
+    if not is_sparse(sample.given) or sample.ensemble.schema is None:
+        return sample.rows
+    return canonical(sample.given).astype(sample.ensemble.schema.dtype)
 
 
 def load(path: Path) -> Any:
@@ -121,7 +129,7 @@ def _ensemble(content: bytes) -> Ensemble:
     summation, link, threshold = _rule(header)
     return tree_ensemble(
         flatten(table),
-        schema=Schema(header.n_features, None, "float32" if header.narrow else "float64"),
+        schema=_schema(header),
         summation=summation,
         less_equal=less_equal,
         truncates=False,
@@ -132,6 +140,11 @@ def _ensemble(content: bytes) -> Ensemble:
         source=Source("treelite", header.version, header.task),
         link=link,
     )
+
+
+def _schema(header: Header) -> Schema:
+    dtype = "float32" if header.narrow else "float64"
+    return Schema(header.n_features, None, dtype, absent=MISSING)
 
 
 def _of_classes(
@@ -145,7 +158,7 @@ def _of_classes(
         trees, vectors = flatten_vectors(table, vectors)
     return class_tree_ensemble(
         trees,
-        Schema(header.n_features, None, "float32" if header.narrow else "float64"),
+        _schema(header),
         classes=np.arange(K),
         source=Source("treelite", header.version, header.task),
         summation=summation,

@@ -10,7 +10,7 @@ import numpy as np
 
 from qwyc.errors import ModelError
 from qwyc.importers.xgboost.trees import REMEDY
-from qwyc.rows.schema import Category, Schema
+from qwyc.rows.schema import MISSING, Category, Schema
 
 Document = Mapping[str, Any]
 
@@ -37,6 +37,7 @@ def inputs(learner: Document, cats: Document | None, n_features: int, missing: f
         categories=categories,
         unseen="error",  # what XGBoost means to do; 3.1 and 3.2 may take a neighbour instead
         missing=missing,
+        absent=MISSING,
     )
 
 

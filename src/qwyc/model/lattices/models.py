@@ -160,7 +160,8 @@ class LatticeModels:
     ) -> tuple[npt.NDArray[Any], Floats]:
         """Every base model on every row, (N, T), and the full scores, (N,). Long work is done in parts, so
         that it can be interrupted and reports how far it is."""
-        return scores_in_parts(self.native, self.n_models, self.rows_at_once, rows, threads, report)
+        evaluate = self.native.score_matrix
+        return scores_in_parts(evaluate, self.n_models, self.rows_at_once, rows, threads, report)
 
     def score_full(self, rows: Any, *, threads: int | None = None) -> Floats:
         """The full score of every row, (N,): the exact sum of the scores and the base."""

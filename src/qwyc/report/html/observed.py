@@ -61,7 +61,8 @@ def given_rows(
         given = [Column(c.name, c.slices, c.where[chosen]) for c in given]
     rows = certified.ensemble.rows(X)
     known = {column.name for column in given}
-    given += [c for c in feature_columns(certified, rows) if c.name not in known]
+    if isinstance(rows, np.ndarray):  # sparse rows have thousands of columns
+        given += [c for c in feature_columns(certified, rows) if c.name not in known]
     return Given(X, rows, truth, given, n)
 
 
