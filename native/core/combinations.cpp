@@ -9,7 +9,9 @@ namespace {
 
 constexpr uint64_t kFactor = 0x4906BA494954CB65;  // of the keys
 
-uint64_t joined(uint64_t key, uint64_t part) { return kFactor * (key + kFactor * part); }
+uint64_t joined(uint64_t key, uint64_t part) {
+    return kFactor * (key + kFactor * part);
+}
 
 void require(bool ok, const char* message) {
     if (!ok) throw std::invalid_argument(message);
@@ -27,7 +29,9 @@ std::vector<T> copied(std::span<const T> values) {
 }
 
 // Keys differ in their high bits as well as in their low ones.
-uint64_t slot_of(uint64_t key, uint64_t mask) { return (key ^ (key >> 32)) & mask; }
+uint64_t slot_of(uint64_t key, uint64_t mask) {
+    return (key ^ (key >> 32)) & mask;
+}
 
 }  // namespace
 
@@ -50,9 +54,9 @@ Combinations::Combinations(const CombinationArrays& a)
     require(a.code_begin.size() == a.is_category.size() + 1,
             "the codes of categories are those of other features");
     check_offsets(a.part_begin, a.part_kind.size(), "the parts of combinations are not sound");
-    require(a.part_feature.size() == a.part_kind.size() &&
-                a.part_value.size() == a.part_kind.size(),
-            "the parts of combinations differ in length");
+    require(
+        a.part_feature.size() == a.part_kind.size() && a.part_value.size() == a.part_kind.size(),
+        "the parts of combinations differ in length");
     for (size_t i = 0; i < part_kind_.size(); ++i) {
         const int32_t feature = part_feature_[i];
         require(part_kind_[i] < kPartKinds, "a part of a combination is of an unknown kind");
@@ -62,7 +66,8 @@ Combinations::Combinations(const CombinationArrays& a)
         require(category == (is_category_[feature] != 0),
                 "a combination takes categories for numbers, or numbers for categories");
         if (kind == PartKind::kIsCategory)
-            require(part_value_[i] >= 0 && part_value_[i] <= 4294967295.0, "a hash is out of range");
+            require(part_value_[i] >= 0 && part_value_[i] <= 4294967295.0,
+                    "a hash is out of range");
     }
     check_offsets(a.key_begin, a.key.size(), "the tables of combinations are not sound");
     require(a.key_begin.size() == a.table_of.size() + 1,
@@ -119,7 +124,8 @@ uint64_t Combinations::key_of(int64_t combination, const double* row) const {
                 key = joined(key, static_cast<float>(cell) > static_cast<float>(part_value_[i]));
                 break;
             case PartKind::kAboveOrMissing:
-                key = joined(key, !(static_cast<float>(cell) <= static_cast<float>(part_value_[i])));
+                key =
+                    joined(key, !(static_cast<float>(cell) <= static_cast<float>(part_value_[i])));
                 break;
             case PartKind::kIsCategory:
                 key = joined(key, hash_of(feature, cell) == static_cast<uint32_t>(part_value_[i]));

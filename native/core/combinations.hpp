@@ -39,20 +39,18 @@ struct CombinationArrays {
 };
 
 class Combinations {
-   public:
+  public:
     // Copies the arrays; throws std::invalid_argument where they are not sound.
     explicit Combinations(const CombinationArrays& arrays);
 
     int64_t n_features() const { return n_features_; }
-    int64_t n_columns() const {
-        return n_features_ + static_cast<int64_t>(column_table_.size());
-    }
+    int64_t n_columns() const { return n_features_ + static_cast<int64_t>(column_table_.size()); }
 
     // Rows (n, n_features), in C order, as float32 with the new columns after the others: (n,
     // n_columns). Categories keep their codes; those that have none become -1.
     void expand(const double* rows, int64_t n, float* out) const;
 
-   private:
+  private:
     uint32_t hash_of(int64_t feature, double cell) const;
     uint64_t key_of(int64_t combination, const double* row) const;
     int64_t find(int64_t table, uint64_t key) const;  // -1: not known

@@ -44,11 +44,11 @@ void bind_combinations(nb::module_& m) {
                Vector<int32_t> part_feature, Vector<double> part_value, Vector<int32_t> table_of,
                Vector<int64_t> key_begin, Vector<uint64_t> key, Vector<int32_t> column_table,
                Vector<int64_t> value_begin, Vector<float> value) {
-                new (self) Combinations({span(code_begin), span(code_hash), span(is_category),
-                                         span(part_begin), span(part_kind), span(part_feature),
-                                         span(part_value), span(table_of), span(key_begin),
-                                         span(key), span(column_table), span(value_begin),
-                                         span(value)});
+                new (self)
+                    Combinations({span(code_begin), span(code_hash), span(is_category),
+                                  span(part_begin), span(part_kind), span(part_feature),
+                                  span(part_value), span(table_of), span(key_begin), span(key),
+                                  span(column_table), span(value_begin), span(value)});
             },
             "code_begin"_a, "code_hash"_a, "is_category"_a, "part_begin"_a, "part_kind"_a,
             "part_feature"_a, "part_value"_a, "table_of"_a, "key_begin"_a, "key"_a,

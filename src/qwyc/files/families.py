@@ -44,6 +44,7 @@ def _read_trees(facts: dict[str, Any], tensors: Tensors, schema: Schema) -> Tree
         truncates=flag(facts["truncates"]),
         start=number(facts["base"]),
         divisor=number(facts["divisor"]),
+        scale=number(facts.get("scale", 1.0)),
     )
     _ = models.native  # checks every array
     return models
@@ -97,6 +98,7 @@ def _read_class_trees(facts: dict[str, Any], tensors: Tensors, schema: Schema) -
         start=t["start"],
         divisor=number(facts["divisor"]),
         ties=Ties(kind, dtype, number(scale)),
+        scale=number(facts.get("scale", 1.0)),
     )
     if models.divisor <= 0:
         raise ArtifactError("the sum of trees must be divided by a positive number")

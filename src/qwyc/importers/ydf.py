@@ -1,4 +1,5 @@
-"""YDF (Yggdrasil Decision Forests): live gradient boosted trees, random forests and CART models.
+"""YDF (Yggdrasil Decision Forests): live gradient boosted trees, random forests, CART models and isolation
+forests.
 
 The trees are taken through the model's own Python objects; its files only YDF itself reads.
 """
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qwyc import _native
 from qwyc.errors import ModelError
 from qwyc.importers import files, live
 from qwyc.importers.comparisons import with_one_rule
@@ -19,18 +21,22 @@ from qwyc.importers.flatten import NodeTable, flatten, flatten_vectors, offsets
 from qwyc.model.class_trees import class_tree_ensemble
 from qwyc.model.ensemble import Ensemble, Sample, Source
 from qwyc.model.link import Link
+from qwyc.model.output import BY_TIES, Output
 from qwyc.model.trees import NodeFlag, Summation, tree_ensemble
 from qwyc.rows.schema import Category, Schema
 from qwyc.target.boundary import smallest_positive
 from qwyc.target.ties import BY_SCORES, Ties
 
-LIVE_KINDS = "YDF (boosted trees, random forests, CART)"
+LIVE_KINDS = "YDF (boosted trees, random forests, CART, isolation forests)"
 _SUPPORTED = (
-    "supported are classifiers: gradient boosted trees, random forests and CART, on numerical, "
-    "discretized numerical, boolean and categorical features"
+    "supported are gradient boosted trees, random forests and CART for classes, regression and ranking, "
+    "and isolation forests, on numerical, discretized numerical, boolean and categorical features"
 )
+_VALUES = ("REGRESSION", "RANKING", "ANOMALY_DETECTION")  # tasks without classes
+_POISSON = 7  # the number of a loss whose values are exponentials (loss.proto)
 _NEAR = 2e-6  # probabilities are float32
 _LINK = Link("logistic", dtype="float32")
+_SHARE = Output("share", "float32")  # a share that rounding has put above 1 is given as 1
 _BY_PROBABILITY = Ties("exponentials", "float32")
 
 Array = npt.NDArray[Any]
@@ -117,6 +123,8 @@ def _of_kind(model: Any, kind: str) -> set[str]:
 def _ensemble(model: Any) -> Ensemble:
     if not hasattr(model, "get_all_trees") or not hasattr(model, "label_classes"):
         raise ModelError(f"this is not a model of trees; {_SUPPORTED}")
+    if model.task().name in _VALUES:
+        return _of_values(model)
     if model.task().name != "CLASSIFICATION":
         raise ModelError(f"the model's task is {model.task().name}; {_SUPPORTED}")
     classes = np.array(model.label_classes())
@@ -141,8 +149,10 @@ def _ensemble(model: Any) -> Ensemble:
     if len(classes) > 2:
         return _of_many_classes(model, table, less_equal, reader, inputs, classes, source)
     base, summation, link = 0.0, Summation.FLOAT32, Link("identity")
-    threshold = 0.5
-    if boosted:
+    threshold, output = 0.5, None
+    if not boosted:
+        output = _SHARE
+    else:
         base = float(np.float32(model.initial_predictions()[0]))
         summation = _summation(model)
         link = Link("none") if model.output_logits() else _LINK
@@ -159,7 +169,67 @@ def _ensemble(model: Any) -> Ensemble:
         classes=classes,
         source=source,
         link=link,
+        output=output,
     )
+
+
+def _of_values(model: Any) -> Ensemble:
+    """A regression, a ranking or an isolation forest."""
+    trees = list(model.iter_trees())
+    if not trees:
+        raise ModelError("the model has no trees")
+    boosted = hasattr(model, "initial_predictions")
+    isolates = model.task().name == "ANOMALY_DETECTION"
+    if not (boosted or isolates or hasattr(model, "winner_takes_all")):
+        raise ModelError(f"the model is a {model.name()}; {_SUPPORTED}")
+    inputs, column = _inputs(model)
+    leaf = _boosted_leaf if boosted else partial(_mean_leaf, len(trees))
+    reader = _Nodes(model, column, partial(_isolated_leaf, len(trees)) if isolates else leaf)
+    for tree in trees:
+        reader.add(tree.root)
+    table, less_equal = with_one_rule(reader.table(), np.array(reader.operator))
+    output = Output("identity", "float32")
+    if isolates:
+        rows = int(model.num_examples_per_tree())
+        if rows < 2:
+            raise ModelError("the model's trees were grown on one row each, so that nothing is left")
+        output = Output("halving", "float32", _path_length(rows))
+    elif boosted and _loss(model) == _POISSON:
+        output = Output("exponential", "float32")
+    return tree_ensemble(
+        flatten(table),
+        schema=inputs,
+        summation=_summation(model) if boosted else Summation.FLOAT32,
+        less_equal=less_equal,
+        truncates=False,
+        base=float(np.float32(model.initial_predictions()[0])) if boosted else 0.0,
+        divisor=1.0,
+        threshold=0.0,
+        classes=np.empty(0),
+        source=Source("ydf", "", str(model.name())),
+        link=Link("none"),
+        output=output,
+    )
+
+
+def _loss(model: Any) -> int:
+    """The number of the loss of boosted trees, which only the model's own object in C++ has."""
+    try:
+        return int(model._model.loss())
+    except Exception:
+        raise ModelError(
+            "this version of YDF does not say which loss the model has, so that it is not known whether its "
+            "values are exponentials"
+        ) from None
+
+
+def _path_length(rows: int) -> float:
+    """The mean length of a path among so many rows, in float32."""
+    if rows <= 2:
+        return float(rows == 2)
+    n, one, two = np.float32(rows), np.float32(1), np.float32(2)
+    harmonic = np.float32(_native.log_f32(float(n - one))) + np.float32(0.5772156649)
+    return float(two * harmonic - two * (n - one) / n)
 
 
 def _of_many_classes(
@@ -182,7 +252,7 @@ def _of_many_classes(
     )
     if not hasattr(model, "initial_predictions"):
         trees, vectors = flatten_vectors(table, np.array(reader.vectors))
-        return build(trees, summation=Summation.FLOAT32, leaf_vector=vectors)
+        return build(trees, summation=Summation.FLOAT32, leaf_vector=vectors, output=_SHARE)
     trees, K = flatten(table), len(classes)
     if model.num_trees_per_iteration() != K or trees.n_trees % K:
         raise ModelError(
@@ -194,6 +264,7 @@ def _of_many_classes(
         start=np.asarray(model.initial_predictions(), dtype=np.float32),
         tree_class=np.arange(trees.n_trees) % K,
         ties=BY_SCORES if model.output_logits() else _BY_PROBABILITY,
+        output=None if model.output_logits() else Output(BY_TIES, "float32"),
     )
 
 
@@ -256,7 +327,8 @@ def _is_integer(value: object) -> bool:
     return str(value).removeprefix("-").isdigit()
 
 
-_Leaf = Callable[[Any], Sequence[float]]  # what a leaf adds: a number, or one for each class
+# What a leaf adds, given its value and its depth: a number, or one for each class.
+_Leaf = Callable[[Any, int], Sequence[float]]
 
 
 class _Nodes:
@@ -276,19 +348,19 @@ class _Nodes:
 
     def add(self, root: Any) -> None:
         """Append a tree, level by level."""
-        waiting, inner = [root], []
-        for node in waiting:
+        waiting, inner = [(root, 0)], []
+        for node, depth in waiting:
             if hasattr(node, "condition"):
                 self._append(node.condition)
                 self.children.append([len(waiting), len(waiting) + 1])
-                waiting += [node.pos_child, node.neg_child]
+                waiting += [(node.pos_child, depth + 1), (node.neg_child, depth + 1)]
                 inner.append(len(self.vectors))
                 self.vectors.append(())
                 self.weight.append(0.0)
                 continue
             self.children.append([-1, -1])
             self._put(0, 0.0, 0, "", ())
-            self.vectors.append(self.leaf(node.value))
+            self.vectors.append(self.leaf(node.value, depth))
             self.weight.append(float(getattr(node.value, "num_examples", np.nan)))
         for at in inner:
             self.vectors[at] = (0.0,) * len(self.vectors[-1])  # the last node is a leaf
@@ -348,18 +420,29 @@ class _Nodes:
         )
 
 
-def _boosted_leaf(value: Any) -> Sequence[float]:
+def _boosted_leaf(value: Any, depth: int) -> Sequence[float]:
     return (float(np.float32(value.value)),)
 
 
-def _share(n_trees: int, votes: bool, value: Any) -> Sequence[float]:
+def _mean_leaf(n_trees: int, value: Any, depth: int) -> Sequence[float]:
+    """The value of a forest's leaf over the number of trees."""
+    return (float(np.float32(value.value) / np.float32(n_trees)),)
+
+
+def _isolated_leaf(n_trees: int, value: Any, depth: int) -> Sequence[float]:
+    """The length of the path to a leaf of an isolation forest over the number of trees."""
+    length = np.float32(depth) + np.float32(_path_length(int(value.num_examples_without_weight)))
+    return (float(length / np.float32(n_trees)),)
+
+
+def _share(n_trees: int, votes: bool, value: Any, depth: int) -> Sequence[float]:
     """The positive share of a forest's leaf, or its vote, over the number of trees."""
     share = value.probability
     positive = float(share[1] > share[0]) if votes else float(share[1])
     return (float(np.float32(positive / n_trees)),)
 
 
-def _shares(n_trees: int, votes: bool, value: Any) -> Sequence[float]:
+def _shares(n_trees: int, votes: bool, value: Any, depth: int) -> Sequence[float]:
     """The same for all classes."""
     shares = np.asarray(value.probability, dtype=np.float64)  # (K,)
     if votes:

@@ -20,7 +20,14 @@ from qwyc.model.ensemble import Ensemble, Source
 from qwyc.model.link import Link
 from qwyc.model.native import rows_at_once, scores_in_parts
 from qwyc.model.output import Output
-from qwyc.model.trees import ON_ONE_THREAD, Summation, TreeModels, Trees, rounding_margin
+from qwyc.model.trees import (
+    ON_ONE_THREAD,
+    Summation,
+    TreeModels,
+    Trees,
+    rounding_margin,
+    scale_facts,
+)
 from qwyc.policy.features import Pairs
 from qwyc.policy.filter_policy import ClassPolicy, FilterPolicy
 from qwyc.policy.rule import StoppingRule
@@ -51,6 +58,7 @@ class ClassTreeModels:
     divisor: float
     ties: Ties = BY_SCORES
     weighs: str = "rows"
+    scale: float = 1.0  # of FLOAT64_LATE: what sums are multiplied by before `start` is added
 
     kind: ClassVar[str] = "class-trees"
 
@@ -144,6 +152,7 @@ class ClassTreeModels:
                 divisor=self.divisor,
                 ties=ties.code,
                 ties_scale=ties.scale,
+                scale=self.scale,
             )
         except ValueError as error:
             raise ModelError(f"the model's trees are not sound: {error}") from None
@@ -221,7 +230,8 @@ class ClassTreeModels:
         R, K, first = self.n_models, self.n_scores, self.trees.leaf_begin[:-1]
         leaves = self.leaf_vector if self.has_vectors else self.trees.leaf_value[:, np.newaxis]
         with np.errstate(over="ignore"):  # a step past float32 is infinite, and so is its bound
-            steps = (leaves / self.divisor).astype(np.float32).astype(np.float64)
+            steps = leaves / self.divisor * self.scale
+            steps = steps.astype(np.float32).astype(np.float64)
         least, most = np.minimum.reduceat(steps, first), np.maximum.reduceat(steps, first)
         size = np.maximum.reduceat(np.abs(leaves), first)  # (n_trees, K or 1)
         if not self.has_vectors:  # a base model adds nothing to a class that it has no tree of
@@ -230,8 +240,9 @@ class ClassTreeModels:
             least, most, size = np.zeros((R, K)), np.zeros((R, K)), np.zeros((R, K))
             least[at], most[at], size[at] = of_trees
         with np.errstate(over="ignore"):
-            largest = float((np.abs(self.start) + size.sum(axis=0)).max())
-        margin = rounding_margin(largest, R, self.summation, self.divisor)
+            sums = size.sum(axis=0) * max(self.scale, 1.0)
+            largest = float((np.abs(self.start) + sums).max())
+        margin = rounding_margin(largest, R + (self.scale != 1), self.summation, self.divisor)
         return Bounds(least, most, self.ties.margin(largest / self.divisor) + margin)
 
     def cuts(self) -> dict[int, Floats]:
@@ -258,13 +269,14 @@ class ClassTreeModels:
             "truncates": self.truncates,
             "divisor": self.divisor,
             "ties": [self.ties.kind, self.ties.dtype, self.ties.scale],
+            **scale_facts(self.scale),
         }
 
     def digest_facts(self) -> tuple[list[Any], list[float]]:
         """How rows go and how trees add up; the constants of the sum."""
         ties = self.ties
         rules = [int(self.summation), self.less_equal, self.truncates, ties.kind, ties.dtype]
-        return rules, [self.divisor, ties.scale]
+        return rules, [self.divisor, ties.scale, *scale_facts(self.scale).values()]
 
     def layout(self) -> tuple[dict[str, Any], str]:
         """How large the trees are and how they are evaluated."""
@@ -362,6 +374,7 @@ def class_tree_ensemble(
     ties: Ties = BY_SCORES,
     weighs: str = "rows",
     output: Output | None = None,
+    scale: float = 1.0,
 ) -> Ensemble:
     """An ensemble of trees for K classes, or K values where `classes` is empty; raises ModelError where its
     arrays are not sound.
@@ -393,6 +406,7 @@ def class_tree_ensemble(
         divisor,
         ties,
         weighs,
+        scale,
     )
     _ = models.native  # checks every array
     return Ensemble(models, schema, 0.0, classes, source, Link("none"), output=output)

@@ -111,6 +111,11 @@ def _program(certified: Certified, for_small_devices: bool) -> Program:
             f"{models.description} cannot be exported to C: their keys and tables have no form in C. Train "
             "with max_ctr_complexity=1, or load the .qwyc file with qwyc"
         )
+    if isinstance(models, (TreeModels, ClassTreeModels)) and models.scale != 1:
+        raise ModelError(
+            f"the model multiplies its sum by {models.scale:g}, which has no form in C: export a model "
+            "whose scale is 1"
+        )
     if for_small_devices and not isinstance(models, TreeModels):
         raise OptionError(
             f"the small form is for trees of two classes, and these are {models.description}: export "

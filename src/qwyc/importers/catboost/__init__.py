@@ -53,6 +53,9 @@ _SCORES = (
     "YetiRankPairwise",
     "StochasticRank",
     "Cox",
+    "LogLinQuantile",
+    "SurvivalAft",
+    "RMSEWithUncertainty",
 )
 _EXPONENTIALS = ("Poisson", "Tweedie")
 _SUPPORTED = (
@@ -192,6 +195,7 @@ def _of_trees(
             truncates=False,
             start=base,
             leaf_vector=vectors,
+            scale=document.scale,
             output=_OUTPUTS.get(loss, IDENTITY),
         )
     return tree_ensemble(
@@ -206,6 +210,7 @@ def _of_trees(
         classes=np.empty(0) if of_values else _classes(document, 1),
         source=source,
         link=Link("none" if of_values else "logistic"),
+        scale=document.scale,
         output=_OUTPUTS.get(loss, IDENTITY) if of_values else None,
     )
 
@@ -215,6 +220,7 @@ _OUTPUTS = {
     "MultiClassOneVsAll": Output("logistic"),
     "Poisson": Output("table exponential"),
     "Tweedie": Output("table exponential"),
+    "RMSEWithUncertainty": Output("mean and variance"),
 }
 
 
@@ -273,6 +279,8 @@ def _threshold(document: Document, trees: Trees, base: float) -> float:
     probability = 0.5 if stored in (None, "") else float(str(stored))
     if not 0 < probability < 1:
         raise ModelError(f"the probability threshold is {probability}, not between 0 and 1")
+    if probability == 0.5 and document.scale != 1:
+        return float(np.nextafter(0.0, 1.0))
     if probability == 0.5:
         return smallest_sum_above_zero(trees.leaf_value, base)
     return float(np.nextafter(-math.log(1.0 / probability - 1.0), np.inf))
