@@ -14,7 +14,6 @@ from sklearn.ensemble import (
     ExtraTreesClassifier,
     GradientBoostingClassifier,
     RandomForestClassifier,
-    RandomForestRegressor,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler

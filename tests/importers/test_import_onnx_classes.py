@@ -18,7 +18,6 @@ from sklearn.ensemble import (
     ExtraTreesClassifier,
     GradientBoostingClassifier,
     RandomForestClassifier,
-    RandomForestRegressor,
 )
 from sklearn.tree import DecisionTreeClassifier
 
@@ -181,8 +180,6 @@ def test_another_model_is_found_out():
 
 
 def test_what_is_refused():
-    X, y = class_data(3)
-    X = X.astype(np.float32)
     three = {"labels": (0, 1, 2)}
     for model, message in (
         (classifier(0, classes=range(3), base=(0.1, 0.2), **three), "2 base values for 3 classes"),

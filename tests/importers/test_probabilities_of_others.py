@@ -2,7 +2,6 @@
 
 import lightgbm
 import numpy as np
-import onnxruntime
 import pandas as pd
 import pytest
 import skl2onnx
@@ -12,7 +11,7 @@ import ydf
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 
 import qwyc
-from outputs import check_probabilities, made_rows
+from outputs import check_probabilities, made_rows, onnx_outputs
 
 X, TARGET = made_rows(missing=0.0)
 LABELS = (TARGET > 0).astype(int)
@@ -63,14 +62,6 @@ def test_forests_of_ydf(votes, tmp_path):
     model = learner.train(FRAME.assign(label=LABELS), verbose=0)
     positive = model.predict(FRAME)
     check_probabilities(model, FRAME, np.column_stack([1 - positive, positive]), tmp_path)
-
-
-def onnx_outputs(model, rows):
-    """What ONNX Runtime gives on one thread."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
-    return session.run(None, {session.get_inputs()[0].name: rows})
 
 
 @pytest.mark.parametrize("labels", [LABELS, CLASSES], ids=["two", "several"])

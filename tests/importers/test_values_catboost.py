@@ -81,7 +81,7 @@ def test_scales_that_are_no_powers_of_two(loss, scale, tmp_path):
     fast = qwyc.optimize(model, X, alpha=0)  # which proves parity, and quits by bounds
     np.testing.assert_array_equal(fast.predict(X), model.predict(X).reshape(-1))
     if loss == "Logloss":
-        with pytest.raises(qwyc.ModelError, match="multiplies its sum by .* no form in C"):
+        with pytest.raises(qwyc.ModelError, match=r"multiplies its sum by .* no form in C"):
             fast.export_c(tmp_path / "scaled")
 
 

@@ -18,8 +18,7 @@ from sklearn.ensemble import (
 
 import qwyc
 from onnx_graphs import N_COLUMNS, ensemble_5
-from outputs import check_values, made_rows
-from test_probabilities_of_others import onnx_outputs
+from outputs import check_values, made_rows, onnx_outputs
 
 X, TARGET = made_rows(missing=0.0)
 POSITIVE = np.exp(TARGET / 3)

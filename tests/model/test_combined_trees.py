@@ -30,7 +30,9 @@ def make_combinations(rng, rows, n_combinations=6):
         for _ in range(rng.integers(0, 4)):
             kind = int(rng.integers(0, 4))
             feature = int(rng.choice([0, 3] if kind in (1, 2) else [1, 2]))
-            value = rng.choice([0.0, np.float32(0.1), 0.5]) if kind in (1, 2) else rng.choice(HASHES)
+            value = (
+                rng.choice([0.0, np.float32(0.1), 0.5]) if kind in (1, 2) else rng.choice(HASHES)
+            )
             of.append((kind, feature, float(value)))
         parts.append(of)
     flat = [part for of in parts for part in of]

@@ -192,7 +192,9 @@ def _of_values(model: Any) -> Ensemble:
     if isolates:
         rows = int(model.num_examples_per_tree())
         if rows < 2:
-            raise ModelError("the model's trees were grown on one row each, so that nothing is left")
+            raise ModelError(
+                "the model's trees were grown on one row each, so that nothing is left"
+            )
         output = Output("halving", "float32", _path_length(rows))
     elif boosted and _loss(model) == _POISSON:
         output = Output("exponential", "float32")
@@ -218,8 +220,8 @@ def _loss(model: Any) -> int:
         return int(model._model.loss())
     except Exception:
         raise ModelError(
-            "this version of YDF does not say which loss the model has, so that it is not known whether its "
-            "values are exponentials"
+            "this version of YDF does not say which loss the model has, so that it is not known whether "
+            "its values are exponentials"
         ) from None
 
 

@@ -42,8 +42,8 @@ BY_NUMPY = (
     "path length",
 )
 # In float32 by the C library's exp. "single softmax": classes are added up one after the other; "mirrored":
-# the logistic function of two classes, each by itself; "both shares": 1 - score and the score (trees of ONNX
-# Runtime). "share": not above 1 (YDF).
+# the logistic function of two classes, each by itself; "both shares": 1 - score and the score (trees of
+# ONNX Runtime). "share": not above 1 (YDF).
 # "quotient": the score by `scale`. "signed square": x |x| (Treelite).
 SINGLE = ("single softmax", "mirrored", "both shares", "share", "quotient", "signed square")
 # CatBoost's: its own exponentials, added up class by class.
@@ -108,7 +108,7 @@ class Output:
         if self.kind == "share":
             return np.minimum(x, one)
         if self.kind == "quotient":
-            return x / np.float32(self.scale)
+            return np.asarray(x / np.float32(self.scale))
         if self.kind == "signed square":
             return np.copysign(x * x, x)
         power = Output("exponential", "float32")

@@ -1,5 +1,6 @@
 """CatBoost's statistics of categories (CTR): a number for each category, known by its hash, or for each
-combination of features, known by its key; and another for all the rest. Both kinds of document have them."""
+combination of features, known by its key; and another for all the rest. Both kinds of document have
+them."""
 
 from __future__ import annotations
 

@@ -54,7 +54,9 @@ def splits_of(document: Document) -> Splits:
         codes += [np.searchsorted(known[feature], [value]) for value in values]
         border.append(np.zeros(len(values), np.float32))
     combined = [ctr for ctr in document.ctrs if not ctr.of.is_single]
-    place = {id(ctr): k for k, ctr in enumerate(combined, len(document.floats) + len(document.others))}
+    place = {
+        id(ctr): k for k, ctr in enumerate(combined, len(document.floats) + len(document.others))
+    }
     for ctr in document.ctrs:
         if not ctr.of.is_single:  # a column of its own, after all others
             column.append(np.full(len(ctr.borders), place[id(ctr)]))

@@ -93,7 +93,8 @@ def _output(
     # One target is given as it is, whatever the post_transform but PROBIT.
     if transform not in _OUTPUTS and (K > 1 or transform == "PROBIT"):
         raise ModelError(
-            f"the values are made by the post_transform {transform}; supported are NONE, LOGISTIC and SOFTMAX"
+            f"the values are made by the post_transform {transform}; supported are NONE, LOGISTIC and "
+            "SOFTMAX"
         )
     kind = _OUTPUTS[transform] if K > 1 else "identity"
     # A TreeEnsembleRegressor gives float32, whatever its rows are.
@@ -101,16 +102,22 @@ def _output(
     if not average:
         return Output(kind, "float64" if wide and kind == "identity" else "float32"), 1.0
     if based or (kind != "identity" and not graph.wide):
-        raise ModelError("the trees are averaged, and base values or a post_transform follow; use SUM")
+        raise ModelError(
+            "the trees are averaged, and base values or a post_transform follow; use SUM"
+        )
     if graph.wide:
         return Output(kind, "float64" if wide and kind == "identity" else "float32"), float(T)
     return Output("quotient", "float32", float(T)), 1.0
 
 
-def _of_targets(table: NodeTable, weights: Weights, K: int) -> tuple[Any, Array | None, Array | None]:
+def _of_targets(
+    table: NodeTable, weights: Weights, K: int
+) -> tuple[Any, Array | None, Array | None]:
     """Trees of one target each, or trees whose leaves hold a number for each target."""
     if not len(weights.nodes):
-        raise ModelError("a TreeEnsemble with several targets is not read; export a TreeEnsembleRegressor")
+        raise ModelError(
+            "a TreeEnsemble with several targets is not read; export a TreeEnsembleRegressor"
+        )
     if weights.of_class.min() < 0 or weights.of_class.max() >= K:
         raise ModelError(f"a weight belongs to a target that is not one of {K}")
     if len(table.left) * K > max(MAX_NUMBERS, 4 * len(weights.values)):

@@ -14,8 +14,8 @@ from qwyc.model.trees import NodeFlag
 
 REMEDY = "save it again with model.serialize('model.tl')"
 _SUPPORTED = (
-    "supported are classifiers with one target (two classes with one score, or scores by class), regressors, "
-    "rankers and isolation forests"
+    "supported are classifiers with one target (two classes with one score, or scores by class), "
+    "regressors, rankers and isolation forests"
 )
 _TASKS = ("binary classifier", "regressor", "multi-class classifier", "ranker", "isolation forest")
 _OPERATORS = np.array(["none", "==", "<", "<=", ">", ">="])
