@@ -20,6 +20,7 @@ from qwyc.model.ensemble import Ensemble, Source
 from qwyc.model.link import Link
 from qwyc.model.native import rows_at_once, scores_in_parts
 from qwyc.model.output import Output
+from qwyc.model.tree_selection import offsets, some_trees, spans
 from qwyc.model.trees import (
     ON_ONE_THREAD,
     Summation,
@@ -321,43 +322,6 @@ class ClassRunner:
         return self.quitter.expected_cost
 
 
-def some_trees(trees: Trees, chosen: npt.NDArray[np.intp]) -> Trees:
-    """Some of the trees, in this order."""
-    nodes, leaves = np.diff(trees.node_begin)[chosen], np.diff(trees.leaf_begin)[chosen]
-    node = _spans(trees.node_begin[chosen], nodes)
-    leaf = _spans(trees.leaf_begin[chosen], leaves)
-    sets = np.diff(trees.category_begin)[node]
-    words = _spans(trees.category_begin[node], sets)
-
-    def of_leaves(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return array[leaf] if len(array) else array
-
-    return Trees(
-        node_begin=_offsets(nodes),
-        leaf_begin=_offsets(leaves),
-        feature=trees.feature[node],
-        threshold=trees.threshold[node],
-        left=trees.left[node],
-        right=trees.right[node],
-        flags=trees.flags[node],
-        category_begin=_offsets(sets),
-        category_words=trees.category_words[words],
-        leaf_value=of_leaves(trees.leaf_value),
-        leaf_other=of_leaves(trees.leaf_other),
-        leaf_weight=of_leaves(trees.leaf_weight),
-    )
-
-
-def _offsets(sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-
-
-def _spans(first: npt.NDArray[np.int64], size: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The numbers first[i] to first[i] + size[i], for one i after the other."""
-    begin = _offsets(size)
-    return np.arange(begin[-1]) + np.repeat(first - begin[:-1], size)
-
-
 def class_tree_ensemble(
     trees: Trees,
     schema: Schema,
@@ -388,7 +352,7 @@ def class_tree_ensemble(
         step = _number_among_equals(of_class)
         order = np.lexsort((of_class, step))
         trees, of_class = some_trees(trees, order), of_class[order]
-        begin = _offsets(np.bincount(step))
+        begin = offsets(np.bincount(step))
     else:
         trees = replace(trees, leaf_value=np.empty(0))
         begin = np.arange(trees.n_trees + 1, dtype=np.int64)
@@ -421,5 +385,5 @@ def _number_among_equals(values: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]
     order = np.argsort(values, kind="stable")
     sizes = np.unique(values, return_counts=True)[1]
     number = np.empty(len(values), dtype=np.int64)
-    number[order] = _spans(np.zeros(len(sizes), dtype=np.int64), sizes)
+    number[order] = spans(np.zeros(len(sizes), dtype=np.int64), sizes)
     return number

@@ -110,7 +110,7 @@ class Output:
         if self.kind == "quotient":
             return np.asarray(x / np.float32(self.scale))
         if self.kind == "signed square":
-            return np.copysign(x * x, x)
+            return np.asarray(np.copysign(x * x, x))
         power = Output("exponential", "float32")
         if self.kind == "single softmax":
             shifted = (x - x.max(axis=1, keepdims=True)).astype(np.float64)
