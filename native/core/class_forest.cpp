@@ -34,10 +34,14 @@ std::vector<double> checked(const FlatTrees<Real>& flat, const Rules& rules,
     require_that(std::isfinite(rules.divisor) && rules.divisor > 0, "divisor must be positive");
     require_that(rules.summation == Summation::kFloat64 || rules.divisor == 1,
                  "sums in float32, and those with the base added last, are not divided");
+    require_that(std::isfinite(rules.scale) && rules.scale > 0 &&
+                     (rules.summation == Summation::kFloat64Late || rules.scale == 1),
+                 "scale must be positive, and 1 unless the base is added last in float64");
     for (double value : classes.start) require_that(std::isfinite(value), "base must be finite");
     for (double value : classes.leaves)
-        require_that(std::abs(value / rules.divisor) <= std::numeric_limits<float>::max(),
-                     "a leaf value is not finite, or too large for float32");
+        require_that(
+            std::abs(value / rules.divisor * rules.scale) <= std::numeric_limits<float>::max(),
+            "a leaf value is not finite, or too large for float32");
     const auto& begin = classes.step_begin;
     require_that(begin.size() >= 2 && begin.front() == 0 && begin.back() == n_trees,
                  "base models must divide the trees");
@@ -88,7 +92,8 @@ ClassForest<Real>::ClassForest(const FlatTrees<Real>& flat, int64_t n_features, 
       full_(classes.leaves.begin(), classes.leaves.end()),
       start_(classes.start.begin(), classes.start.end()),
       ties_(classes.ties) {
-    for (double leaf : full_) step_.push_back(static_cast<float>(leaf / rules.divisor));
+    for (double leaf : full_)
+        step_.push_back(static_cast<float>(leaf / rules.divisor * rules.scale));
     for (double start : start_) base_.push_back(start / rules.divisor);
 }
 

@@ -60,7 +60,7 @@ class ClassForest {
     double finish(int32_t k, double sum) const {
         if (rules_.summation == Summation::kFloat32) return sum;
         if (rules_.summation == Summation::kFloat32Late) return static_cast<float>(sum + start_[k]);
-        if (rules_.summation == Summation::kFloat64Late) return sum + start_[k];
+        if (rules_.summation == Summation::kFloat64Late) return sum * rules_.scale + start_[k];
         return sum / rules_.divisor;
     }
 

@@ -49,9 +49,13 @@ void Forest<Real>::check(const FlatTrees<Real>& flat) const {
     require(rules_.summation == Summation::kFloat64 || rules_.summation == Summation::kShares ||
                 rules_.divisor == 1,
             "sums in float32, and those with the base added last, are not divided");
+    require(std::isfinite(rules_.scale) && rules_.scale > 0 &&
+                (rules_.summation == Summation::kFloat64Late || rules_.scale == 1),
+            "scale must be positive, and 1 unless the base is added last in float64");
     for (double value : flat.leaf_value)
-        require(std::abs(value / rules_.divisor) <= std::numeric_limits<float>::max(),
-                "a leaf value is not finite, or too large for float32");
+        require(
+            std::abs(value / rules_.divisor * rules_.scale) <= std::numeric_limits<float>::max(),
+            "a leaf value is not finite, or too large for float32");
     for (double value : flat.leaf_other)
         require(std::isfinite(value), "a leaf value is not finite");
 
@@ -104,7 +108,7 @@ Forest<Real>::Forest(const FlatTrees<Real>& flat, int64_t n_features, const Rule
     leaf_value_.assign(flat.leaf_value.begin(), flat.leaf_value.end());
     leaf_other_.assign(flat.leaf_other.begin(), flat.leaf_other.end());
     for (double value : leaf_value_)
-        step_value_.push_back(static_cast<float>(value / rules_.divisor));
+        step_value_.push_back(static_cast<float>(value / rules_.divisor * rules_.scale));
 }
 
 template <class Real>
@@ -113,7 +117,7 @@ double Forest<Real>::finish(const FullSum& sum) const {
     if (rules_.summation == Summation::kFloat32Late)
         return static_cast<float>(sum.single +
                                   rules_.base);  // the sum of two floats, if base is one
-    if (rules_.summation == Summation::kFloat64Late) return sum.value + rules_.base;
+    if (rules_.summation == Summation::kFloat64Late) return sum.value * rules_.scale + rules_.base;
     const double value = sum.value / rules_.divisor;
     if (rules_.summation == Summation::kFloat64) return value;
     // The source decides by its positive share > its negative share. Rounding can make that differ

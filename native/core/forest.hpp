@@ -26,7 +26,7 @@ enum class Summation : uint8_t {
     kFloat32 = 0,  // base + f_1 + ... + f_T, each partial sum rounded to float32 (XGBoost)
     kFloat64 = 1,  // (base + f_1 + ... + f_T) / divisor in float64 (LightGBM, scikit-learn)
     kShares = 2,   // the two classes' shares added apart in float64 and compared (random forests)
-    kFloat64Late = 3,  // f_1 + ... + f_T in float64, the base added last (CatBoost)
+    kFloat64Late = 3,  // (f_1 + ... + f_T) * scale in float64, the base added last (CatBoost)
     kFloat32Late = 4,  // f_1 + ... + f_T in float32, the base added last (ONNX Runtime)
 };
 
@@ -37,6 +37,7 @@ struct Rules {
     bool truncates = false;  // category codes are truncated to integers before their sign is tested
     double base = 0.0;
     double divisor = 1.0;  // T for averages, otherwise 1
+    double scale = 1.0;    // what a sum is multiplied by before the base is added, for kFloat64Late
 };
 
 // The arrays of an ensemble, as in qwyc.model.trees.Trees.
@@ -150,7 +151,8 @@ class Forest {
         return static_cast<double>(visited) / static_cast<double>(n);
     }
 
-    // What leaf `i` adds to a row's running sum: the source's value by the divisor, as float32.
+    // What leaf `i` adds to a row's running sum: the source's value by the divisor and the
+    // scale, as float32.
     float step_value(int32_t i) const { return step_value_[i]; }
 
     // A full score: start(), then add() for the leaf of each tree in the source's order, then

@@ -92,6 +92,13 @@ void apply_output(OutputKind kind, double scale, const double* score, int64_t n,
             each(score, n, out, [](double x) { return exponential(x); });
             break;
         }
+        case OutputKind::kHalving:
+            each(score, n, out, [=](double x) { return std::exp2(-x / scale); });
+            break;
+        case OutputKind::kHalving32:
+            each_32(score, n, out,
+                    [=](float x) { return std::pow(2.0f, -x / static_cast<float>(scale)); });
+            break;
         case OutputKind::kSign32:
             each_32(score, n, out, [](float x) { return x > 0 ? 1.0f : 0.0f; });
             break;

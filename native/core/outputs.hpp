@@ -19,9 +19,11 @@ enum class OutputKind : uint8_t {
     kSign32 = 8,                 // 1 where x > 0, otherwise 0
     kWideExponential32 = 9,      // exp(x) in float64, rounded to float32
     kTableExponential = 10,      // exp(x) by a table and a polynomial (CatBoost)
+    kHalving = 11,               // 2^(-x / scale), by exp2 (Treelite's isolation forests)
+    kHalving32 = 12,             // the same in float32, by pow (YDF's isolation forests)
 };
 
-inline constexpr int kOutputKinds = 11;
+inline constexpr int kOutputKinds = 13;
 
 // out[i] = the output for score[i], for n scores.
 void apply_output(OutputKind kind, double scale, const double* score, int64_t n, double* out);

@@ -126,6 +126,7 @@ void bind_forest(nb::module_& m);
 void bind_lattices(nb::module_& m);
 void bind_quitter(nb::module_& m);
 void bind_class_trees(nb::module_& m);
+void bind_combinations(nb::module_& m);
 void bind_outputs(nb::module_& m);
 void bind_tables(nb::module_& m);
 void bind_sparse(nb::module_& m);

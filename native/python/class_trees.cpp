@@ -31,7 +31,8 @@ void bind_constructor(nb::class_<AnyClassForest>& cls) {
            Vector<int32_t> right, Vector<uint8_t> flags, Vector<int64_t> category_begin,
            Vector<uint32_t> category_words, Vector<double> leaves, Vector<int32_t> tree_class,
            Vector<int64_t> step_begin, Vector<double> start, int64_t n_features, int summation,
-           bool less_equal, bool truncates, double divisor, int ties, double ties_scale) {
+           bool less_equal, bool truncates, double divisor, int ties, double ties_scale,
+           double scale) {
             require(summation >= 0 && summation <= 4, "unknown summation");
             require(start.shape(0) < (size_t{1} << 20), "there must be fewer than 2^20 classes");
             const FlatTrees<Real> flat{span(node_begin),
@@ -45,8 +46,8 @@ void bind_constructor(nb::class_<AnyClassForest>& cls) {
                                        span(category_words),
                                        {},
                                        {}};
-            const Rules rules{static_cast<Summation>(summation), less_equal, truncates, 0.0,
-                              divisor};
+            const Rules rules{
+                static_cast<Summation>(summation), less_equal, truncates, 0.0, divisor, scale};
             const ClassArrays classes{static_cast<int32_t>(start.shape(0)),
                                       span(tree_class),
                                       span(step_begin),
@@ -59,7 +60,7 @@ void bind_constructor(nb::class_<AnyClassForest>& cls) {
         "node_begin"_a, "leaf_begin"_a, "feature"_a, "threshold"_a.noconvert(), "left"_a, "right"_a,
         "flags"_a, "category_begin"_a, "category_words"_a, "leaves"_a, "tree_class"_a,
         "step_begin"_a, "start"_a, nb::kw_only(), "n_features"_a, "summation"_a, "less_equal"_a,
-        "truncates"_a, "divisor"_a, "ties"_a, "ties_scale"_a);
+        "truncates"_a, "divisor"_a, "ties"_a, "ties_scale"_a, "scale"_a = 1.0);
 }
 
 template <class In>

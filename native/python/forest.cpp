@@ -23,20 +23,20 @@ void bind_forest_constructor(nb::class_<AnyForest>& cls) {
            Vector<int32_t> right, Vector<uint8_t> flags, Vector<int64_t> category_begin,
            Vector<uint32_t> category_words, Vector<double> leaf_value, Vector<double> leaf_other,
            int64_t n_features, int summation, bool less_equal, bool truncates, double base,
-           double divisor) {
+           double divisor, double scale) {
             require(summation >= 0 && summation <= 4, "unknown summation");
             const FlatTrees<Real> flat{span(node_begin), span(leaf_begin),     span(feature),
                                        span(threshold),  span(left),           span(right),
                                        span(flags),      span(category_begin), span(category_words),
                                        span(leaf_value), span(leaf_other)};
-            const Rules rules{static_cast<Summation>(summation), less_equal, truncates, base,
-                              divisor};
+            const Rules rules{
+                static_cast<Summation>(summation), less_equal, truncates, base, divisor, scale};
             new (self) AnyForest(std::make_shared<Model<Real>>(flat, n_features, rules));
         },
         "node_begin"_a, "leaf_begin"_a, "feature"_a, "threshold"_a.noconvert(), "left"_a, "right"_a,
         "flags"_a, "category_begin"_a, "category_words"_a, "leaf_value"_a, "leaf_other"_a,
         nb::kw_only(), "n_features"_a, "summation"_a, "less_equal"_a, "truncates"_a, "base"_a,
-        "divisor"_a);
+        "divisor"_a, "scale"_a = 1.0);
 }
 
 template <class In>

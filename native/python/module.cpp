@@ -17,6 +17,7 @@ NB_MODULE(_native, m) {
     qwyc::bind_tables(m);
     qwyc::bind_quitter(m);
     qwyc::bind_class_trees(m);
+    qwyc::bind_combinations(m);
     qwyc::bind_outputs(m);
     qwyc::bind_monitoring(m);
     qwyc::bind_one_row(m);

@@ -110,8 +110,8 @@ def test_the_model_s_own_probability_threshold(data, probability):
     check(model, X)
 
 
-@pytest.mark.parametrize("scale", [2.0, 0.25, -4.0])
-def test_a_scale_that_is_a_power_of_two(data, scale):
+@pytest.mark.parametrize("scale", [2.0, 0.25, -4.0, 0.3])
+def test_a_scale(data, scale):
     model = train(*data)
     model.set_scale_and_bias(scale, 0.1)
     check(model, data[0])
@@ -234,10 +234,6 @@ def test_other_kinds_of_model_are_refused(data):
         qwyc.read_model(catboost.CatBoostClassifier())
     with pytest.raises(qwyc.ModelError, match="this is not a model"):
         qwyc.read_model(catboost.Pool(X, y))
-    scaled = train(X, y)
-    scaled.set_scale_and_bias(0.3, 0.1)
-    with pytest.raises(qwyc.ModelError, match=r"multiplies its sum by 0\.3"):
-        qwyc.read_model(scaled)
 
 
 def test_texts_and_embeddings_are_refused_by_name(data):

@@ -169,27 +169,6 @@ def test_what_is_refused(tmp_path):
         rows[3, 2] = value  # beside integers, which 1.0 equals
         with pytest.raises(qwyc.InputError, match=message):
             ensemble.score_full(rows)
-    combined = train(frame, y, max_ctr_complexity=4, iterations=60)
-    combined.save_model(str(tmp_path / "m.json"), format="json")
-    for model in (combined, tmp_path / "m.json"):
-        with pytest.raises(qwyc.ModelError, match=r"combinations .*'.'.*max_ctr_complexity=1"):
-            qwyc.read_model(model)
-
-
-def test_a_tree_without_combinations_is_left_of_a_model_with_some():
-    frame, y = make_frame()
-    model = train(frame, y, max_ctr_complexity=4, iterations=60)
-
-    def is_read(tree):
-        alone = model.copy()
-        alone.shrink(tree + 1, tree)
-        try:
-            check(alone, frame)
-        except qwyc.ModelError:
-            return False
-        return True
-
-    assert any(is_read(tree) for tree in range(60))
 
 
 def test_damaged_files_are_refused_or_sound(tmp_path):

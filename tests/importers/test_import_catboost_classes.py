@@ -85,12 +85,9 @@ def test_bias_and_scale(policy):
     X, y = make_classes(5)
     model = train(X, y, grow_policy=policy)
     rng = np.random.default_rng(0)
-    for scale in (1, 0.25, -2):
+    for scale in (1, 0.25, -2, 0.3):
         model.set_scale_and_bias(scale, rng.normal(size=5).tolist())
         assert_model(model, X)
-    model.set_scale_and_bias(0.3, [0.0] * 5)
-    with pytest.raises(ModelError, match=r"multiplies its sum by 0\.3"):
-        qwyc.read_model(model)
 
 
 def test_a_model_that_is_no_classifier_object():

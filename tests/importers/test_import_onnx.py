@@ -14,7 +14,6 @@ from sklearn.ensemble import (
     ExtraTreesClassifier,
     GradientBoostingClassifier,
     RandomForestClassifier,
-    RandomForestRegressor,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -164,14 +163,12 @@ def test_what_is_refused(data):
     scaled = make_pipeline(StandardScaler(), RandomForestClassifier(2)).fit(X, y)
     for model, message in (
         (to_onnx(scaled, X[:1]), r"transforms its rows \(Scaler\)"),
-        (to_onnx(RandomForestRegressor(2).fit(X, y), X[:1]), "decides nothing"),
         (to_onnx(BaggingClassifier(n_estimators=2).fit(X, y), X[:1]), "2 tree ensembles"),
         (to_onnx(AdaBoostClassifier(n_estimators=3).fit(X, y), X[:1]), "3 tree ensembles"),
         (to_onnx(StandardScaler().fit(X), X[:1]), "0 tree ensembles"),
         (classifier(0, classes=(0, 1), base=(0.1, 0.2)), "base values that ONNX does not define"),
         (classifier(0, classes=(1,), base=(0.1,)), "base values that ONNX does not define"),
         (classifier(0, modes=("BRANCH_EQ",)), "'=='"),
-        (ensemble_5(0, sigmoid=False), "decides nothing"),
         (ensemble_5(0, modes=(4,)), "'=='"),
         (ensemble_5(0, aggregate=0), "not added up"),
         (ensemble_5(0, root=-1), "begins at a node that is not there"),

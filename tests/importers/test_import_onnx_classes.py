@@ -18,7 +18,6 @@ from sklearn.ensemble import (
     ExtraTreesClassifier,
     GradientBoostingClassifier,
     RandomForestClassifier,
-    RandomForestRegressor,
 )
 from sklearn.tree import DecisionTreeClassifier
 
@@ -181,12 +180,8 @@ def test_another_model_is_found_out():
 
 
 def test_what_is_refused():
-    X, y = class_data(3)
-    X = X.astype(np.float32)
-    several = RandomForestRegressor(2).fit(X, np.column_stack([y, y, y]))
     three = {"labels": (0, 1, 2)}
     for model, message in (
-        (to_onnx(several, X[:1]), "with several targets gives numbers and decides nothing"),
         (classifier(0, classes=range(3), base=(0.1, 0.2), **three), "2 base values for 3 classes"),
         (classifier(0, classes=range(4), **three), "class that is not one of 3"),
     ):

@@ -32,6 +32,16 @@ def check_probabilities(model, X, own, folder):
     _equal(qwyc.load(folder / "saved.qwyc").predict_proba(X), own)
 
 
+def onnx_outputs(model, rows):
+    """What ONNX Runtime gives on one thread."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+    return session.run(None, {session.get_inputs()[0].name: rows})
+
+
 def _equal(ours, own):
     assert ours.dtype == own.dtype
     np.testing.assert_array_equal(ours, own)

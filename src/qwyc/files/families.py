@@ -13,6 +13,7 @@ from qwyc.files.container import Tensors
 from qwyc.files.values import flag, number, text
 from qwyc.model.base_models import BaseModels
 from qwyc.model.class_trees import ClassTreeModels
+from qwyc.model.combined_trees import Combinations, CombinedTreeModels
 from qwyc.model.lattices.models import LatticeArrays, LatticeModels
 from qwyc.model.trees import Summation, TreeModels, Trees
 from qwyc.rows.schema import Schema
@@ -43,6 +44,7 @@ def _read_trees(facts: dict[str, Any], tensors: Tensors, schema: Schema) -> Tree
         truncates=flag(facts["truncates"]),
         start=number(facts["base"]),
         divisor=number(facts["divisor"]),
+        scale=number(facts.get("scale", 1.0)),
     )
     _ = models.native  # checks every array
     return models
@@ -96,6 +98,7 @@ def _read_class_trees(facts: dict[str, Any], tensors: Tensors, schema: Schema) -
         start=t["start"],
         divisor=number(facts["divisor"]),
         ties=Ties(kind, dtype, number(scale)),
+        scale=number(facts.get("scale", 1.0)),
     )
     if models.divisor <= 0:
         raise ArtifactError("the sum of trees must be divided by a positive number")
@@ -103,6 +106,33 @@ def _read_class_trees(facts: dict[str, Any], tensors: Tensors, schema: Schema) -
         np.empty((0, schema.n_features), schema.dtype)
     )  # lays out what evaluates rows
     return models
+
+
+def _read_combined(
+    read: Callable[[dict[str, Any], Tensors, Schema], TreeModels | ClassTreeModels], kind: str
+) -> Callable[[dict[str, Any], Tensors, Schema], CombinedTreeModels]:
+    """What reads trees of a kind and the combinations that some of their columns are made from."""
+
+    def read_both(facts: dict[str, Any], tensors: Tensors, schema: Schema) -> CombinedTreeModels:
+        own = {name.removeprefix("combined-"): array for name, array in tensors.items()}
+        made = Combinations(**{name: own[f"{kind}.{name}"] for name in COMBINATIONS})
+        _ = made.native  # checks every array
+        if schema.dtype != "float64" or made.n_features != schema.n_features:
+            raise ArtifactError("the combinations are those of other rows")
+        _check_codes(made, schema)
+        inner = replace(schema, n_features=made.n_columns, dtype="float32")
+        return CombinedTreeModels(read(facts, own, inner), made)
+
+    return read_both
+
+
+def _check_codes(made: Combinations, schema: Schema) -> None:
+    """Refuse combinations in which codes stand for other hashes than in the schema."""
+    for j in range(schema.n_features):
+        known = [value for value in schema.categories.get(j, ()) if value is not None]
+        own = made.code_hash[made.code_begin[j] : made.code_begin[j + 1]]
+        if bool(made.is_category[j]) != (j in schema.categories) or own.tolist() != known:
+            raise ArtifactError("the combinations are those of other categories")
 
 
 TREES: Mapping[str, tuple[int, tuple[str, ...]]] = {
@@ -126,6 +156,23 @@ CLASS_TREES: Mapping[str, tuple[int, tuple[str, ...]]] = {
 }
 
 
+COMBINATIONS: Mapping[str, tuple[int, tuple[str, ...]]] = {
+    "code_begin": (1, ("int64",)),  # (n_features + 1,)
+    "code_hash": (1, ("uint32",)),
+    "is_category": (1, ("uint8",)),  # (n_features,)
+    "part_begin": (1, ("int64",)),
+    "part_kind": (1, ("uint8",)),
+    "part_feature": (1, ("int32",)),
+    "part_value": (1, ("float64",)),
+    "table_of": (1, ("int32",)),
+    "key_begin": (1, ("int64",)),
+    "key": (1, ("uint64",)),
+    "column_table": (1, ("int32",)),
+    "value_begin": (1, ("int64",)),
+    "value": (1, ("float32",)),
+}
+
+
 def _named(kind: str, tensors: TensorTypes) -> TensorTypes:
     return {f"{kind}.{name}": of for name, of in tensors.items()}
 
@@ -134,6 +181,13 @@ FAMILIES: Mapping[str, Family] = {
     TreeModels.kind: Family(_named(TreeModels.kind, TREES), _read_trees),
     ClassTreeModels.kind: Family(
         _named(ClassTreeModels.kind, {**TREES, **CLASS_TREES}), _read_class_trees
+    ),
+    "combined-trees": Family(
+        _named("combined-trees", {**TREES, **COMBINATIONS}), _read_combined(_read_trees, "trees")
+    ),
+    "combined-class-trees": Family(
+        _named("combined-class-trees", {**TREES, **CLASS_TREES, **COMBINATIONS}),
+        _read_combined(_read_class_trees, "class-trees"),
     ),
     LatticeModels.kind: Family(
         {

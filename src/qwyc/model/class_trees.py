@@ -20,7 +20,15 @@ from qwyc.model.ensemble import Ensemble, Source
 from qwyc.model.link import Link
 from qwyc.model.native import rows_at_once, scores_in_parts
 from qwyc.model.output import Output
-from qwyc.model.trees import ON_ONE_THREAD, Summation, TreeModels, Trees, rounding_margin
+from qwyc.model.tree_selection import offsets, some_trees, spans
+from qwyc.model.trees import (
+    ON_ONE_THREAD,
+    Summation,
+    TreeModels,
+    Trees,
+    rounding_margin,
+    scale_facts,
+)
 from qwyc.model.used_columns import SparseRunner, UsedColumns, score_full, score_matrix
 from qwyc.policy.features import Pairs
 from qwyc.policy.filter_policy import ClassPolicy, FilterPolicy
@@ -52,6 +60,7 @@ class ClassTreeModels:
     divisor: float
     ties: Ties = BY_SCORES
     weighs: str = "rows"
+    scale: float = 1.0  # of FLOAT64_LATE: what sums are multiplied by before `start` is added
 
     kind: ClassVar[str] = "class-trees"
 
@@ -145,6 +154,7 @@ class ClassTreeModels:
                 divisor=self.divisor,
                 ties=ties.code,
                 ties_scale=ties.scale,
+                scale=self.scale,
             )
         except ValueError as error:
             raise ModelError(f"the model's trees are not sound: {error}") from None
@@ -227,7 +237,8 @@ class ClassTreeModels:
         R, K, first = self.n_models, self.n_scores, self.trees.leaf_begin[:-1]
         leaves = self.leaf_vector if self.has_vectors else self.trees.leaf_value[:, np.newaxis]
         with np.errstate(over="ignore"):  # a step past float32 is infinite, and so is its bound
-            steps = (leaves / self.divisor).astype(np.float32).astype(np.float64)
+            steps = leaves / self.divisor * self.scale
+            steps = steps.astype(np.float32).astype(np.float64)
         least, most = np.minimum.reduceat(steps, first), np.maximum.reduceat(steps, first)
         size = np.maximum.reduceat(np.abs(leaves), first)  # (n_trees, K or 1)
         if not self.has_vectors:  # a base model adds nothing to a class that it has no tree of
@@ -236,8 +247,9 @@ class ClassTreeModels:
             least, most, size = np.zeros((R, K)), np.zeros((R, K)), np.zeros((R, K))
             least[at], most[at], size[at] = of_trees
         with np.errstate(over="ignore"):
-            largest = float((np.abs(self.start) + size.sum(axis=0)).max())
-        margin = rounding_margin(largest, R, self.summation, self.divisor)
+            sums = size.sum(axis=0) * max(self.scale, 1.0)
+            largest = float((np.abs(self.start) + sums).max())
+        margin = rounding_margin(largest, R + (self.scale != 1), self.summation, self.divisor)
         return Bounds(least, most, self.ties.margin(largest / self.divisor) + margin)
 
     def cuts(self) -> dict[int, Floats]:
@@ -264,13 +276,14 @@ class ClassTreeModels:
             "truncates": self.truncates,
             "divisor": self.divisor,
             "ties": [self.ties.kind, self.ties.dtype, self.ties.scale],
+            **scale_facts(self.scale),
         }
 
     def digest_facts(self) -> tuple[list[Any], list[float]]:
         """How rows go and how trees add up; the constants of the sum."""
         ties = self.ties
         rules = [int(self.summation), self.less_equal, self.truncates, ties.kind, ties.dtype]
-        return rules, [self.divisor, ties.scale]
+        return rules, [self.divisor, ties.scale, *scale_facts(self.scale).values()]
 
     def layout(self) -> tuple[dict[str, Any], str]:
         """How large the trees are and how they are evaluated."""
@@ -318,43 +331,6 @@ class ClassRunner:
         return self.quitter.expected_cost
 
 
-def some_trees(trees: Trees, chosen: npt.NDArray[np.intp]) -> Trees:
-    """Some of the trees, in this order."""
-    nodes, leaves = np.diff(trees.node_begin)[chosen], np.diff(trees.leaf_begin)[chosen]
-    node = _spans(trees.node_begin[chosen], nodes)
-    leaf = _spans(trees.leaf_begin[chosen], leaves)
-    sets = np.diff(trees.category_begin)[node]
-    words = _spans(trees.category_begin[node], sets)
-
-    def of_leaves(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return array[leaf] if len(array) else array
-
-    return Trees(
-        node_begin=_offsets(nodes),
-        leaf_begin=_offsets(leaves),
-        feature=trees.feature[node],
-        threshold=trees.threshold[node],
-        left=trees.left[node],
-        right=trees.right[node],
-        flags=trees.flags[node],
-        category_begin=_offsets(sets),
-        category_words=trees.category_words[words],
-        leaf_value=of_leaves(trees.leaf_value),
-        leaf_other=of_leaves(trees.leaf_other),
-        leaf_weight=of_leaves(trees.leaf_weight),
-    )
-
-
-def _offsets(sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-
-
-def _spans(first: npt.NDArray[np.int64], size: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The numbers first[i] to first[i] + size[i], for one i after the other."""
-    begin = _offsets(size)
-    return np.arange(begin[-1]) + np.repeat(first - begin[:-1], size)
-
-
 def class_tree_ensemble(
     trees: Trees,
     schema: Schema,
@@ -371,6 +347,7 @@ def class_tree_ensemble(
     ties: Ties = BY_SCORES,
     weighs: str = "rows",
     output: Output | None = None,
+    scale: float = 1.0,
 ) -> Ensemble:
     """An ensemble of trees for K classes, or K values where `classes` is empty; raises ModelError where its
     arrays are not sound.
@@ -384,7 +361,7 @@ def class_tree_ensemble(
         step = _number_among_equals(of_class)
         order = np.lexsort((of_class, step))
         trees, of_class = some_trees(trees, order), of_class[order]
-        begin = _offsets(np.bincount(step))
+        begin = offsets(np.bincount(step))
     else:
         trees = replace(trees, leaf_value=np.empty(0))
         begin = np.arange(trees.n_trees + 1, dtype=np.int64)
@@ -402,6 +379,7 @@ def class_tree_ensemble(
         divisor,
         ties,
         weighs,
+        scale,
     )
     _ = models.native  # checks every array
     return Ensemble(models, schema, 0.0, classes, source, Link("none"), output=output)
@@ -416,5 +394,5 @@ def _number_among_equals(values: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]
     order = np.argsort(values, kind="stable")
     sizes = np.unique(values, return_counts=True)[1]
     number = np.empty(len(values), dtype=np.int64)
-    number[order] = _spans(np.zeros(len(sizes), dtype=np.int64), sizes)
+    number[order] = spans(np.zeros(len(sizes), dtype=np.int64), sizes)
     return number

@@ -28,6 +28,8 @@ CODES = {
     ("sign", "float32"): 8,
     ("wide exponential", "float32"): 9,
     ("table exponential", "float64"): 10,
+    ("halving", "float64"): 11,
+    ("halving", "float32"): 12,
 }
 # These the source computes with NumPy, whose exp rounds differently from the C library's: so do we.
 # "by column": sums over classes are added up column by column, which rounds differently for 8 classes or
@@ -39,8 +41,15 @@ BY_NUMPY = (
     "numpy softmax of halves",
     "path length",
 )
+# In float32 by the C library's exp. "single softmax": classes are added up one after the other; "mirrored":
+# the logistic function of two classes, each by itself; "both shares": 1 - score and the score (trees of
+# ONNX Runtime). "share": not above 1 (YDF).
+# "quotient": the score by `scale`. "signed square": x |x| (Treelite).
+SINGLE = ("single softmax", "mirrored", "both shares", "share", "quotient", "signed square")
 # CatBoost's: its own exponentials, added up class by class.
 BY_TABLE = "softmax by table"
+# CatBoost's: the first score, and the exponential of twice the second.
+MEAN_AND_VARIANCE = "mean and variance"
 # The outputs of all classes together, with the kinds and dtypes of `Ties`.
 BY_TIES = "classes"
 
@@ -51,7 +60,8 @@ class Output:
 
     kind: str = "identity"
     dtype: str = "float64"  # of the outputs
-    # logistic: 1 / (1 + exp(-scale * score)); path length and softmax by NumPy: what divides scores
+    # logistic: 1 / (1 + exp(-scale * score)); path length, halving, quotient and softmax by NumPy: what
+    # divides scores
     scale: float = 1.0
 
     def __post_init__(self) -> None:
@@ -59,7 +69,8 @@ class Output:
             self.kind in BY_NUMPY
             and (self.dtype == "float64" or (self.dtype, self.kind) == ("float32", "numpy softmax"))
         )
-        known = known or (self.kind, self.dtype) == (BY_TABLE, "float64")
+        known = known or (self.kind in (BY_TABLE, MEAN_AND_VARIANCE) and self.dtype == "float64")
+        known = known or (self.kind in SINGLE and self.dtype == "float32")
         if not known and not (self.kind == BY_TIES and self.dtype in ("float32", "float64")):
             raise OptionError(f"there is no output of kind {self.kind!r} in {self.dtype}")
 
@@ -70,18 +81,45 @@ class Output:
         found: npt.NDArray[Any]
         if self.kind == BY_TIES:
             found = ties.probabilities(scores, threads=thread_count(threads))
+        elif self.kind in SINGLE and self.dtype == "float32":
+            found = self._single(scores, ties, threads)
         elif self.kind in BY_NUMPY:
             found = self._by_numpy(scores)
         elif self.kind == BY_TABLE:
             shifted = scores - scores.max(axis=1, keepdims=True)
             found = Output("table exponential").values(shifted, ties, threads)
             found /= sum(found.T[1:], start=found[:, 0]).reshape(-1, 1)
+        elif self.kind == MEAN_AND_VARIANCE:
+            variance = Output("table exponential").values(2.0 * scores[:, 1], ties, threads)
+            found = np.column_stack([scores[:, 0], variance])
         else:
             flat = np.ascontiguousarray(scores, dtype=np.float64).reshape(-1)
             code = CODES[self.kind, self.dtype]
             found = _native.apply_output(flat, code, self.scale, thread_count(threads))
             found = found.reshape(scores.shape)
         return found.astype(self.dtype, copy=False)
+
+    def _single(
+        self, scores: npt.NDArray[np.float64], ties: Ties, threads: int | None
+    ) -> npt.NDArray[Any]:
+        one, x = np.float32(1), scores.astype(np.float32)
+        if self.kind == "both shares":
+            return np.column_stack([1 - scores, scores]).astype(np.float32)
+        if self.kind == "share":
+            return np.minimum(x, one)
+        if self.kind == "quotient":
+            return np.asarray(x / np.float32(self.scale))
+        if self.kind == "signed square":
+            return np.asarray(np.copysign(x * x, x))
+        power = Output("exponential", "float32")
+        if self.kind == "single softmax":
+            shifted = (x - x.max(axis=1, keepdims=True)).astype(np.float64)
+            found = power.values(shifted, ties, threads)
+            return np.asarray(found / sum(found.T[1:], start=found[:, 0]).reshape(-1, 1))
+        # Of one score, both classes; of K scores, each class by itself.
+        both = np.column_stack([-x, x]) if x.ndim == 1 else x
+        high = one / (one + power.values(-np.abs(both).astype(np.float64), ties, threads))
+        return np.where(both < 0, one - high, high)
 
     def _by_numpy(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
         if self.kind == "numpy exponential":

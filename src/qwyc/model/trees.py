@@ -56,7 +56,7 @@ class Summation(enum.IntEnum):
     FLOAT32 = 0  # base + f_1 + ... + f_T, every partial sum rounded to float32 (XGBoost)
     FLOAT64 = 1  # (base + f_1 + ... + f_T) / divisor in float64 (LightGBM, scikit-learn boosting)
     SHARES = 2  # both classes' shares added apart in float64, divided, compared (random forests)
-    FLOAT64_LATE = 3  # f_1 + ... + f_T in float64, the base added last (CatBoost)
+    FLOAT64_LATE = 3  # (f_1 + ... + f_T) * scale in float64, the base added last (CatBoost)
     FLOAT32_LATE = 4  # f_1 + ... + f_T in float32, the base added last (ONNX Runtime)
 
 
@@ -103,6 +103,7 @@ class TreeModels:
     start: float  # what the source's own sum starts from, or has added at the end
     divisor: float  # T for averages, otherwise 1
     weighs: str = "rows"  # what leaf weights count: "rows" or "curvature", the sum of p (1 - p)
+    scale: float = 1.0  # of FLOAT64_LATE: what the sum is multiplied by before `start` is added
 
     kind: ClassVar[str] = "trees"
     n_scores: ClassVar[int] = 1
@@ -156,6 +157,7 @@ class TreeModels:
                 truncates=self.truncates,
                 base=self.start,
                 divisor=self.divisor,
+                scale=self.scale,
             )
         except ValueError as error:
             raise ModelError(f"the model's trees are not sound: {error}") from None
@@ -210,7 +212,8 @@ class TreeModels:
         """Every tree adds at least its smallest and at most its largest leaf."""
         first = self.trees.leaf_begin[:-1]
         with np.errstate(over="ignore"):  # a step past float32 is infinite, and so is its bound
-            step = (self.trees.leaf_value / self.divisor).astype(np.float32).astype(np.float64)
+            step = self.trees.leaf_value / self.divisor * self.scale
+            step = step.astype(np.float32).astype(np.float64)
         least, most = np.minimum.reduceat(step, first), np.maximum.reduceat(step, first)
         return Bounds(least, most, self.rounding_margin())
 
@@ -243,8 +246,10 @@ class TreeModels:
         trees, T, first = self.trees, self.n_models, self.trees.leaf_begin[:-1]
         size = np.maximum.reduceat(np.abs(trees.leaf_value), first)  # (T,)
         with np.errstate(over="ignore"):
-            undivided = abs(self.start) + float(size.sum())  # no partial sum is larger
-        margin = rounding_margin(undivided, T, self.summation, self.divisor)
+            # No partial sum is larger, nor its product with the scale.
+            undivided = abs(self.start) + float(size.sum()) * max(self.scale, 1.0)
+        roundings = T + (self.scale != 1)
+        margin = rounding_margin(undivided, roundings, self.summation, self.divisor)
         # Shares are compared with each other, and add up to about 1.
         if self.summation == Summation.SHARES and margin < math.inf:
             off = np.abs(trees.leaf_value + trees.leaf_other - 1.0)
@@ -265,11 +270,13 @@ class TreeModels:
             "truncates": self.truncates,
             "base": self.start,
             "divisor": self.divisor,
+            **scale_facts(self.scale),
         }
 
     def digest_facts(self) -> tuple[list[Any], list[float]]:
         """How rows go and how trees add up; the constants of the sum."""
-        return [int(self.summation), self.less_equal, self.truncates], [self.start, self.divisor]
+        numbers = [self.start, self.divisor, *scale_facts(self.scale).values()]
+        return [int(self.summation), self.less_equal, self.truncates], numbers
 
     def layout(self) -> tuple[dict[str, Any], str]:
         """How large the trees are and how they are evaluated."""
@@ -282,6 +289,11 @@ class TreeModels:
         if facts["walked"]:
             text += f"; {facts['walked']:,} trees are walked {WHY_WALKED}"
         return facts, text
+
+
+def scale_facts(scale: float) -> dict[str, float]:
+    """What a file keeps of a scale: nothing where it is 1, as in files that had none."""
+    return {} if scale == 1 else {"scale": scale}
 
 
 def rounding_margin(largest: float, T: int, summation: Summation, divisor: float) -> float:
@@ -313,10 +325,11 @@ def tree_ensemble(
     link: Link = LOGISTIC,
     weighs: str = "rows",
     output: Output | None = None,
+    scale: float = 1.0,
 ) -> Ensemble:
     """An ensemble of trees; raises ModelError where its arrays are not sound."""
     models = TreeModels(
-        trees, schema.n_features, summation, less_equal, truncates, base, divisor, weighs
+        trees, schema.n_features, summation, less_equal, truncates, base, divisor, weighs, scale
     )
     _ = models.native  # checks every array
     return Ensemble(models, schema, threshold, classes, source, link, output=output)

@@ -7,6 +7,7 @@ another. A category is looked up once for each distinct value, not for each row.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from numbers import Number
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ Column = str | int  # the name of a column, or its position
 TEXT, NUMBERS = "text", "numbers"  # types of categories
 _MAX_CATEGORIES = 20  # in one message
 _MISSING = float("nan")
+FIRST_HASH = float(1 << 24)  # no code is as large (native/core/combinations.hpp)
 HASHED_TYPES = (str, int, np.bool_, np.integer)  # that CatBoost takes for categories
 
 
@@ -243,7 +245,8 @@ def codes_of_hashed_column(column: Series[Any], known: Sequence[Any], name: Colu
 
 
 def codes_of_hashed(values: Sequence[Any], known: Sequence[Any], name: Column) -> Codes:
-    """Codes of values, text or integers, whose hashes are `known`; -1 for any other value.
+    """Codes of values, text or integers, whose hashes are `known`; -1 for any other value. If None is
+    among the known hashes, the code of any other value is FIRST_HASH + its hash.
 
     If no hash is known, the trees do not use the column, and its values are not checked."""
     if not known:
@@ -256,6 +259,7 @@ def codes_of_hashed(values: Sequence[Any], known: Sequence[Any], name: Column) -
     return np.fromiter(map(codes.__getitem__, values), np.float64, len(values))
 
 
+@lru_cache(maxsize=1 << 16)
 def category_hash(text: str) -> int:
     """The number by which CatBoost knows a category."""
     return city_hash_64(text.encode()) & 0xFFFFFFFF
@@ -266,6 +270,7 @@ class _HashedCodes(dict[Any, float]):
 
     def __init__(self, known: Sequence[Any], name: Column) -> None:
         self._code = {hashed: float(code) for code, hashed in enumerate(known)}
+        self._keeps_others = None in self._code
         self._name = name
 
     def __missing__(self, value: Any) -> float:
@@ -278,7 +283,8 @@ class _HashedCodes(dict[Any, float]):
                 column=self._name,
                 value=quoted(value),
             ) from None
-        self[value] = code = self._code.get(hashed, -1.0)
+        other = FIRST_HASH + hashed if self._keeps_others else -1.0
+        self[value] = code = self._code.get(hashed, other)
         return code
 
 

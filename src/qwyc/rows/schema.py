@@ -37,7 +37,9 @@ class Schema:
     categories: Mapping[int, tuple[Category, ...]] = field(default_factory=dict)  # position = code
     arrays_hold_values: bool = False  # arrays and lists hold category values; otherwise codes
     unseen: str = "missing"  # an unknown category; or "invalid" (-1), "first" (0), "error"
-    hashed: bool = False  # categories are CatBoost's hashes of values, not values
+    # Categories are CatBoost's hashes of values, not values. None among them: all other hashes count, too
+    # (`qwyc.rows.categories.FIRST_HASH`).
+    hashed: bool = False
     missing: float = float("nan")  # a value that means missing, besides NaN
     accepts_missing: bool = True  # otherwise NaN is refused, as in the source library
     accepts_infinity: bool = True

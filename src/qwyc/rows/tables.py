@@ -204,7 +204,9 @@ class FrameReader:
 
     def _add_objects(self, table: _native.Table, j: int, array: Array) -> bool:
         """Adds a column of objects, if they are the text of categories."""
-        if self._text_codes(False)[j] is None or None in self._schema.categories[j]:
+        if self._text_codes(False)[j] is None:
+            return False
+        if None in self._schema.categories[j] and not self._schema.hashed:
             return False
         if self._schema.hashed:
             return table.add_objects(j, array, self._hashed[j], np.inf, np.inf)

@@ -21,6 +21,7 @@ from qwyc.files.export_c import classes, header, lattices, small, trees
 from qwyc.files.export_c.program import Program
 from qwyc.files.export_c.text import check_prefix, comment
 from qwyc.model.class_trees import ClassTreeModels
+from qwyc.model.combined_trees import CombinedTreeModels
 from qwyc.model.lattices.models import LatticeModels
 from qwyc.model.trees import TreeModels
 from qwyc.policy.lead_policy import LeadPolicy
@@ -105,6 +106,16 @@ def _program(certified: Certified, for_small_devices: bool) -> Program:
         certified.ensemble.source,
     )
     library = comment(origin.library if origin is not None else "the source library")
+    if isinstance(models, CombinedTreeModels):
+        raise ModelError(
+            f"{models.description} cannot be exported to C: their keys and tables have no form in C. Train "
+            "with max_ctr_complexity=1, or load the .qwyc file with qwyc"
+        )
+    if isinstance(models, (TreeModels, ClassTreeModels)) and models.scale != 1:
+        raise ModelError(
+            f"the model multiplies its sum by {models.scale:g}, which has no form in C: export a model "
+            "whose scale is 1"
+        )
     if for_small_devices and not isinstance(models, TreeModels):
         raise OptionError(
             f"the small form is for trees of two classes, and these are {models.description}: export "

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from qwyc.errors import ModelError
 from qwyc.files.export_c.program import Tables
 from qwyc.files.export_c.text import c_type, lines_of, literals, narrowed, real_literal
-from qwyc.model.class_trees import some_trees
+from qwyc.model.tree_selection import some_trees
 from qwyc.model.trees import NodeFlag, Trees
 
 MOST_SETS = 2**24  # float32 holds their numbers

@@ -17,13 +17,15 @@ import numpy.typing as npt
 
 from qwyc.errors import ModelError
 from qwyc.importers import files, live
+from qwyc.importers.catboost.combinations import combinations_of
 from qwyc.importers.catboost.document import MAGIC, Document, from_cbm, from_json, scaled
 from qwyc.importers.catboost.trees import Splits, splits_of, trees_of
-from qwyc.model.class_trees import class_tree_ensemble
+from qwyc.model.class_trees import ClassTreeModels, class_tree_ensemble
+from qwyc.model.combined_trees import CombinedTreeModels
 from qwyc.model.ensemble import Ensemble, Sample, Source
 from qwyc.model.link import Link
 from qwyc.model.output import IDENTITY, Output
-from qwyc.model.trees import Summation, Trees, tree_ensemble
+from qwyc.model.trees import Summation, TreeModels, Trees, tree_ensemble
 from qwyc.rows.schema import ZERO, Schema
 from qwyc.target.boundary import smallest_sum_above_zero
 
@@ -51,6 +53,9 @@ _SCORES = (
     "YetiRankPairwise",
     "StochasticRank",
     "Cox",
+    "LogLinQuantile",
+    "SurvivalAft",
+    "RMSEWithUncertainty",
 )
 _EXPONENTIALS = ("Poisson", "Tweedie")
 _SUPPORTED = (
@@ -155,6 +160,29 @@ def _ensemble(document: Document, classifier: bool = False) -> Ensemble:
     base = np.asarray(document.bias) + 0.0  # no -0
     schema = _inputs(document, splits)
     source = Source("catboost", _version(document), loss)
+    # What the trees take: with a column for each statistic of a combination.
+    inner = replace(schema, n_features=schema.n_features + len(splits.combined), dtype="float32")
+    ensemble = _of_trees(document, trees, vectors, base, inner, loss, source)
+    if not splits.combined:
+        return ensemble
+    made = combinations_of(document, splits.combined, schema)
+    _ = made.native  # checks every array
+    inner_models = ensemble.base_models
+    assert isinstance(inner_models, (TreeModels, ClassTreeModels))
+    models = CombinedTreeModels(inner_models, made)
+    return replace(ensemble, base_models=models, schema=schema)
+
+
+def _of_trees(
+    document: Document,
+    trees: Trees,
+    vectors: Array,
+    base: Array,
+    schema: Schema,
+    loss: str,
+    source: Source,
+) -> Ensemble:
+    """The trees as an ensemble, with the columns of combinations as if rows had them."""
     of_values = loss in (*_SCORES, *_EXPONENTIALS)
     if len(base) > 1:
         return class_tree_ensemble(
@@ -167,6 +195,7 @@ def _ensemble(document: Document, classifier: bool = False) -> Ensemble:
             truncates=False,
             start=base,
             leaf_vector=vectors,
+            scale=document.scale,
             output=_OUTPUTS.get(loss, IDENTITY),
         )
     return tree_ensemble(
@@ -181,6 +210,7 @@ def _ensemble(document: Document, classifier: bool = False) -> Ensemble:
         classes=np.empty(0) if of_values else _classes(document, 1),
         source=source,
         link=Link("none" if of_values else "logistic"),
+        scale=document.scale,
         output=_OUTPUTS.get(loss, IDENTITY) if of_values else None,
     )
 
@@ -190,6 +220,7 @@ _OUTPUTS = {
     "MultiClassOneVsAll": Output("logistic"),
     "Poisson": Output("table exponential"),
     "Tweedie": Output("table exponential"),
+    "RMSEWithUncertainty": Output("mean and variance"),
 }
 
 
@@ -231,7 +262,8 @@ def _inputs(document: Document, splits: Splits) -> Schema:
     return Schema(
         n_features=len(columns),
         names=tuple(names) if names and all(names) and len(set(names)) == len(names) else None,
-        dtype="float32",
+        # float64 holds every hash; the columns of combinations are made from it, in float32.
+        dtype="float64" if splits.combined else "float32",
         categories=splits.categories,  # where there are none, the trees do not look
         arrays_hold_values=bool(splits.categories),
         unseen="invalid",
@@ -248,6 +280,8 @@ def _threshold(document: Document, trees: Trees, base: float) -> float:
     probability = 0.5 if stored in (None, "") else float(str(stored))
     if not 0 < probability < 1:
         raise ModelError(f"the probability threshold is {probability}, not between 0 and 1")
+    if probability == 0.5 and document.scale != 1:
+        return float(np.nextafter(0.0, 1.0))
     if probability == 0.5:
         return smallest_sum_above_zero(trees.leaf_value, base)
     return float(np.nextafter(-math.log(1.0 / probability - 1.0), np.inf))

@@ -1,11 +1,13 @@
-"""CatBoost's statistics of categories (CTR): of one feature, they are a number for each category, known
-by its hash, and another for all the rest. Both kinds of document have them."""
+"""CatBoost's statistics of categories (CTR): a number for each category, known by its hash, or for each
+combination of features, known by its key; and another for all the rest. Both kinds of document have
+them."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,23 +29,49 @@ _KINDS = (
 _FACTOR = 0x4906BA494954CB65  # a category's key in its table is its hash times this, twice
 _UNDO = pow(_FACTOR * _FACTOR, -1, 1 << 64)
 _NO_KEY = (1 << 64) - 1
+_LOW = (1 << 32) - 1
+
+
+@dataclass(frozen=True)
+class Combination:
+    """The features that a statistic is of, in the order in which they make its key."""
+
+    categories: tuple[int, ...]  # which categorical features
+    above: tuple[tuple[int, float], ...]  # which numeric features, and whether above which border
+    equal: tuple[tuple[int, int], ...]  # which categorical features, and whether of which hash
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it is one category and nothing else."""
+        return len(self.categories) == 1 and not self.above and not self.equal
 
 
 @dataclass(frozen=True, eq=False)
 class Ctr:
-    """A statistic of categories that splits compare with borders."""
+    """A statistic of a combination that splits compare with borders."""
 
-    features: tuple[int, ...]  # which categorical features
+    of: Combination
     borders: npt.NDArray[np.float32]
-    hashes: Array  # (n,) of its feature's categories
+    keys: Array  # (n,) uint64
     values: Array  # (n,) float32
-    default: np.float32  # of every other category
-    combined: bool = False  # with other features; then nothing else is known
+    default: np.float32  # of every other key
+    table: Any  # the same for statistics that have the same keys
+
+    @property
+    def feature(self) -> int:
+        """Of a single category, which categorical feature it is."""
+        return self.of.categories[0]
+
+    @cached_property
+    def hashes(self) -> Array:
+        """Of a single category, the hashes that the keys are of, (n,)."""
+        hashes = (self.keys * np.uint64(_UNDO)) & np.uint64(0xFFFFFFFF)
+        return hashes.astype(np.int64)
 
 
 @dataclass(frozen=True)
 class _Counts:
-    """What was counted in training, by category."""
+    """What was counted in training, by key."""
 
     keys: Array  # (n,) uint64
     counts: Array  # (n, k)
@@ -51,29 +79,43 @@ class _Counts:
 
 
 def ctrs_from_json(ctrs: Sequence[Any], tables: Mapping[str, Any]) -> list[Ctr]:
-    found = []
+    found, read = [], {}
     for ctr in ctrs:
-        elements = ctr["elements"]
-        features = tuple(int(e["cat_feature_index"]) for e in elements if "cat_feature_index" in e)
-        borders = np.asarray(ctr["borders"], np.float32)
-        if len(elements) != 1 or len(features) != 1:
-            found.append(_combined(features, borders))
-            continue
-        facts = tables[ctr["identifier"]]
-        stride = int(facts["hash_stride"])
-        flat = facts["hash_map"]
-        if stride < 2 or len(flat) % stride:
-            raise ModelError("a table of categories is damaged")
-        keys = np.array([int(key) for key in flat[::stride]], dtype=np.uint64)
-        counts = [flat[k::stride] for k in range(1, stride)]
-        table = _Counts(keys, np.asarray(counts, np.float64).T, int(facts["counter_denominator"]))
+        name = ctr["identifier"]
+        if name not in read:
+            read[name] = _counts_from_json(tables[name])
         names = ("prior_numerator", "prior_denomerator", "shift", "scale")
         numbers = [np.float32(ctr[name]) for name in names]
-        kind = str(ctr["ctr_type"])
-        found.append(
-            _simple(features, borders, kind, table, int(ctr["target_border_idx"]), numbers)
-        )
+        borders = np.asarray(ctr["borders"], np.float32)
+        kind, which = str(ctr["ctr_type"]), int(ctr["target_border_idx"])
+        of = _combination_from_json(ctr["elements"])
+        found.append(_ctr(of, borders, kind, read[name], which, numbers, name))
     return found
+
+
+def _combination_from_json(elements: Sequence[Mapping[str, Any]]) -> Combination:
+    categories, above, equal = [], [], []
+    for element in elements:
+        kind = element["combination_element"]
+        if kind == "cat_feature_value":
+            categories.append(int(element["cat_feature_index"]))
+        elif kind == "float_feature":
+            border = float(np.float32(element["border"]))
+            above.append((int(element["float_feature_index"]), border))
+        elif kind == "cat_feature_exact_value":
+            equal.append((int(element["cat_feature_index"]), int(element["value"]) & _LOW))
+        else:
+            raise ModelError(f"a statistic of categories is of a {kind}, which is not known")
+    return Combination(tuple(categories), tuple(above), tuple(equal))
+
+
+def _counts_from_json(facts: Mapping[str, Any]) -> _Counts:
+    stride, flat = int(facts["hash_stride"]), facts["hash_map"]
+    if stride < 2 or len(flat) % stride:
+        raise ModelError("a table of categories is damaged")
+    keys = np.array([int(key) for key in flat[::stride]], dtype=np.uint64)
+    counts = [flat[k::stride] for k in range(1, stride)]
+    return _Counts(keys, np.asarray(counts, np.float64).T, int(facts["counter_denominator"]))
 
 
 def ctrs_from_cbm(ctrs: Sequence[Table], rest: bytes) -> list[Ctr]:
@@ -85,34 +127,39 @@ def ctrs_from_cbm(ctrs: Sequence[Table], rest: bytes) -> list[Ctr]:
         base = ctr.table(0) if ctr is not None else None
         if ctr is None or base is None:
             raise ModelError("a statistic of categories names no features")
-        features, simple = _features(base)
-        borders = table.array(1, np.float32).astype(np.float32)
-        kind = base.integer(1, 0, "b")
-        if not simple:
-            found.append(_combined(features, borders))
-            continue
-        if (kind, features) not in tables:
+        name = _table_name(base)
+        if name not in tables:
             raise ModelError("a table of categories is missing")
+        kind, _, of = name
+        borders = table.array(1, np.float32).astype(np.float32)
         defaults = ((2, 0.0), (3, 1.0), (4, 0.0), (5, 1.0))
         numbers = [np.float32(ctr.real(field, default, "f")) for field, default in defaults]
-        counts = tables[kind, features]
-        found.append(_simple(features, borders, _KINDS[kind], counts, ctr.integer(1, 0), numbers))
+        which = ctr.integer(1, 0)
+        found.append(_ctr(of, borders, _KINDS[kind], tables[name], which, numbers, name))
     return found
 
 
-def _features(base: Table) -> tuple[tuple[int, ...], bool]:
-    """The categorical features, and whether there is one and nothing else."""
+_TableName = tuple[int, int, Combination]  # kind, which borders of the target, features
+
+
+def _table_name(base: Table) -> _TableName:
     combination = base.table(0)
     if combination is None:
         raise ModelError("a statistic of categories names no features")
-    features = tuple(int(i) for i in combination.array(0, np.int32).tolist())
-    pair = np.dtype([("index", "<i4"), ("value", "<i4")])
-    others = len(combination.array(1, pair)) + len(combination.array(2, pair))
-    exact = tuple(int(i) for i in combination.array(2, pair)["index"].tolist())
-    return (*features, *exact), len(features) == 1 and not others
+    kind = base.integer(1, 0, "b")
+    if not 0 <= kind < len(_KINDS):
+        raise ModelError("a statistic of categories is of an unknown kind")
+    above = combination.array(1, np.dtype([("index", "<i4"), ("border", "<f4")]))
+    equal = combination.array(2, np.dtype([("index", "<i4"), ("value", "<i4")]))
+    of = Combination(
+        tuple(int(i) for i in combination.array(0, np.int32).tolist()),
+        tuple((int(i), float(border)) for i, border in above.tolist()),
+        tuple((int(i), int(value) & _LOW) for i, value in equal.tolist()),
+    )
+    return kind, base.integer(2, 0), of
 
 
-def _tables(rest: bytes) -> dict[tuple[int, tuple[int, ...]], _Counts]:
+def _tables(rest: bytes) -> dict[_TableName, _Counts]:
     found = {}
     try:
         (count,), at = struct.unpack_from("<I", rest), 4
@@ -125,12 +172,8 @@ def _tables(rest: bytes) -> dict[tuple[int, tuple[int, ...]], _Counts]:
             base = table.table(0)
             if base is None:
                 raise ModelError("a table of categories names no features")
-            features, simple = _features(base)
-            kind = base.integer(1, 0, "b")
-            if not 0 <= kind < len(_KINDS):
-                raise ModelError("a statistic of categories is of an unknown kind")
-            if simple:
-                found[kind, features] = _counts(table, _KINDS[kind])
+            name = _table_name(base)
+            found[name] = _counts(table, _KINDS[name[0]])
     except struct.error:
         raise ModelError("the file is cut off") from None
     return found
@@ -155,19 +198,16 @@ def _counts(table: Table, kind: str) -> _Counts:
     return _Counts(used["key"].astype(np.uint64), counts[used["index"]], table.integer(3, 0))
 
 
-def _combined(features: tuple[int, ...], borders: Array) -> Ctr:
-    return Ctr(features, borders, np.empty(0), np.empty(0), np.float32(0), combined=True)
-
-
-def _simple(
-    features: tuple[int, ...],
+def _ctr(
+    of: Combination,
     borders: Array,
     kind: str,
     table: _Counts,
     which: int,
     numbers: Sequence[np.float32],
+    name: Any,
 ) -> Ctr:
-    """The statistic of every category, in float32 as CatBoost computes it."""
+    """The statistic of every key, in float32 as CatBoost computes it."""
     kept = table.keys != np.uint64(_NO_KEY)
     keys, counts = table.keys[kept], table.counts[kept]
     prior, weight, shift, scale = numbers
@@ -189,7 +229,6 @@ def _simple(
         good, total = counts[:, which + 1 :].sum(axis=1), counts.sum(axis=1)
     else:
         raise ModelError(f"a statistic of categories is a {kind} of {n_counts} classes")
-    hashes = (keys * np.uint64(_UNDO)) & np.uint64(0xFFFFFFFF)
     values = np.asarray(calculate(good, total), np.float32)
     default = np.float32(calculate(0, nothing))
-    return Ctr(features, borders, hashes.astype(np.int64), values, default)
+    return Ctr(of, borders, keys, values, default, name)

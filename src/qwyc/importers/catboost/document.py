@@ -65,19 +65,18 @@ class Document:
 
 
 def scaled(document: Document) -> Document:
-    """With the scale in its leaves. Only a power of two leaves every sum's rounding as it is."""
+    """With as much of the scale in its leaves as leaves every sum's rounding as it is: a power of two, or
+    the sign. What is left is above 0."""
     scale = document.scale
-    leaves = document.leaf_values * scale
-    if (
-        not scale
-        or abs(math.frexp(scale)[0]) != 0.5
-        or np.any(leaves / scale != document.leaf_values)
-    ):
+    if not scale or not math.isfinite(scale):
         raise ModelError(
-            f"the model multiplies its sum by {scale:g}, which rounds once more; qwyc supports powers "
-            "of two: call model.set_scale_and_bias(1, bias), which scales scores and their threshold"
+            f"the model multiplies its sum by {scale:g}, so that nothing is left of it"
         )
-    return replace(document, leaf_values=leaves)
+    leaves = document.leaf_values * scale
+    if abs(math.frexp(scale)[0]) == 0.5 and np.all(leaves / scale == document.leaf_values):
+        return replace(document, leaf_values=leaves, scale=1.0)
+    sign = math.copysign(1.0, scale)
+    return replace(document, leaf_values=document.leaf_values * sign, scale=abs(scale))
 
 
 def from_cbm(content: bytes) -> Document:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.errors import ModelError
+from qwyc.importers.catboost.ctr import Ctr
 from qwyc.importers.catboost.document import Document
 from qwyc.importers.flatten import MAX_WORDS, NodeTable, bit_sets, flatten, offsets, to_int32
 from qwyc.model.trees import NodeFlag, Trees
@@ -28,7 +29,9 @@ class Splits:
     border: Array
     flags: Array
     codes: Sequence[Array]  # of a split on categories; empty for numbers
-    categories: dict[int, tuple[Category, ...]]  # the hashes of every categorical column
+    # The hashes of every categorical column; a None after them: all other hashes count, too.
+    categories: dict[int, tuple[Category, ...]]
+    combined: Sequence[Ctr]  # statistics of combinations, each a column after those of the model
 
 
 def splits_of(document: Document) -> Splits:
@@ -49,10 +52,22 @@ def splits_of(document: Document) -> Splits:
         column.append(np.full(len(values), cats[feature]))
         flags.append(np.full(len(values), int(NodeFlag.CATEGORICAL)))
         codes += [np.searchsorted(known[feature], [value]) for value in values]
+        border.append(np.zeros(len(values), np.float32))
+    combined = [ctr for ctr in document.ctrs if not ctr.of.is_single]
+    place = {
+        id(ctr): k for k, ctr in enumerate(combined, len(document.floats) + len(document.others))
+    }
     for ctr in document.ctrs:
-        column.append(np.full(len(ctr.borders), cats[ctr.features[0]]))
-        statistic = np.full(len(known[ctr.features[0]]), ctr.default)  # by code
-        statistic[np.searchsorted(known[ctr.features[0]], ctr.hashes)] = ctr.values
+        if not ctr.of.is_single:  # a column of its own, after all others
+            column.append(np.full(len(ctr.borders), place[id(ctr)]))
+            border.append(ctr.borders)
+            flags.append(np.full(len(ctr.borders), low))
+            codes += [np.empty(0, np.int64)] * len(ctr.borders)
+            continue
+        column.append(np.full(len(ctr.borders), cats[ctr.feature]))
+        border.append(np.zeros(len(ctr.borders), np.float32))
+        statistic = np.full(len(known[ctr.feature]), ctr.default)  # by code
+        statistic[np.searchsorted(known[ctr.feature], ctr.hashes)] = ctr.values
         # A category goes right where its statistic is above the border. The set is of those that go
         # another way than all that are not known.
         rest_right = ctr.default > ctr.borders
@@ -60,23 +75,24 @@ def splits_of(document: Document) -> Splits:
         flags.append(np.where(rest_right, inside, int(NodeFlag.CATEGORICAL)))
         for limit, right in zip(ctr.borders, rest_right, strict=True):
             codes.append(np.flatnonzero((statistic > limit) != right))
-    n_categorical = len(codes) - n_numeric - document.n_estimated
-    border.append(np.zeros(n_categorical, np.float32))
     hashes: dict[int, tuple[Category, ...]] = {f.column: () for f in document.others}
     hashes |= {cats[i]: tuple(int(h) for h in known[i]) for i in range(len(cats))}
+    for i in {i for ctr in combined for i in (*ctr.of.categories, *dict(ctr.of.equal))}:
+        hashes[cats[i]] += (None,)  # combinations are of categories that the model does not list
     return Splits(
         np.concatenate([np.empty(0, np.int64), *column]),
         np.concatenate([np.empty(0, np.float32), *border]),
         np.concatenate([np.empty(0, np.int64), *flags]).astype(np.uint8),
         codes,
         hashes,
+        combined,
     )
 
 
 def _known_hashes(document: Document, n_features: int) -> list[Array]:
     """All hashes that the model has of every categorical feature, sorted: a hash's place is its code."""
     found: list[list[Array]] = [[np.empty(0, np.int64)] for _ in range(n_features)]
-    pairs = [(ctr.features[0], ctr.hashes) for ctr in document.ctrs]
+    pairs = [(ctr.feature, ctr.hashes) for ctr in document.ctrs if ctr.of.is_single]
     for feature, values in [*document.one_hot, *pairs]:
         if not 0 <= feature < n_features:
             raise ModelError("a split is on a categorical feature that the model does not have")
@@ -88,15 +104,11 @@ def _refuse_other_splits(document: Document, n_numeric: int) -> None:
     """Name the first feature that trees split on and that cannot be read."""
     categorical = [f for f in document.others if f.kind == "categorical"]
     for ctr in document.ctrs:
-        if any(not 0 <= i < len(categorical) for i in ctr.features) or not ctr.features:
+        of = ctr.of
+        if any(not 0 <= i < len(categorical) for i in (*of.categories, *dict(of.equal))):
             raise ModelError("a statistic is of a categorical feature that the model does not have")
-        if ctr.combined:  # CatBoost writes those that trees use, and no others
-            chosen = [categorical[i] for i in ctr.features]
-            names = ", ".join(_name(f.name, f.column) for f in chosen)
-            raise ModelError(
-                f"the trees split on combinations of categorical features (with {names}), which qwyc "
-                "does not read; train with max_ctr_complexity=1"
-            )
+        if any(not 0 <= i < len(document.floats) for i, _ in of.above) or not of.categories:
+            raise ModelError("a statistic is of features that the model does not have")
     used = document.splits
     if document.steps is not None:
         used = used[(document.steps != 0).any(axis=1)]

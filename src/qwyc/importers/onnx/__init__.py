@@ -18,8 +18,10 @@ from qwyc.importers.flatten import flatten
 from qwyc.importers.onnx.classes import class_ensemble, scores_of_probabilities
 from qwyc.importers.onnx.graph import TreeGraph, find_trees
 from qwyc.importers.onnx.trees import Weights, first, text, trees_of
+from qwyc.importers.onnx.values import value_ensemble
 from qwyc.model.ensemble import Ensemble, Sample, Source
 from qwyc.model.link import Link
+from qwyc.model.output import Output
 from qwyc.model.trees import Summation, tree_ensemble
 from qwyc.rows.schema import Schema
 from qwyc.target.boundary import smallest_positive, smallest_sum_above_zero
@@ -159,8 +161,20 @@ def _ensemble(graph: TreeGraph) -> Ensemble:
     real = np.dtype(np.float64 if graph.wide else np.float32)
     table, operator, weights = trees_of(kind, attributes, real)
     table, less_equal = with_one_rule(table, operator)
+    used = int(table.feature.max(initial=0)) + 1
+    transform = _transform(kind, attributes)
+    if _gives_values(graph, transform):
+        return value_ensemble(
+            graph,
+            table,
+            weights,
+            _bases(attributes),
+            transform,
+            less_equal=less_equal,
+            schema=Schema(graph.n_columns or used, None, real.name),
+            source=Source("onnx", graph.producer, kind),
+        )
     if kind == "TreeEnsembleClassifier" and len(_classes(attributes)) > 2:
-        used = int(table.feature.max(initial=0)) + 1
         return class_ensemble(
             table,
             weights,
@@ -169,9 +183,9 @@ def _ensemble(graph: TreeGraph) -> Ensemble:
             schema=Schema(graph.n_columns or used, None, real.name),
             classes=_classes(attributes),
             source=Source("onnx", graph.producer, kind),
+            output=_OUTPUTS.get(transform),
         )
-    base, link, threshold, classes = _decision(graph, weights)
-    used = int(table.feature.max(initial=0)) + 1
+    base, link, threshold, classes = _decision(graph, weights, transform)
     trees = flatten(table)
     if threshold is None:
         threshold = smallest_sum_above_zero(trees.leaf_value, base)
@@ -189,19 +203,50 @@ def _ensemble(graph: TreeGraph) -> Ensemble:
         classes=classes,
         source=Source("onnx", graph.producer, kind),
         link=link,
+        output=_two_classes(kind, weights, transform),
     )
 
 
-def _decision(graph: TreeGraph, weights: Weights) -> tuple[float, Link, float | None, Array]:
+# What becomes of the scores of more than two classes.
+_OUTPUTS = {
+    "NONE": Output("identity", "float32"),
+    "LOGISTIC": Output("mirrored", "float32"),
+    "SOFTMAX": Output("single softmax", "float32"),
+}
+
+
+def _two_classes(kind: str, weights: Weights, transform: str) -> Output | None:
+    """What becomes of the score of two classes; None where it is not known, or no probability."""
+    if kind != "TreeEnsembleClassifier" or len(set(weights.ids)) != 1:
+        return None
+    if transform == "LOGISTIC":
+        return Output("mirrored", "float32")
+    return Output("both shares", "float32") if weights.all_positive else None
+
+
+def _transform(kind: str, attributes: Mapping[str, Any]) -> str:
+    """The name of the post_transform."""
+    if kind != "TreeEnsemble":
+        return text(attributes.get("post_transform"), "NONE")
+    number = int(attributes.get("post_transform", 0))
+    names = ("NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO", "PROBIT")
+    return names[number] if 0 <= number < len(names) else "OTHER"
+
+
+def _gives_values(graph: TreeGraph, transform: str) -> bool:
+    """Whether the graph gives values: it has no classes, and no sigmoid makes its output a probability."""
+    if graph.trees.kind == "TreeEnsembleClassifier" or graph.sigmoid:
+        return False
+    return transform != "LOGISTIC" or int(graph.trees.attributes.get("n_targets", 1)) > 1
+
+
+def _decision(
+    graph: TreeGraph, weights: Weights, transform: str
+) -> tuple[float, Link, float | None, Array]:
     """Base, link, threshold (None: above 0) and classes, as ONNX Runtime decides."""
     kind, attributes = graph.trees.kind, graph.trees.attributes
     dtype = np.float64 if graph.wide else np.float32
     bases = _bases(attributes)
-    transform = text(attributes.get("post_transform"), "NONE")
-    if kind == "TreeEnsemble":
-        transform = {0: "NONE", 1: "LOGISTIC"}.get(
-            int(attributes.get("post_transform", 0)), "OTHER"
-        )
     above_half = smallest_positive(lambda score: score > 0.5, dtype)
     if kind != "TreeEnsembleClassifier":
         if set(weights.ids) - {0} or int(attributes.get("n_targets", 1)) > 1:

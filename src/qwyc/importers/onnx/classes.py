@@ -14,6 +14,7 @@ from qwyc.importers.live import softmax_error
 from qwyc.importers.onnx.trees import Weights
 from qwyc.model.class_trees import class_tree_ensemble
 from qwyc.model.ensemble import Ensemble, Source
+from qwyc.model.output import Output
 from qwyc.model.trees import Summation
 from qwyc.rows.schema import Schema
 
@@ -31,6 +32,7 @@ def class_ensemble(
     schema: Schema,
     classes: Array,
     source: Source,
+    output: Output | None,
 ) -> Ensemble:
     """Trees whose leaves add to one class each, or to several. The scores decide before any
     `post_transform`."""
@@ -69,6 +71,7 @@ def class_ensemble(
         start=np.asarray(bases) if bases else 0.0,
         tree_class=tree_class,
         leaf_vector=vectors,
+        output=output,
     )
 
 

@@ -210,7 +210,7 @@ def _listed(attributes: Attributes, real: np.dtype[Any]) -> Trees:
         feature=of_nodes(feature),
         threshold=of_nodes(splits).astype(real),
         flags=np.where(of_nodes(missing_left) != 0, NodeFlag.DEFAULT_LEFT, 0).astype(np.uint8),
-        value=np.where(inner, 0.0, weight[leaf]),
+        value=np.where(inner, 0.0, weight[leaf].astype(np.float64)),
     )
     return table, np.where(inner, _MODE_NUMBERS[of_nodes(mode)], ""), Weights(target, weight)
 

@@ -1,7 +1,8 @@
 """Treelite: checkpoint files of version 4, and live `treelite.Model` objects.
 
 The checkpoint is read as it stands; Treelite itself is not needed for that. What a Treelite model
-decides is what its own reference, GTIL, says: the class with the largest output, or probability > 0.5.
+decides is what its own reference, GTIL, says: the class with the largest output, or probability > 0.5; or
+its values.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from qwyc.importers.treelite.checkpoint import (
 from qwyc.model.class_trees import class_tree_ensemble
 from qwyc.model.ensemble import Ensemble, Sample, Source
 from qwyc.model.link import Link
+from qwyc.model.output import BY_TIES, Output
 from qwyc.model.trees import Summation, tree_ensemble
 from qwyc.rows.schema import MISSING, Schema
 from qwyc.rows.sparse import canonical, is_sparse
@@ -126,7 +128,12 @@ def _ensemble(content: bytes) -> Ensemble:
     table, less_equal = with_one_rule(*node_table(trees, header, vectors))
     if header.n_classes > 1 and not header.shares:
         return _of_classes(header, table, less_equal, vectors)
-    summation, link, threshold = _rule(header)
+    if header.values:
+        summation, divisor = _sum_of_classes(header)
+        link, threshold = Link("none"), 0.0
+    else:
+        summation, link, threshold = _rule(header)
+        divisor = float(header.n_trees) if header.average else 1.0
     return tree_ensemble(
         flatten(table),
         schema=_schema(header),
@@ -134,11 +141,12 @@ def _ensemble(content: bytes) -> Ensemble:
         less_equal=less_equal,
         truncates=False,
         base=0.0 if header.shares else float(header.bases[0]) + 0.0,  # no -0
-        divisor=float(header.n_trees) if header.average else 1.0,
+        divisor=divisor,
         threshold=threshold,
-        classes=np.array([0, 1]),
+        classes=np.empty(0) if header.values else np.array([0, 1]),
         source=Source("treelite", header.version, header.task),
         link=link,
+        output=_values(header) if header.values else None,
     )
 
 
@@ -159,7 +167,7 @@ def _of_classes(
     return class_tree_ensemble(
         trees,
         _schema(header),
-        classes=np.arange(K),
+        classes=np.empty(0) if header.values else np.arange(K),
         source=Source("treelite", header.version, header.task),
         summation=summation,
         less_equal=less_equal,
@@ -168,7 +176,8 @@ def _of_classes(
         divisor=divisor,
         tree_class=None if header.vectors else header.tree_class,
         leaf_vector=vectors,
-        ties=_ties(header),
+        ties=BY_SCORES if header.values else _ties(header),
+        output=_values(header) if header.values else _probabilities(header),
     )
 
 
@@ -178,7 +187,7 @@ def _sum_of_classes(header: Header) -> tuple[Summation, float]:
         return Summation.FLOAT32_LATE if header.narrow else Summation.FLOAT64_LATE, 1.0
     if header.narrow or any(header.bases):
         raise ModelError("the model averages its trees in float32, or adds to the average")
-    if header.vectors:
+    if header.vectors or header.n_classes == 1:
         return Summation.FLOAT64, float(header.n_trees)
     counts = np.bincount(header.tree_class, minlength=header.n_classes)
     if counts.min() != counts.max():
@@ -187,6 +196,31 @@ def _sum_of_classes(header: Header) -> tuple[Summation, float]:
             "supported are as many of each"
         )
     return Summation.FLOAT64, float(counts[0])
+
+
+def _values(header: Header) -> Output:
+    """What GTIL makes of the scores of a regressor, a ranker or an isolation forest."""
+    kind, narrow = header.postprocessor, header.narrow
+    dtype = "float32" if narrow else "float64"
+    if kind in ("identity", "signed_square", "exponential"):
+        return Output(kind.replace("_", " "), dtype)
+    if kind == "sigmoid" and header.alpha > 0 and not (narrow and header.alpha != 1):
+        return Output("logistic", dtype, header.alpha)
+    if kind == "exponential_standard_ratio" and header.ratio > 0 and not narrow:
+        return Output("halving", dtype, header.ratio)
+    if kind == "logarithm_one_plus_exp" and not narrow:
+        return Output("log of 1 + exponential", dtype)
+    raise ModelError(
+        f"the model's values are {kind!r} of sums in {dtype}, whose last bits are not known; supported are "
+        "'identity', 'signed_square', 'exponential' and 'sigmoid', and 'logarithm_one_plus_exp' and "
+        "'exponential_standard_ratio' of float64 models"
+    )
+
+
+def _probabilities(header: Header) -> Output:
+    """What GTIL makes of the scores of classes."""
+    kind = "identity" if header.postprocessor == "identity_multiclass" else BY_TIES
+    return Output(kind, "float32" if header.narrow else "float64")
 
 
 def _ties(header: Header) -> Ties:

@@ -14,7 +14,8 @@ from qwyc.model.trees import NodeFlag
 
 REMEDY = "save it again with model.serialize('model.tl')"
 _SUPPORTED = (
-    "supported are classifiers with one target: two classes with one score, or scores by class"
+    "supported are classifiers with one target (two classes with one score, or scores by class), "
+    "regressors, rankers and isolation forests"
 )
 _TASKS = ("binary classifier", "regressor", "multi-class classifier", "ranker", "isolation forest")
 _OPERATORS = np.array(["none", "==", "<", "<=", ">", ">="])
@@ -72,17 +73,19 @@ class Header:
     n_features: int
     task: str
     average: bool  # of the trees, rather than their sum
-    n_classes: int  # that have a score each; 1: one score decides between two
+    values: bool  # it gives values, not classes
+    n_classes: int  # or targets that have a score each; 1: one score, which may decide between two
     vectors: bool  # leaves hold a number for each class
     tree_class: Array  # (n_trees,) the class that each tree adds to; not for vectors
     postprocessor: str
-    alpha: float  # of the postprocessor
+    alpha: float  # of the postprocessor: of a sigmoid
+    ratio: float  # of an isolation forest
     bases: list[float]
 
     @property
     def shares(self) -> bool:
         """Whether it averages two shares in float64, as scikit-learn's forests do."""
-        plain = self.average and not self.narrow and not any(self.bases)
+        plain = self.average and not self.narrow and not any(self.bases) and not self.values
         return self.n_classes == 2 and self.vectors and plain
 
     @property
@@ -106,18 +109,22 @@ def read_header(reader: Reader) -> Header:
     n_trees, n_features = reader.scalar("<u8"), reader.scalar("<i4")
     task, average, n_targets = reader.scalar("u1"), reader.scalar("u1"), reader.scalar("<i4")
     n_classes, leaf_shape = reader.array("<i4").tolist(), reader.array("<i4").tolist()
-    reader.array("<i4")  # the target of each tree
+    tree_target = reader.array("<i4")  # of each tree; -1 for all
     tree_class = reader.array("<i4")  # its class; -1 for all
     postprocessor, alpha = reader.text(), reader.scalar("<f4")
-    reader.scalar("<f4")
+    ratio = reader.scalar("<f4")
     bases = reader.array("<f8").tolist()
     reader.text()
     reader.skip_optional()
     name = _TASKS[task] if task < len(_TASKS) else f"task {task}"
-    if n_targets != 1 or len(n_classes) != 1:
+    values = task in (1, 3, 4) and n_targets == len(n_classes) and set(n_classes) == {1}
+    if not values and (n_targets != 1 or len(n_classes) != 1):
         raise ModelError(f"the model is a {name} with {n_targets} targets; {_SUPPORTED}")
-    K = int(n_classes[0])
-    if K < 1 or task not in (0, 2) or (K == 1) != (task == 0 and leaf_shape == [1, 1]):
+    K = n_targets if values else int(n_classes[0])
+    if values:
+        tree_class = tree_target
+        leaf_shape = leaf_shape[::-1]  # of (targets, classes)
+    elif K < 1 or task not in (0, 2) or (K == 1) != (task == 0 and leaf_shape == [1, 1]):
         raise ModelError(f"the model is a {name} with {K} outputs; {_SUPPORTED}")
     if n_trees < 1 or n_trees > len(reader.content):
         raise ModelError("the model has no trees")
@@ -138,11 +145,13 @@ def read_header(reader: Reader) -> Header:
         n_features=n_features,
         task=name,
         average=bool(average),
+        values=values,
         n_classes=K,
         vectors=vectors,
         tree_class=tree_class,
         postprocessor=postprocessor,
         alpha=float(alpha),
+        ratio=float(ratio),
         bases=bases,
     )
 

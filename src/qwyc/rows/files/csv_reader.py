@@ -226,8 +226,11 @@ def _with_integers(features: Any, schema: Schema) -> Any:
 
 
 def _as_integer(text: str, known: Set[Any]) -> str:
-    is_other = _INTEGER_AS_FLOAT.fullmatch(text) and category_hash(text) not in known
-    return text.removesuffix(".0") if is_other else text
+    if not _INTEGER_AS_FLOAT.fullmatch(text) or category_hash(text) in known:
+        return text
+    integer = text.removesuffix(".0")
+    # Where the model does not list its categories, 1.0 may be one of them.
+    return text if None in known and category_hash(integer) not in known else integer
 
 
 def _check_text(head: bytes, name: str) -> None:
@@ -268,6 +271,8 @@ def _text_nulls(columns: Columns, schema: Schema) -> dict[str, tuple[str, ...]]:
     for j, name in enumerate(columns.features):
         known = set(schema.categories.get(j, ()))
         nulls = tuple(text for text in spellings if as_category(text) not in known)
+        if schema.hashed and None in known:
+            nulls = ()  # the model does not list its categories: CatBoost takes every text for one
         if len(nulls) < len(spellings):
             found[name] = nulls
     return found

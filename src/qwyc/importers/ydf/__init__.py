@@ -1,11 +1,11 @@
-"""YDF (Yggdrasil Decision Forests): live gradient boosted trees, random forests and CART models.
+"""YDF (Yggdrasil Decision Forests): live gradient boosted trees, random forests, CART models and isolation
+forests.
 
 The trees are taken through the model's own Python objects; its files only YDF itself reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -15,22 +15,33 @@ import numpy.typing as npt
 from qwyc.errors import ModelError
 from qwyc.importers import files, live
 from qwyc.importers.comparisons import with_one_rule
-from qwyc.importers.flatten import NodeTable, flatten, flatten_vectors, offsets
+from qwyc.importers.flatten import NodeTable, flatten, flatten_vectors
+from qwyc.importers.ydf.nodes import (
+    SUPPORTED,
+    Leaf,
+    Nodes,
+    boosted_leaf,
+    isolated_leaf,
+    mean_leaf,
+    path_length,
+    share,
+    shares,
+)
 from qwyc.model.class_trees import class_tree_ensemble
 from qwyc.model.ensemble import Ensemble, Sample, Source
 from qwyc.model.link import Link
-from qwyc.model.trees import NodeFlag, Summation, tree_ensemble
+from qwyc.model.output import BY_TIES, Output
+from qwyc.model.trees import Summation, tree_ensemble
 from qwyc.rows.schema import Category, Schema
 from qwyc.target.boundary import smallest_positive
 from qwyc.target.ties import BY_SCORES, Ties
 
-LIVE_KINDS = "YDF (boosted trees, random forests, CART)"
-_SUPPORTED = (
-    "supported are classifiers: gradient boosted trees, random forests and CART, on numerical, "
-    "discretized numerical, boolean and categorical features"
-)
+LIVE_KINDS = "YDF (boosted trees, random forests, CART, isolation forests)"
+_VALUES = ("REGRESSION", "RANKING", "ANOMALY_DETECTION")  # tasks without classes
+_POISSON = 7  # the number of a loss whose values are exponentials (loss.proto)
 _NEAR = 2e-6  # probabilities are float32
 _LINK = Link("logistic", dtype="float32")
+_SHARE = Output("share", "float32")  # a share that rounding has put above 1 is given as 1
 _BY_PROBABILITY = Ties("exponentials", "float32")
 
 Array = npt.NDArray[Any]
@@ -116,24 +127,26 @@ def _of_kind(model: Any, kind: str) -> set[str]:
 
 def _ensemble(model: Any) -> Ensemble:
     if not hasattr(model, "get_all_trees") or not hasattr(model, "label_classes"):
-        raise ModelError(f"this is not a model of trees; {_SUPPORTED}")
+        raise ModelError(f"this is not a model of trees; {SUPPORTED}")
+    if model.task().name in _VALUES:
+        return _of_values(model)
     if model.task().name != "CLASSIFICATION":
-        raise ModelError(f"the model's task is {model.task().name}; {_SUPPORTED}")
+        raise ModelError(f"the model's task is {model.task().name}; {SUPPORTED}")
     classes = np.array(model.label_classes())
     if len(classes) < 2:
-        raise ModelError(f"the model has {len(classes)} classes; {_SUPPORTED}")
+        raise ModelError(f"the model has {len(classes)} classes; {SUPPORTED}")
     boosted = hasattr(model, "initial_predictions")
     if not boosted and not hasattr(model, "winner_takes_all"):
-        raise ModelError(f"the model is a {model.name()}; {_SUPPORTED}")
+        raise ModelError(f"the model is a {model.name()}; {SUPPORTED}")
     trees = list(model.iter_trees())
     if not trees:
         raise ModelError("the model has no trees")
     inputs, column = _inputs(model)
-    leaf: _Leaf = _boosted_leaf
+    leaf: Leaf = boosted_leaf
     if not boosted:
         votes = bool(model.winner_takes_all())
-        leaf = partial(_shares if len(classes) > 2 else _share, len(trees), votes)
-    reader = _Nodes(model, column, leaf)
+        leaf = partial(shares if len(classes) > 2 else share, len(trees), votes)
+    reader = Nodes(model, column, leaf)
     for tree in trees:
         reader.add(tree.root)
     table, less_equal = with_one_rule(reader.table(), np.array(reader.operator))
@@ -141,8 +154,10 @@ def _ensemble(model: Any) -> Ensemble:
     if len(classes) > 2:
         return _of_many_classes(model, table, less_equal, reader, inputs, classes, source)
     base, summation, link = 0.0, Summation.FLOAT32, Link("identity")
-    threshold = 0.5
-    if boosted:
+    threshold, output = 0.5, None
+    if not boosted:
+        output = _SHARE
+    else:
         base = float(np.float32(model.initial_predictions()[0]))
         summation = _summation(model)
         link = Link("none") if model.output_logits() else _LINK
@@ -159,14 +174,67 @@ def _ensemble(model: Any) -> Ensemble:
         classes=classes,
         source=source,
         link=link,
+        output=output,
     )
+
+
+def _of_values(model: Any) -> Ensemble:
+    """A regression, a ranking or an isolation forest."""
+    trees = list(model.iter_trees())
+    if not trees:
+        raise ModelError("the model has no trees")
+    boosted = hasattr(model, "initial_predictions")
+    isolates = model.task().name == "ANOMALY_DETECTION"
+    if not (boosted or isolates or hasattr(model, "winner_takes_all")):
+        raise ModelError(f"the model is a {model.name()}; {SUPPORTED}")
+    inputs, column = _inputs(model)
+    leaf = boosted_leaf if boosted else partial(mean_leaf, len(trees))
+    reader = Nodes(model, column, partial(isolated_leaf, len(trees)) if isolates else leaf)
+    for tree in trees:
+        reader.add(tree.root)
+    table, less_equal = with_one_rule(reader.table(), np.array(reader.operator))
+    output = Output("identity", "float32")
+    if isolates:
+        rows = int(model.num_examples_per_tree())
+        if rows < 2:
+            raise ModelError(
+                "the model's trees were grown on one row each, so that nothing is left"
+            )
+        output = Output("halving", "float32", path_length(rows))
+    elif boosted and _loss(model) == _POISSON:
+        output = Output("exponential", "float32")
+    return tree_ensemble(
+        flatten(table),
+        schema=inputs,
+        summation=_summation(model) if boosted else Summation.FLOAT32,
+        less_equal=less_equal,
+        truncates=False,
+        base=float(np.float32(model.initial_predictions()[0])) if boosted else 0.0,
+        divisor=1.0,
+        threshold=0.0,
+        classes=np.empty(0),
+        source=Source("ydf", "", str(model.name())),
+        link=Link("none"),
+        output=output,
+    )
+
+
+def _loss(model: Any) -> int:
+    """The number of the loss of boosted trees, which only the model's own object in C++ has."""
+    try:
+        return int(model._model.loss())
+    except Exception:
+        raise ModelError(
+            "this version of YDF does not say which loss the model has, so that it is not known whether "
+            "its values are exponentials"
+        ) from None
 
 
 def _of_many_classes(
     model: Any,
     table: NodeTable,
     less_equal: bool,
-    reader: _Nodes,
+    reader: Nodes,
     inputs: Schema,
     classes: Array,
     source: Source,
@@ -182,11 +250,11 @@ def _of_many_classes(
     )
     if not hasattr(model, "initial_predictions"):
         trees, vectors = flatten_vectors(table, np.array(reader.vectors))
-        return build(trees, summation=Summation.FLOAT32, leaf_vector=vectors)
+        return build(trees, summation=Summation.FLOAT32, leaf_vector=vectors, output=_SHARE)
     trees, K = flatten(table), len(classes)
     if model.num_trees_per_iteration() != K or trees.n_trees % K:
         raise ModelError(
-            f"the model has {model.num_trees_per_iteration()} trees a round for {K} classes; {_SUPPORTED}"
+            f"the model has {model.num_trees_per_iteration()} trees a round for {K} classes; {SUPPORTED}"
         )
     return build(
         trees,
@@ -194,6 +262,7 @@ def _of_many_classes(
         start=np.asarray(model.initial_predictions(), dtype=np.float32),
         tree_class=np.arange(trees.n_trees) % K,
         ties=BY_SCORES if model.output_logits() else _BY_PROBABILITY,
+        output=None if model.output_logits() else Output(BY_TIES, "float32"),
     )
 
 
@@ -218,7 +287,7 @@ def _inputs(model: Any) -> tuple[Schema, dict[int, int]]:
     for j, feature in enumerate(features):
         kind = feature.semantic.name
         if kind not in ("NUMERICAL", "BOOLEAN", "CATEGORICAL", "DISCRETIZED_NUMERICAL"):
-            raise ModelError(f"the feature {feature.name!r} is {kind.lower()}; {_SUPPORTED}")
+            raise ModelError(f"the feature {feature.name!r} is {kind.lower()}; {SUPPORTED}")
         if kind == "CATEGORICAL":
             categories[j] = _categories(specification.columns[feature.column_idx], feature.name)
     inputs = Schema(
@@ -254,114 +323,3 @@ def _holds_integers(column: Any) -> bool:
 
 def _is_integer(value: object) -> bool:
     return str(value).removeprefix("-").isdigit()
-
-
-_Leaf = Callable[[Any], Sequence[float]]  # what a leaf adds: a number, or one for each class
-
-
-class _Nodes:
-    """Nodes of all trees, parents first."""
-
-    def __init__(self, model: Any, column: dict[int, int], leaf: _Leaf) -> None:
-        self.specification, self.column, self.leaf = model.data_spec(), column, leaf
-        self.begin = [0]
-        self.children: list[list[int]] = []
-        self.feature: list[int] = []
-        self.threshold: list[float] = []
-        self.flags: list[int] = []
-        self.operator: list[str] = []
-        self.vectors: list[Sequence[float]] = []  # (n, 1 or K)
-        self.sets: list[Sequence[int]] = []
-        self.weight: list[float] = []
-
-    def add(self, root: Any) -> None:
-        """Append a tree, level by level."""
-        waiting, inner = [root], []
-        for node in waiting:
-            if hasattr(node, "condition"):
-                self._append(node.condition)
-                self.children.append([len(waiting), len(waiting) + 1])
-                waiting += [node.pos_child, node.neg_child]
-                inner.append(len(self.vectors))
-                self.vectors.append(())
-                self.weight.append(0.0)
-                continue
-            self.children.append([-1, -1])
-            self._put(0, 0.0, 0, "", ())
-            self.vectors.append(self.leaf(node.value))
-            self.weight.append(float(getattr(node.value, "num_examples", np.nan)))
-        for at in inner:
-            self.vectors[at] = (0.0,) * len(self.vectors[-1])  # the last node is a leaf
-        self.begin.append(len(self.vectors))
-
-    def _append(self, condition: Any) -> None:
-        """A condition; where it holds, a row goes left."""
-        kind = type(condition).__name__
-        if not hasattr(condition, "attribute"):
-            names = [self.specification.columns[i].name for i in condition.attributes]
-            listed = ", ".join(repr(name) for name in names)
-            raise ModelError(
-                f"the trees split on sums of several features ({listed}), by a {kind}, which qwyc does not "
-                "read; train with split_axis='AXIS_ALIGNED'"
-            )
-        if condition.attribute not in self.column:
-            raise ModelError("a tree looks at a column that is no feature")
-        flags = int(NodeFlag.DEFAULT_LEFT) if condition.missing else 0
-        at = self.column[condition.attribute]
-        if kind == "NumericalHigherThanCondition":
-            self._put(at, condition.threshold, flags, ">=", ())
-        elif kind == "DiscretizedNumericalHigherThanCondition":
-            column = self.specification.columns[condition.attribute]
-            bounds = column.discretized_numerical.boundaries
-            self._put(at, bounds[condition.threshold_idx - 1], flags, ">=", ())
-        elif kind == "IsTrueCondition":
-            self._put(at, 0.5, flags, ">=", ())
-        elif kind == "IsMissingInCondition":
-            self._put(at, np.inf, int(NodeFlag.DEFAULT_LEFT), ">", ())
-        elif kind == "CategoricalIsInCondition":
-            flags |= NodeFlag.CATEGORICAL | NodeFlag.IN_SET_LEFT
-            self._put(at, 0.0, flags, "", condition.mask)
-        else:
-            name = self.specification.columns[condition.attribute].name
-            raise ModelError(f"the trees split on {name!r} by a {kind}; {_SUPPORTED}")
-
-    def _put(self, at: int, threshold: float, flags: int, operator: str, codes: Any) -> None:
-        self.feature.append(at)
-        self.threshold.append(threshold)
-        self.flags.append(flags)
-        self.operator.append(operator)
-        self.sets.append(codes)
-
-    def table(self) -> NodeTable:
-        children = np.array(self.children, np.int64)
-        return NodeTable(
-            begin=np.array(self.begin, np.int64),
-            left=children[:, 0],
-            right=children[:, 1],
-            feature=np.array(self.feature, np.int64),
-            threshold=np.array(self.threshold, np.float32),
-            flags=np.array(self.flags, np.uint8),
-            value=np.array([vector[0] for vector in self.vectors]),
-            weight=None if np.isnan(self.weight).any() else np.array(self.weight),
-            set_begin=offsets([len(codes) for codes in self.sets]),
-            set_codes=np.array([c for codes in self.sets for c in codes], np.int64),
-        )
-
-
-def _boosted_leaf(value: Any) -> Sequence[float]:
-    return (float(np.float32(value.value)),)
-
-
-def _share(n_trees: int, votes: bool, value: Any) -> Sequence[float]:
-    """The positive share of a forest's leaf, or its vote, over the number of trees."""
-    share = value.probability
-    positive = float(share[1] > share[0]) if votes else float(share[1])
-    return (float(np.float32(positive / n_trees)),)
-
-
-def _shares(n_trees: int, votes: bool, value: Any) -> Sequence[float]:
-    """The same for all classes."""
-    shares = np.asarray(value.probability, dtype=np.float64)  # (K,)
-    if votes:
-        shares = (np.arange(len(shares)) == np.argmax(shares)).astype(np.float64)
-    return tuple(float(share) for share in (shares / n_trees).astype(np.float32))
