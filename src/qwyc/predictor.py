@@ -65,7 +65,7 @@ class Predictor(Ensemble):
 
     def score_samples(self, X: Any, *, threads: int | None = None) -> npt.NDArray[np.float64]:
         """Of an isolation forest, the anomaly score of every row, (N,): the lower, the more abnormal."""
-        if self.output is None or self.output.kind != "path length":
+        if not self.is_isolation_forest:
             raise OptionError(
                 f"score_samples is for isolation forests; this is {self.description}: use predict, "
                 "predict_proba or score_full"
