@@ -130,6 +130,7 @@ void bind_outputs(nb::module_& m);
 void bind_tables(nb::module_& m);
 void bind_monitoring(nb::module_& m);
 void bind_one_row(nb::module_& m);
+void bind_one_value(nb::module_& m);
 void bind_plain_arrays(nb::module_& m);
 void bind_fitting(nb::module_& m);
 

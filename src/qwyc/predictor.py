@@ -15,7 +15,7 @@ from qwyc import importers
 from qwyc.errors import ArtifactError, OptionError
 from qwyc.files import classifier_file
 from qwyc.model.ensemble import Ensemble
-from qwyc.model.native import PlainArrays, plain_arrays
+from qwyc.model.native import PlainArrays, one_value, plain_arrays
 from qwyc.model.one_row import OneRow, as_table
 from qwyc.model.probabilities import class_probabilities, full_scores, values_of
 
@@ -55,9 +55,12 @@ class Predictor(Ensemble):
     @cached_property
     def predict_one(self) -> Callable[[Any], Any]:
         """`predict_one(row)`: the class or value of one row, (n_features,), in any form that
-        `Classifier.predict_one` takes. Safe to call from many threads at once."""
+        `Classifier.predict_one` takes; several values are a list. Arrays of float32 or float64, and lists
+        and tuples of Python's own numbers, take a few microseconds; everything else is converted first.
+        Safe to call from many threads at once."""
         if not self.has_classes:
-            return _OneValue(self)
+            any_value = _OneValue(self)
+            return one_value(self.full_runner, self, any_value) or any_value
         any_row = OneRow(self, self.full_runner)
         if self.transform is not None:
             return any_row

@@ -101,13 +101,17 @@ def test_what_is_refused(connection):
             distributed.register(values, connection, "f", output=output)
     with pytest.raises(qwyc.OptionError, match="output must be one of label, proba_high"):
         distributed.register(classes, connection, "f", output="proba_none")
-    with pytest.raises(qwyc.InputError, match="column 'a' holds DATE|'a'"):
-        distributed.decide(forest, connection.sql("SELECT * REPLACE (DATE '2024-01-01' AS a) FROM t"))
+    with pytest.raises(qwyc.InputError, match="column 'a' holds"):
+        distributed.decide(
+            forest, connection.sql("SELECT * REPLACE (DATE '2024-01-01' AS a) FROM t")
+        )
     with pytest.raises(qwyc.InputError, match="a column 'value' already; pass prefix"):
         distributed.decide(values, connection.sql("SELECT *, 1 AS value FROM t"))
     for check in (qwyc.verify, qwyc.recertify, qwyc.diagnose):
         for data in (t, FRAME):
-            with pytest.raises(qwyc.OptionError, match="evaluates every row in full and has no policy"):
+            with pytest.raises(
+                qwyc.OptionError, match="evaluates every row in full and has no policy"
+            ):
                 check(classes, data)
 
 
