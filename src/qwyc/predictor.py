@@ -15,18 +15,19 @@ from qwyc import importers
 from qwyc.errors import ArtifactError, OptionError
 from qwyc.files import classifier_file
 from qwyc.model.ensemble import Ensemble
+from qwyc.model.fitted import FittedEstimator
 from qwyc.model.native import PlainArrays, one_value, plain_arrays
 from qwyc.model.one_row import OneRow, as_table
 from qwyc.model.probabilities import class_probabilities, full_scores, values_of
 
 
 @dataclass(frozen=True, eq=False)
-class Predictor(Ensemble):
+class Predictor(FittedEstimator, Ensemble):
     """Gives what the source model gives, bit for bit, from every base model. Nothing is decided early: see
     `qwyc.optimize` for that.
 
     Rows may be NumPy arrays or pandas, Polars and Arrow tables. All methods may be called from many
-    threads at once."""
+    threads at once. It is an estimator to scikit-learn that is fitted, and stays as it is."""
 
     @classmethod
     def of(cls, ensemble: Ensemble) -> Predictor:

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 import sklearn.ensemble
 import xgboost
-from test_bench import run
 
 import qwyc
+from commands import run
 from qwyc.check.benchmark import FULL, bench
 from qwyc.errors import ModelError, OptionError, ParityError
 
@@ -79,7 +79,7 @@ def test_another_model_is_refused(saved):
 @pytest.mark.parametrize("file", ["values.ubj", "forest.qwyc"])
 def test_the_command(saved, file):
     """The library of a model file is compared with; a file of ours stands alone without --model."""
-    done = run(file, "new.csv", "--json", "--seconds", "0.002", cwd=saved)
+    done = run("bench", file, "new.csv", "--json", "--seconds", "0.002", cwd=saved)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["source"] == ("XGBoost" if file == "values.ubj" else None)
@@ -88,7 +88,9 @@ def test_the_command(saved, file):
 
 
 def test_the_command_prints_a_table(saved):
-    done = run("values.qwyc", "new.csv", "--model", "values.ubj", "--seconds", "0.002", cwd=saved)
+    done = run(
+        "bench", "values.qwyc", "new.csv", "--model", "values.ubj", "--seconds", "0.002", cwd=saved
+    )
     assert done.returncode == 0, done.stderr
     for words in (FULL, "XGBoost", "p99", "evaluated in full: 9 base models", "rows the same"):
-        assert words in done.stdout
+        assert words in done.stdout.decode()
