@@ -54,7 +54,7 @@ def test_a_wrong_answer_stops_it(values, monkeypatch):
     case = replace(case, contestants=(case.contestants[0], lambda _: close, lambda _: far))
     found = values.run_case(case, sizes)
     assert found.differ["close"] == pytest.approx(1e-6, rel=0.1)
-    assert "its values differ by up to" in found.left_out["far"]
+    assert "its values of 100% of the rows differ, by up to" in found.left_out["far"]
     wrong = replace(right, batch=lambda rows: np.nextafter(right.batch(rows), np.float32(9)))
     monkeypatch.setattr(values, "ours", lambda _: wrong)
     with pytest.raises(WrongAnswer, match="qwyc's values differ from the library's"):
