@@ -264,8 +264,8 @@ def run_case(case: Case, sizes: Sizes) -> Found:
 
 
 def check(peer: Peer, rows: Any, own: Any) -> Any:
-    """How far a contestant's values are from the model's own, (N,): in a batch, and the first rows one by one
-    too."""
+    """How far a contestant's values are from the model's own, (N,): in a batch, and the first rows one by
+    one too."""
     found = own
     if peer.batch is not None:
         found = peer.positive(peer.batch(peer.form(rows)))

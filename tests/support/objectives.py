@@ -243,8 +243,16 @@ def _catboost():
     yield of("Cox", cat_plain("Cox", np.arange(len(X)) + 1.0))
     bounds = np.column_stack([POSITIVE, POSITIVE * 1.5])
     yield of("SurvivalAft", cat_plain("SurvivalAft", bounds))
-    rankers = ("YetiRank", "QueryRMSE", "QuerySoftMax", "PairLogit", "StochasticRank:metric=DCG")
-    yield from (of(loss.partition(":")[0], cat_ranker(loss)) for loss in rankers)
+    for loss in (
+        "YetiRank",
+        "YetiRankPairwise",
+        "QueryRMSE",
+        "QuerySoftMax",
+        "PairLogit",
+        "PairLogitPairwise",
+        "StochasticRank:metric=DCG",
+    ):
+        yield of(loss.partition(":")[0], cat_ranker(loss))
     yield from (of(loss, cat_classes(loss, TWO)) for loss in ("Logloss", "CrossEntropy"))
     yield from (of(loss, cat_classes(loss, THREE)) for loss in ("MultiClass", "MultiClassOneVsAll"))
 
