@@ -1,16 +1,17 @@
 """Full evaluation of models that give values, against the libraries that train and run them. A part of
 `make bench`, or
 
-    python -m benchmarks.values [--quick | --tiny] [--cpu-time] [--only regressor ranker ...] [--page FILE]
+    python -m benchmarks.values [--quick | --tiny] [--cpu-time] [--one-row] [--only CASE ...] [--page FILE]
 
-One thread; a large batch and one row. Features and targets are made up: only their shape matters here. The
-values of qwyc must be the library's own, bit for bit. How far those of the others are from it is part of
-the table."""
+One thread; a large batch and one row, or with --one-row the latter only. Features and targets are made up:
+only their shape matters here. The values of qwyc must be the library's own, bit for bit. How far those of
+the others are from it is part of the table."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,10 +23,12 @@ from rich.console import Console
 
 import qwyc
 from qwyc.check.benchmark import FULL, Line, machine
+from qwyc.check.benchmark import line as line_of
+from qwyc.runtime.timing import Contestant, batches, interleave
 
 from . import peers, report
 from .cache import Trained, cached_file, trained
-from .contest import CHECKED_SINGLY, WrongAnswer, timed
+from .contest import CHECKED_SINGLY, WrongAnswer
 from .peers import LeftOut, Peer, library
 from .sizes import SIZES, Sizes
 
@@ -218,12 +221,12 @@ class Found:
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Contestants by microseconds per row."""
-        batches = sorted({line.batch for line in self.lines})
-        header = ["", *[f"batch {b:,}" for b in batches], "p95 of one row", "largest difference"]
+        sizes = sorted({line.batch for line in self.lines})
+        header = ["", *[f"batch {b:,}" for b in sizes], "p95 of one row", "largest difference"]
         rows = []
         for name in dict.fromkeys(line.contestant for line in self.lines):
             mine = {line.batch: line for line in self.lines if line.contestant == name}
-            times = [f"{mine[b].microseconds:.3g}" if b in mine else "" for b in batches]
+            times = [f"{mine[b].microseconds:.3g}" if b in mine else "" for b in sizes]
             p95 = mine[1].p95 if 1 in mine else None
             differ = self.differ[name]
             same = "none" if differ == 0 else f"{differ:.1g}"
@@ -258,9 +261,27 @@ def run_case(case: Case, sizes: Sizes) -> Found:
             continue
         found.versions[peer.name], found.differ[peer.name] = peer.version, differ
         taking_part.append(peer)
-    for size in (max(sizes.batches), 1):
-        found.lines += timed(taking_part, rows, size, 1, sizes)
+    for size in sorted({max(sizes.batches), 1}, reverse=True):
+        found.lines += timed(taking_part, rows, size, sizes)
     return found
+
+
+def timed(taking_part: Sequence[Peer], rows: Any, size: int, sizes: Sizes) -> list[Line]:
+    """Everyone in turn with batches of one size. On a busy machine, single rows are timed by processor time
+    too: a call of milliseconds would be interrupted more often than one of microseconds."""
+    contestants = {}
+    for peer in taking_part:
+        if size == 1 and peer.single is not None:
+            contestants[peer.name] = Contestant(peer.single, list(rows[:1000]))
+        elif size > 1 and peer.batch is not None:
+            parts = [peer.form(part) for part in batches(rows, size)]
+            contestants[peer.name] = Contestant(peer.batch, parts, size)
+    timings = interleave(
+        contestants,
+        seconds=sizes.small_seconds if size == 1 else sizes.seconds,
+        clock=time.process_time if sizes.cpu_time else time.perf_counter,
+    )
+    return [line_of(name, size, timing) for name, timing in timings.items()]
 
 
 def check(peer: Peer, rows: Any, own: Any) -> Any:
@@ -314,12 +335,15 @@ def main() -> None:
     for name in ("quick", "tiny"):
         size.add_argument(f"--{name}", action="store_const", const=name, dest="size")
     parser.add_argument("--cpu-time", action="store_true", help="for a busy machine")
+    parser.add_argument("--one-row", action="store_true", help="leave out the large batch")
     parser.add_argument("--only", nargs="*", choices=CASES, default=list(CASES))
     parser.add_argument("--page", type=Path, help="a file for the tables in Markdown")
     chosen = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
     warnings.filterwarnings("ignore")  # the libraries' about each other
     sizes = replace(SIZES[chosen.size or "full"], cpu_time=chosen.cpu_time)
+    if chosen.one_row:
+        sizes = replace(sizes, rows=1000, batches=(1,))
     console = Console(width=120, highlight=False)
     console.print(", ".join(f"{name} {value}" for name, value in machine().items()))
     results = run_all(console, sizes, chosen.only)
