@@ -20,6 +20,7 @@ PARTS = (
     "xgboost-categories",
     "lightgbm-categories",
     "classes",
+    "values",
     "growth",
 )
 

@@ -132,6 +132,7 @@ void bind_tables(nb::module_& m);
 void bind_sparse(nb::module_& m);
 void bind_monitoring(nb::module_& m);
 void bind_one_row(nb::module_& m);
+void bind_one_value(nb::module_& m);
 void bind_plain_arrays(nb::module_& m);
 void bind_fitting(nb::module_& m);
 

@@ -21,6 +21,7 @@ NB_MODULE(_native, m) {
     qwyc::bind_outputs(m);
     qwyc::bind_monitoring(m);
     qwyc::bind_one_row(m);
+    qwyc::bind_one_value(m);
     qwyc::bind_plain_arrays(m);
     qwyc::bind_fitting(m);
     m.def("available_isas", &qwyc::available_isas,

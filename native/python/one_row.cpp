@@ -4,8 +4,10 @@
 #include <vector>
 
 #include "python/class_engines.hpp"
+#include "python/collected.hpp"
 #include "python/few_rows.hpp"
 #include "python/picked_rows.hpp"
+#include "python/plain_row.hpp"
 
 using namespace nanobind::literals;
 
@@ -30,9 +32,8 @@ class OneRowOf {
         : quitter_(quitter),
           label_(std::move(labels)),
           fallback_(std::move(fallback)),
-          plain_row_(std::move(plain_row)),
-          finite_only_(finite_only),
-          max_exact_integer_(max_exact_integer) {}
+          row_(quitter.n_features, std::move(plain_row), max_exact_integer),
+          finite_only_(finite_only) {}
 
     nb::object predict(nb::handle row) const {
         Decided decided;
@@ -40,13 +41,13 @@ class OneRowOf {
     }
     nb::object predict(nb::handle row, Decided& decided) const {
         decided.plain =
-            with_numbers(row, [&](const auto* numbers) { return decide(numbers, decided); });
+            row_.with_numbers(row, [&](const auto* numbers) { return decide(numbers, decided); });
         return decided.plain ? label_[decided.index] : fallback_(row);
     }
 
     // Appends the numbers of a row; false where it is not a row of plain numbers.
     bool append(nb::handle row, std::vector<double>& out) const {
-        return with_numbers(row, [&](const auto* numbers) {
+        return row_.with_numbers(row, [&](const auto* numbers) {
             out.insert(out.end(), numbers, numbers + quitter_.n_features);
             return true;
         });
@@ -54,91 +55,12 @@ class OneRowOf {
 
     // The Python objects that it refers to.
     std::vector<nb::object*> held() {
-        std::vector<nb::object*> all{&fallback_, &plain_row_};
+        std::vector<nb::object*> all{&fallback_, row_.held()};
         for (nb::object& label : label_) all.push_back(&label);
         return all;
     }
 
   private:
-    // Whether `use`, called with the contiguous numbers of a row, took it. False for a row that is
-    // not plain numbers.
-    template <class Use>
-    bool with_numbers(nb::handle row, const Use& use) const {
-        // Subclasses, such as masked arrays, may hold more than numbers.
-        if (row.type().is(plain_row_)) return with_array(row.ptr(), use);
-        if (PyList_CheckExact(row.ptr()) || PyTuple_CheckExact(row.ptr()))
-            return with_sequence(row.ptr(), use);
-        return false;
-    }
-
-    template <class Use>
-    bool with_array(PyObject* row, const Use& use) const {
-        Py_buffer view;
-        if (PyObject_GetBuffer(row, &view, PyBUF_FORMAT | PyBUF_STRIDES) != 0) {
-            PyErr_Clear();
-            return false;
-        }
-        const bool fits = view.ndim == 1 && view.shape[0] == quitter_.n_features &&
-                          view.itemsize != 0 && view.strides[0] % view.itemsize == 0 &&
-                          reinterpret_cast<uintptr_t>(view.buf) % view.itemsize == 0;
-        const char* format = fits && view.format ? view.format : "";
-        const char type = format[0] != 0 && format[1] == 0 ? format[0] : 0;
-        bool taken = false;
-        if (type == 'f') taken = with_strided<float>(view, use);
-        if (type == 'd') taken = with_strided<double>(view, use);
-        PyBuffer_Release(&view);
-        return taken;
-    }
-
-    template <class In, class Use>
-    static bool with_strided(const Py_buffer& view, const Use& use) {
-        const In* values = static_cast<const In*>(view.buf);
-        const int64_t step = view.strides[0] / view.itemsize, n = view.shape[0];
-        if (step == 1 || n < 2) return use(values);
-        RowCopy<In> copy(n);
-        for (int64_t j = 0; j < n; ++j) copy[j] = values[j * step];
-        return use(static_cast<const In*>(copy.data()));
-    }
-
-    // A list or tuple of Python's own floats and integers.
-    template <class Use>
-    bool with_sequence(PyObject* row, const Use& use) const {
-        const int64_t n = quitter_.n_features;
-        if (PySequence_Fast_GET_SIZE(row) != n) return false;
-        RowCopy<double> copy(n);
-        for (int64_t j = 0; j < n; ++j)
-            if (!read_item(row, j, copy[j])) return false;
-        if (PySequence_Fast_GET_SIZE(row) != n) return false;
-        return use(static_cast<const double*>(copy.data()));
-    }
-
-    // Entry j of a list or tuple; false where it is not a number, or the list has become shorter.
-    // Without the GIL another thread may change a list at any time, so only a reference of our own
-    // keeps its entry alive.
-    bool read_item(PyObject* row, int64_t j, double& out) const {
-#if defined(Py_GIL_DISABLED)  // Python 3.13 and later, which has PyList_GetItemRef
-        if (PyList_CheckExact(row)) {
-            const nb::object value = nb::steal(PyList_GetItemRef(row, j));
-            if (!value.is_valid()) PyErr_Clear();
-            return value.is_valid() && read_number(value.ptr(), out);
-        }
-#endif
-        return read_number(PySequence_Fast_GET_ITEM(row, j), out);
-    }
-
-    // False where `value` is not a number, or is an integer that may be rounded on the way.
-    bool read_number(PyObject* value, double& out) const {
-        if (PyFloat_CheckExact(value)) {
-            out = PyFloat_AS_DOUBLE(value);
-            return true;
-        }
-        if (!PyLong_CheckExact(value)) return false;
-        int overflow = 0;
-        const long long whole = PyLong_AsLongLongAndOverflow(value, &overflow);
-        out = static_cast<double>(whole);
-        return !overflow && whole <= max_exact_integer_ && whole >= -max_exact_integer_;
-    }
-
     template <class In>
     bool decide(const In* row, Decided& decided) const {
         return std::visit([&](const auto& held) { return decide(held->engine, row, decided); },
@@ -164,9 +86,9 @@ class OneRowOf {
 
     Quitter quitter_;
     std::vector<nb::object> label_;  // by the index of the class
-    nb::object fallback_, plain_row_;
+    nb::object fallback_;
+    PlainRow row_;
     bool finite_only_;
-    int64_t max_exact_integer_;  // integers up to here are the same in any type that rows may have
 };
 
 using OneRow = OneRowOf<AnyQuitter>;
@@ -215,24 +137,6 @@ class SampledOneRow {
     PickedRows* picked_;  // kept alive by owner_
     nb::object owner_, on_other_, on_full_;
 };
-
-// For Python's garbage collector: the callables that these classes hold usually refer to the owner.
-template <class Self>
-int traverse(PyObject* self, visitproc visit, void* arg) {
-    Py_VISIT(Py_TYPE(self));
-    if (!nb::inst_ready(self)) return 0;
-    for (const nb::object* held : nb::inst_ptr<Self>(self)->held()) Py_VISIT(held->ptr());
-    return 0;
-}
-template <class Self>
-int clear(PyObject* self) {
-    for (nb::object* held : nb::inst_ptr<Self>(self)->held()) held->reset();
-    return 0;
-}
-template <class Self>
-PyType_Slot collected[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse<Self>)},
-                           {Py_tp_clear, reinterpret_cast<void*>(clear<Self>)},
-                           {0, nullptr}};
 
 }  // namespace
 

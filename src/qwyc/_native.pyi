@@ -435,6 +435,22 @@ class SampledOneRow:
     def predict(self, row: object | None) -> object:
         """The class of one row, (n_features,)."""
 
+class OneValue:
+    """Evaluates one row at a time in full."""
+
+    def __init__(self, quitter: Quitter, kind: int, scale: float, finish: object | None, fallback: object, plain_row: object, finite_only: bool, max_exact_integer: int) -> None: ...
+
+    def predict(self, row: object | None) -> object:
+        """The value of one row, (n_features,)."""
+
+class ClassOneValue:
+    """Evaluates one row at a time in full."""
+
+    def __init__(self, quitter: LeadQuitter, kind: int, scale: float, finish: object | None, fallback: object, plain_row: object, finite_only: bool, max_exact_integer: int) -> None: ...
+
+    def predict(self, row: object | None) -> object:
+        """The value of one row, (n_features,)."""
+
 class PlainArrays:
     """Decides NumPy arrays that need no conversion, and tables."""
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from qwyc.errors import ArtifactError, OptionError
 from qwyc.files import classifier_file, export_c
+from qwyc.importers import is_model_file
 from qwyc.model.ensemble import Ensemble
 from qwyc.model.lazy import Fetch, LazyDecisions, LazyRunner, check_needs_known
 from qwyc.model.native import PlainArrays, plain_arrays
@@ -22,7 +23,7 @@ from qwyc.model.probabilities import class_probabilities
 from qwyc.policy.counts import exit_bins
 from qwyc.policy.decisions import Decisions
 from qwyc.policy.rounds import Round, plan_rounds, survival
-from qwyc.predictor import Predictor
+from qwyc.predictor import Predictor, read_model
 from qwyc.promise.budget import Alpha, Budget
 from qwyc.promise.certificate import check_confidence
 from qwyc.promise.certified import Certified
@@ -360,6 +361,13 @@ def load_classifier(path: str | os.PathLike[str]) -> Classifier:
     return found
 
 
+def load_any(path: str | os.PathLike[str]) -> Any:
+    """What a `.qwyc` file holds, or the model in another library's file: a `Classifier` or a
+    `Predictor`."""
+    file = classifier_file.file_path(path)
+    return read_model(file) if is_model_file(file) else load(file)
+
+
 def from_certified(certified: Certified) -> Classifier:
     """What a file holds, with what users call."""
     fields = (getattr(certified, name) for name in Certified.__dataclass_fields__)
@@ -368,6 +376,11 @@ def from_certified(certified: Certified) -> Classifier:
 
 def check_classifier(classifier: Any) -> Classifier:
     """`classifier`, if it is one."""
+    if isinstance(classifier, Predictor):
+        raise OptionError(
+            "a qwyc.Classifier was expected; got a qwyc.Predictor, which evaluates every row in full and "
+            "has no policy: make a classifier with qwyc.optimize(model, X, alpha=...)"
+        )
     if not isinstance(classifier, Classifier):
         raise OptionError(
             f"a qwyc.Classifier was expected; got {type(classifier).__name__}: load a file with qwyc.load"

@@ -15,19 +15,20 @@ from qwyc import importers
 from qwyc.errors import ArtifactError, OptionError
 from qwyc.files import classifier_file
 from qwyc.model.ensemble import Ensemble
-from qwyc.model.native import PlainArrays, plain_arrays
+from qwyc.model.fitted import FittedEstimator
+from qwyc.model.native import PlainArrays, one_value, plain_arrays
 from qwyc.model.one_row import OneRow, as_table
 from qwyc.model.probabilities import class_probabilities, full_scores, values_of
 
 
 @dataclass(frozen=True, eq=False)
-class Predictor(Ensemble):
+class Predictor(FittedEstimator, Ensemble):
     """Gives what the source model gives, bit for bit, from every base model. Nothing is decided early: see
     `qwyc.optimize` for that.
 
     Rows may be NumPy arrays, pandas, Polars and Arrow tables, or sparse matrices of scipy, whose absent
-    entries mean what the source library means by them. All methods may be called from many
-    threads at once."""
+    entries mean what the source library means by them. All methods may be called from many threads at
+    once. It is an estimator to scikit-learn that is fitted, and stays as it is."""
 
     @classmethod
     def of(cls, ensemble: Ensemble) -> Predictor:
@@ -56,9 +57,12 @@ class Predictor(Ensemble):
     @cached_property
     def predict_one(self) -> Callable[[Any], Any]:
         """`predict_one(row)`: the class or value of one row, (n_features,), in any form that
-        `Classifier.predict_one` takes. Safe to call from many threads at once."""
+        `Classifier.predict_one` takes; several values are a list. Arrays of float32 or float64, and lists
+        and tuples of Python's own numbers, take a few microseconds; everything else is converted first.
+        Safe to call from many threads at once."""
         if not self.has_classes:
-            return _OneValue(self)
+            any_value = _OneValue(self)
+            return one_value(self.full_runner, self, any_value) or any_value
         any_row = OneRow(self, self.full_runner)
         if self.transform is not None:
             return any_row
@@ -66,7 +70,7 @@ class Predictor(Ensemble):
 
     def score_samples(self, X: Any, *, threads: int | None = None) -> npt.NDArray[np.float64]:
         """Of an isolation forest, the anomaly score of every row, (N,): the lower, the more abnormal."""
-        if self.output is None or self.output.kind != "path length":
+        if not self.is_isolation_forest:
             raise OptionError(
                 f"score_samples is for isolation forests; this is {self.description}: use predict, "
                 "predict_proba or score_full"

@@ -7,7 +7,8 @@ import xgboost
 import qwyc
 from qwyc import distributed
 from qwyc.distributed import shipping
-from qwyc.distributed.work import Counting, Deciding, output_names
+from qwyc.distributed.adding import output_names
+from qwyc.distributed.work import Counting, Deciding
 from qwyc.promise import compare
 
 

@@ -35,6 +35,10 @@ for folder in ("decided-by-ray", "decided-by-dask"):
     there = pd.read_parquet(folder).sort_values("id").reset_index(drop=True)
     assert there.equals(first.sort_values("id").reset_index(drop=True)[list(there.columns)])
 assert len(rows) == 1000
+own = prices.predict(new[["a", "b", "c"]]).tolist()
+assert valued.toPandas().sort_values("id")["value"].tolist() == own
+assert values.toPandas().sort_values("id")["price"].tolist() == own
+assert shares.columns == ["id", "label", "proba_0", "proba_1"]
 print("as one machine")
 """
 

@@ -365,7 +365,7 @@ def test_wrong_options_of_register(connection, fitted):
             {"session": "t"},
             r"a SparkSession or a DuckDB connection was expected; got builtins\.str",
         ),
-        ({"classifier": "model.qwyc"}, r"a qwyc\.Classifier was expected; got str"),
+        ({"classifier": None}, r"a qwyc\.Classifier, .* was expected; got NoneType"),
         ({"name": ""}, "name must be a name"),
         ({"output": "proba"}, "output must be one of label"),
         ({"columns": "a"}, "columns must be a list"),

@@ -7,10 +7,11 @@ import pytest
 
 import qwyc
 from qwyc import distributed
+from qwyc.distributed.adding import check_case
 from qwyc.distributed.shipping import pack
 from qwyc.distributed.spark_tasks import Count, Decide, Function
 from qwyc.distributed.watching import shape_of
-from qwyc.distributed.work import Counting, Deciding, check_case
+from qwyc.distributed.work import Counting, Deciding
 from qwyc.model.ensemble import Ensemble
 from qwyc.policy.counts import Sums
 from three_classes import (

@@ -122,5 +122,8 @@ def test_what_is_wrong_is_said_before_any_work(made, options, message):
 
 
 def test_only_classifiers_decide():
-    with pytest.raises(qwyc.OptionError, match=r"qwyc\.Classifier was expected; got str"):
-        distributed.decide("m.qwyc", DataFrame(pd.DataFrame({"a": [1.0]})))
+    data = DataFrame(pd.DataFrame({"a": [1.0]}))
+    with pytest.raises(qwyc.OptionError, match=r"file of one was expected; got dict: read a model"):
+        distributed.decide({}, data)
+    with pytest.raises(qwyc.ArtifactError, match=r"cannot read nowhere\.qwyc: No such file"):
+        distributed.decide("nowhere.qwyc", data)

@@ -17,6 +17,8 @@ assert [row[1:] for row in first] == list(
 assert [label for _, label in found.order("id").fetchall()] == want.label.tolist()
 assert len(rows.fetchall()) == (test["age"] > 40).sum()
 assert len(pd.read_parquet("decided.parquet")) == 16281
+found = shares.order("id").df()
+assert found["proba_1"].tolist() == full.predict_proba(test)[:, 1].tolist()
 assert sure.certificate.rows == 16281 and len(some) == 1000
 print("as in memory")
 """

@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
-from qwyc.classifier import load_classifier
+from qwyc.classifier import load_any
 from qwyc.cli.data import errors_name, open_rows
 from qwyc.cli.options import FILES, ClassifierFile, DataFormat, Json, argument
 from qwyc.cli.printing import make_console, print_json
 from qwyc.cli.progress import ProgressLine
+from qwyc.importers import is_model_file
 from qwyc.runtime.wording import number_of
 
 
@@ -21,7 +22,8 @@ def bench(
     model: Annotated[
         Path | None,
         typer.Option(
-            help="The model that FILE was made from, to time the library that trained it too."
+            help="The model that FILE was made from, to time the library that trained it too. If FILE is "
+            "a model of XGBoost, LightGBM or CatBoost itself, it need not be given."
         ),
     ] = None,
     threads: Annotated[
@@ -33,10 +35,17 @@ def bench(
     format: DataFormat = None,
     as_json: Json = False,
 ) -> None:
-    """Time a classifier: with early quitting, in full, and in the library that trained the model."""
+    """Time a classifier: with early quitting, in full, and in the library that trained the model.
+
+    FILE may also be a model: a file of XGBoost, LightGBM, CatBoost, ONNX or Treelite, or one that
+    qwyc.read_model(model).save wrote. It is timed in full, and its values, or its decisions, are
+    compared with those of the library.
+    """
     from qwyc.check import benchmark
 
-    classifier = load_classifier(classifier_file)
+    classifier = load_any(classifier_file)
+    if model is None and is_model_file(classifier_file) and benchmark.is_installed(classifier):
+        model = classifier_file
     with ProgressLine("Reading") as progress:
         files, _ = open_rows(data, classifier, format, progress)
         rows, _ = files.table()

@@ -27,7 +27,7 @@ def schema_of(found: qwyc.Classifier | qwyc.Predictor) -> Schema:
 
 def open_rows(
     data: list[str],
-    classifier: qwyc.Classifier,
+    classifier: qwyc.Classifier | qwyc.Predictor,
     format: Format | None,
     progress: ProgressLine,
     groups: str | None = None,

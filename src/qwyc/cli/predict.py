@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-import qwyc
+from qwyc.classifier import Classifier, load_any
 from qwyc.cli.data import schema_of
 from qwyc.cli.options import (
     FILES,
@@ -31,7 +31,6 @@ from qwyc.cli.predict_model import FullPredictions
 from qwyc.cli.printing import print_json
 from qwyc.cli.progress import ProgressLine
 from qwyc.errors import InputError, OptionError
-from qwyc.importers import is_model_file
 from qwyc.policy.columns import arrow_columns, column_names
 from qwyc.predictor import Predictor
 from qwyc.rows.files.batch import Batch
@@ -135,11 +134,6 @@ def predict(
     _report(predictor, time.perf_counter() - started, output, as_json)
 
 
-def load_any(path: Path) -> Any:
-    """What a .qwyc file holds, or the model in another library's file."""
-    return qwyc.read_model(path) if is_model_file(path) else qwyc.load(path)
-
-
 def _check_names(kept: list[str], names: list[str], prefix: str) -> None:
     duplicates = [name for name in kept if name in names]
     if duplicates:
@@ -196,7 +190,7 @@ def _report(
 class _BatchPredictor:
     """Decides rows batch by batch, and counts them."""
 
-    classifier: qwyc.Classifier
+    classifier: Classifier
     files: TableFiles
     names: list[str]  # of the columns that are added
     threads: int | None

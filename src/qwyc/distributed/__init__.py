@@ -1,6 +1,7 @@
 """Data sets larger than one machine: Spark, Ray Data and Dask, each behind a thin adapter.
 
-    decide(classifier, data)        the data set, with label, steps, score and complete
+    decide(classifier, data)        the data set, with label, steps, score and complete;
+                                    of a model that is evaluated in full, with label or value
     column(classifier)              the same as a Spark column expression
     register(classifier, session, name)   the same as a function of SQL, in Spark and DuckDB
     Watched(path)                   a classifier's file whose newest version decides
@@ -9,28 +10,33 @@
     qwyc.verify(classifier, data)   and qwyc.recertify: counts only come back
     qwyc.optimize(model, data)      draws its sample from it
 
-The classifier travels once to every worker, rows never leave the engine, and nothing is computed
-before the engine itself starts. Workers need qwyc installed."""
+Where these take a classifier, they take a `qwyc.Predictor` too, which is evaluated in full, and the path of
+a file of either; `verify` and `recertify` take classifiers only. The classifier travels once to every
+worker, rows never leave the engine, and nothing is computed before the engine itself starts. Workers
+need qwyc installed."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from qwyc.classifier import Classifier, check_classifier
+from qwyc.classifier import Classifier
+from qwyc.distributed.adding import Adding, output_names
+from qwyc.distributed.evaluating import first_output
 from qwyc.distributed.failures import unwrapped
-from qwyc.distributed.shipping import Parcel, digest, pack
+from qwyc.distributed.given import Given, added_by, packed, with_proba, work_of
+from qwyc.distributed.shipping import Model, Parcel, digest, ensemble_of, pack
 from qwyc.distributed.types import check_types
-from qwyc.distributed.watching import Watched, watch_of
-from qwyc.distributed.work import Counting, Deciding, added_columns, output_names
+from qwyc.distributed.watching import Watched
+from qwyc.distributed.work import Counting
 from qwyc.errors import InputError, MissingDependencyError, OptionError
 from qwyc.model.ensemble import Ensemble
 from qwyc.policy.counts import Sums
+from qwyc.predictor import Predictor
 from qwyc.rows.odd_values import ERROR, check_unseen
 from qwyc.runtime.arguments import check_count
 
@@ -46,6 +52,7 @@ __all__ = [
     "sums_of_policy",
 ]
 
+AUTO = "auto"
 SAMPLE = 100_000  # rows that `optimize` draws where not told how many
 
 
@@ -60,7 +67,7 @@ class Engine(Protocol):
     def empty(self, data: Any, columns: list[str]) -> Any:
         """A table or frame without rows, of these columns and their types; None if types are not known."""
 
-    def decide(self, data: Any, parcel: Parcel, work: Deciding, classes: npt.NDArray[Any]) -> Any:
+    def decide(self, data: Any, parcel: Parcel, work: Adding, classes: npt.NDArray[Any]) -> Any:
         """The same kind of data set, with decisions."""
 
     def total(self, data: Any, parcel: Parcel, work: Counting, size: int) -> npt.NDArray[Any]:
@@ -79,7 +86,7 @@ def is_distributed(X: Any) -> bool:
 
 
 def decide(
-    classifier: Classifier | Watched,
+    classifier: Given,
     data: Any,
     *,
     columns: Sequence[str] | None = None,
@@ -87,6 +94,7 @@ def decide(
     prefix: str = "",
     digest: bool = False,
     unseen: str = ERROR,
+    proba: bool = False,
 ) -> Any:
     """Decide every row of a Spark DataFrame, Ray Dataset or Dask DataFrame, lazily, on its workers.
 
@@ -102,9 +110,18 @@ def decide(
     A model that has a score for each class gets a column for each instead of `score`, named by its label,
     such as `score_setosa`.
 
+    A `qwyc.Predictor` is evaluated in full, and what it adds has the types of its source's own outputs:
+
+        label       the class, of a model of classes
+        value       the value of a regression or a ranking; value_0, value_1 and so on where it has several.
+                    Of an isolation forest, the anomaly score beside its label
+        proba_...   with `proba=True`, the probability of every class, named by its label
+        classifier  text, which model it was; with `digest=True` only
+
     Parameters
     ----------
-    classifier : or a `Watched` file, whose newest version decides.
+    classifier : a `qwyc.Classifier`, a `qwyc.Predictor`, or the path of a file of one; or a `Watched` file,
+        whose newest version decides.
     columns : the columns that the model takes, in its order, where it does not know them by name. Names
         are compared exactly, in upper and lower case too, whatever the engine does.
     keep : columns to keep beside the decisions; None keeps all. With fewer columns, less data is moved.
@@ -112,40 +129,48 @@ def decide(
     digest : add the column `classifier`, the `digest` of the classifier that decided the row.
     unseen : as in `Classifier.decide`: what becomes of a row with a value that the model refuses. "error"
         fails the job, "missing" takes the value as missing, "flag" leaves the row undecided, with a reason.
+        Of classifiers only.
+    proba : add the probabilities of the classes; of a `qwyc.Predictor` only, since they need every base
+        model.
     """
-    current, parcel = _packed(classifier, digest, unseen)
-    engine, present, features = _prepare(current.ensemble, data, columns, unseen)
+    current, parcel = packed(classifier, digest, unseen)
+    ensemble = ensemble_of(current)
+    engine, present, features = _prepare(ensemble, data, columns, unseen)
     kept = _names("keep", present if keep is None else keep, present)
     if not isinstance(prefix, str):
         raise OptionError(f"prefix must be text, such as 'qwyc_'; got {prefix!r}")
-    added = added_columns(current.ensemble, digest, unseen)
+    added = added_by(current, digest, unseen, proba)
     names = output_names(prefix, kept, engine.CASE_MATTERS, added)
-    work = Deciding(features, tuple(kept), names, added, unseen)
-    return engine.decide(data, parcel, work, current.ensemble.classes)
+    work = work_of(current, features, tuple(kept), names, added, unseen, proba)
+    return engine.decide(data, parcel, work, ensemble.classes)
 
 
 def column(
-    classifier: Classifier | Watched,
+    classifier: Given,
     *,
     columns: Sequence[str] | None = None,
-    output: str | None = "label",
+    output: str | None = AUTO,
     digest: bool = False,
     unseen: str = ERROR,
+    proba: bool = False,
 ) -> Any:
     """A Spark column expression: one of label, steps, score and complete, or with None a struct of all.
+    "auto" is the label; of a model of values it is the value, or a struct where there are several.
 
     `df.withColumn("fraud", column(fast))`; only the model's own columns go to Python. Several outputs in
     one query are one evaluation. `columns` are those that the model takes, where it does not know them by
     name; Spark looks them up, by default without regard to case, unlike `decide`. Outputs are the columns
     of `decide`: with `digest`, `classifier` is one more, with `unseen="flag"` `reason`, and scores of
-    classes are named by their labels."""
-    current, parcel = _packed(classifier, digest, unseen)
-    work = _function(current.ensemble, columns, digest, unseen)
-    return _spark().column(parcel, work, output, current.ensemble.classes)
+    classes are named by their labels. An `output` such as "proba_1" needs no `proba=True`."""
+    current, parcel = packed(classifier, digest, unseen)
+    if output == AUTO:
+        output = first_output(current) if isinstance(current, Predictor) else "label"
+    work = _function(current, columns, digest, unseen, with_proba(output, proba))
+    return _spark().column(parcel, work, output, ensemble_of(current).classes)
 
 
 def register(
-    classifier: Classifier | Watched,
+    classifier: Given,
     session: Any,
     name: str,
     *,
@@ -153,13 +178,15 @@ def register(
     output: str | None = None,
     digest: bool = False,
     unseen: str = ERROR,
+    proba: bool = False,
 ) -> None:
     """Register a classifier as a function of SQL, in a SparkSession or a DuckDB connection.
 
     `register(fast, spark, "fraud")`, then `spark.sql("select id, fraud(a, b, c).label from t")`. The
     arguments are the model's columns in its order, or one row that has them by name: `fraud(struct(*))` in
     Spark, `fraud(t)` in DuckDB. The function gives a struct of label, steps, score and complete, or the
-    one of them that `output` names. `columns`, `digest` and `unseen` are those of `column`."""
+    one of them that `output` names; of a `qwyc.Predictor` a struct of what `decide` adds. `columns`,
+    `digest`, `unseen` and `proba` are those of `column`."""
     if not isinstance(name, str) or not name.isidentifier():
         raise OptionError(f"name must be a name for a function of SQL; got {name!r}")
     library = type(session).__module__.partition(".")[0].lstrip("_")
@@ -172,40 +199,23 @@ def register(
             "a SparkSession or a DuckDB connection was expected; got "
             f"{type(session).__module__}.{type(session).__name__}"
         )
-    current, parcel = _packed(classifier, digest, unseen)
-    work = _function(current.ensemble, columns, digest, unseen)
-    adapter.register(session, parcel, name, work, output, current.ensemble.classes)
-
-
-def _packed(
-    classifier: Classifier | Watched, with_digest: bool, unseen: str
-) -> tuple[Classifier, Parcel]:
-    """A classifier, or the one that a watched file holds now, and what is sent to workers."""
-    if not isinstance(with_digest, bool):
-        raise OptionError(f"digest must be True or False; got {with_digest!r}")
-    current = classifier.load() if isinstance(classifier, Watched) else check_classifier(classifier)
-    if with_digest:
-        digest(current)  # refuses one that has none
-    if check_unseen(unseen) != ERROR:
-        current.ensemble.schema_of_values(unseen)  # refuses code
-    parcel = pack(current)
-    if isinstance(classifier, Watched):
-        parcel = replace(parcel, watch=watch_of(classifier, current))
-    return current, parcel
+    current, parcel = packed(classifier, digest, unseen)
+    work = _function(current, columns, digest, unseen, with_proba(output, proba))
+    adapter.register(session, parcel, name, work, output, ensemble_of(current).classes)
 
 
 def _function(
-    ensemble: Ensemble, columns: Sequence[str] | None, with_digest: bool, unseen: str
-) -> Deciding:
+    model: Model, columns: Sequence[str] | None, with_digest: bool, unseen: str, proba: bool
+) -> Adding:
     """What a function of columns does."""
-    names = columns
+    names, ensemble = columns, ensemble_of(model)
     if names is None and ensemble.schema is not None and ensemble.transform is None:
         names = ensemble.schema.names
     if names is None:
         raise OptionError("the model does not know its columns by name; pass columns")
     features = tuple(ensemble.columns(_names("columns", names)))
-    added = added_columns(ensemble, with_digest, unseen)
-    return Deciding(features, (), added, added, unseen)
+    added = added_by(model, with_digest, unseen, proba)
+    return work_of(model, features, (), added, added, unseen, proba)
 
 
 def _spark() -> Any:

@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from dask import compute, delayed
 
-from qwyc.classifier import Classifier
-from qwyc.distributed.shipping import Parcel, once, unpack
+from qwyc.distributed.adding import Adding
+from qwyc.distributed.shipping import Model, Parcel, once, unpack
 from qwyc.distributed.watching import Watch
-from qwyc.distributed.work import Counting, Deciding, label_dtype
-from qwyc.rows.odd_values import FLAG
+from qwyc.distributed.work import Counting
 
 
 def _deliver(parcel: Parcel) -> tuple[Any, str, Watch | None]:
@@ -35,16 +34,9 @@ def empty(data: Any, columns: list[str]) -> Any:
     return frame.astype(dict.fromkeys(unknown, "float64")) if unknown else frame
 
 
-def decide(data: Any, parcel: Parcel, work: Deciding, classes: npt.NDArray[Any]) -> Any:
+def decide(data: Any, parcel: Parcel, work: Adding, classes: npt.NDArray[Any]) -> Any:
     """The DataFrame with decisions, through `map_partitions`."""
-    import pandas
-
-    nothing = data._meta[list(work.keep)]
-    label = pandas.Series(classes)[:0]  # text is of pandas' own kind, as in what comes
-    if work.unseen == FLAG:
-        label = pandas.Series([], dtype=label_dtype(classes))
-    known = {"label": label, "steps": np.empty(0, "int32"), "complete": np.empty(0, bool)}
-    meta = work.with_columns(nothing, [known.get(column, np.empty(0)) for column in work.added])
+    meta = work.with_columns(data._meta[list(work.keep)], work.nothing(classes))
     return data[work.needed].map_partitions(
         _decide, *_deliver(parcel), work, meta=meta, enforce_metadata=False
     )
@@ -81,8 +73,8 @@ def draw(data: Any, columns: list[str], share: float, seed: int) -> Any:
 # ---- in a worker ----------------------------------------------------------------------------
 
 
-def _classifier(content: bytes | Classifier, key: str, watch: Watch | None) -> Classifier:
-    def first() -> Classifier:
+def _classifier(content: bytes | Model, key: str, watch: Watch | None) -> Any:
+    def first() -> Any:
         return once(key, lambda: unpack(content))
 
     return first() if watch is None else watch.follow(first)()
@@ -92,14 +84,12 @@ def _pick(frame: Any, share: float, seed: tuple[int, int]) -> Any:
     return frame[np.random.default_rng(seed).random(len(frame)) < share]
 
 
-def _decide(
-    frame: Any, content: bytes | Classifier, key: str, watch: Watch | None, work: Deciding
-) -> Any:
+def _decide(frame: Any, content: bytes | Model, key: str, watch: Watch | None, work: Adding) -> Any:
     return work.on_pandas(_classifier(content, key, watch), frame)
 
 
 def _count(
-    frame: Any, content: bytes | Classifier, key: str, watch: Watch | None, work: Counting
+    frame: Any, content: bytes | Model, key: str, watch: Watch | None, work: Counting
 ) -> Any:
     import pandas
 

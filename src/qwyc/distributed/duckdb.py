@@ -21,9 +21,10 @@ import numpy.typing as npt
 import pyarrow
 
 from qwyc.classifier import Classifier
+from qwyc.distributed.adding import CLASSIFIER, Adding, check_output
 from qwyc.distributed.shipping import Parcel, digest, once, unpack
 from qwyc.distributed.watching import Delivery
-from qwyc.distributed.work import CLASSIFIER, Counting, Deciding, added_types, check_output
+from qwyc.distributed.work import Counting, Deciding
 from qwyc.errors import InputError, OptionError
 from qwyc.policy.columns import REASON, arrow_type
 from qwyc.rows.column_names import quoted_names, similar_names
@@ -52,7 +53,7 @@ def empty(data: Any, columns: list[str]) -> Any:
     return _reader(data.limit(0), columns).read_all()
 
 
-def decide(data: Any, parcel: Parcel, work: Deciding, classes: npt.NDArray[Any]) -> Any:
+def decide(data: Any, parcel: Parcel, work: Adding, classes: npt.NDArray[Any]) -> Any:
     """The relation with decisions: a projection that calls a function, which is made for it."""
     facts = repr((work.features, work.added, work.unseen, parcel.watch))
     name = f"{parcel.key}-{hashlib.sha256(facts.encode()).hexdigest()[:16]}"
@@ -160,7 +161,7 @@ def register(
     connection: Any,
     parcel: Parcel,
     name: str,
-    work: Deciding,
+    work: Adding,
     output: str | None,
     classes: npt.NDArray[Any],
 ) -> None:
@@ -201,12 +202,12 @@ def _make(connection: Any, function: _Function, *, side_effects: bool) -> None:
     )
 
 
-def output_types(classes: npt.NDArray[Any], work: Deciding) -> dict[str, str]:
+def output_types(classes: npt.NDArray[Any], work: Adding) -> dict[str, str]:
     """The columns that decisions come in, and their types in SQL."""
-    label = arrow_type(classes)
-    if str(label) not in _SQL_TYPES:
+    kinds = work.types(classes)
+    label = kinds.get("label")
+    if label is not None and str(label) not in _SQL_TYPES:
         raise OptionError(f"DuckDB has no type for classes of {label}; relabel them")
-    kinds = added_types(classes, work.added)
     return {column: _SQL_TYPES[str(kind)] for column, kind in kinds.items()}
 
 
@@ -229,7 +230,7 @@ class _Function:
 
     name: str
     deliver: Delivery
-    work: Deciding
+    work: Adding
     output: str | None  # one of the columns, or None for a struct of all
     classes: npt.NDArray[Any]
 
@@ -264,6 +265,8 @@ class _Function:
     def _columns_of(self) -> Callable[[Any], dict[str, Callable[[], Any]]]:
         """From a table to functions that make each column: only those that are needed are called."""
         work, deliver, classes, array = self.work, self.deliver, self.classes, pyarrow.array
+        if not isinstance(work, Deciding):
+            return self._evaluated
         label_type, numbers = arrow_type(classes), classes.dtype.kind in "biuf"
         arrow_classes, scores = array(classes, label_type), work.scores
 
@@ -292,6 +295,11 @@ class _Function:
             }
 
         return columns_of
+
+    def _evaluated(self, table: Any) -> dict[str, Callable[[], Any]]:
+        """The columns of a model that is evaluated in full."""
+        made = self.work.decided(self.deliver(), table)
+        return {name: _give(column) for name, column in zip(self.work.added, made, strict=True)}
 
 
 def _without(found: Any, absent: Any) -> Any:

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import ray
 
-from qwyc.classifier import Classifier
+from qwyc.distributed.adding import Adding
 from qwyc.distributed.shipping import KEPT, Parcel, once, unpack
 from qwyc.distributed.watching import Delivery
-from qwyc.distributed.work import Counting, Deciding
+from qwyc.distributed.work import Counting
 
 SUMS = "sums"
 CASE_MATTERS = True  # in names of columns
@@ -24,13 +24,13 @@ class FromStore:
     """Where a worker finds a classifier: in the object store."""
 
     key: str
-    content: Any  # ray.ObjectRef, of an array of bytes, or of a Classifier with code in it
+    content: Any  # ray.ObjectRef, of an array of bytes, or of what has code in it
 
-    def __call__(self) -> Classifier:
+    def __call__(self) -> Any:
         """The classifier, in a worker."""
         return once(self.key, self._load)
 
-    def _load(self) -> Classifier:
+    def _load(self) -> Any:
         content = ray.get(self.content)  # an array: mapped, not copied
         return unpack(content.data if isinstance(content, np.ndarray) else content)
 
@@ -44,7 +44,7 @@ def _deliver(parcel: Parcel) -> Delivery:
 
 
 def _from_store(parcel: Parcel) -> FromStore:
-    if isinstance(parcel.content, Classifier):  # with code in it, so no two are known to be alike
+    if not isinstance(parcel.content, bytes):  # with code in it, so no two are known to be alike
         return FromStore(parcel.key, ray.put(parcel.content))
     if not ray.is_initialized():
         ray.init()
@@ -72,7 +72,7 @@ def empty(data: Any, columns: list[str]) -> Any:
     return pyarrow.schema([base.field(name) for name in columns]).empty_table()
 
 
-def decide(data: Any, parcel: Parcel, work: Deciding, classes: npt.NDArray[Any]) -> Any:
+def decide(data: Any, parcel: Parcel, work: Adding, classes: npt.NDArray[Any]) -> Any:
     """The Dataset with decisions, through `map_batches`, a block at a time."""
     return data.select_columns(work.needed).map_batches(
         _Decide(_deliver(parcel), work), batch_format="pyarrow", batch_size=None
@@ -108,7 +108,7 @@ def draw(data: Any, columns: list[str], share: float, seed: int) -> Any:
 @dataclass(frozen=True)
 class _Decide:
     delivery: Delivery
-    work: Deciding
+    work: Adding
 
     def __call__(self, table: Any) -> Any:
         return self.work.on_arrow(self.delivery(), table)

@@ -14,23 +14,26 @@ import uuid
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from qwyc.classifier import Classifier, from_certified
 from qwyc.distributed.watching import Delivery, Watch
 from qwyc.errors import OptionError
 from qwyc.files import classifier_file
-from qwyc.promise.certified import Certified
+from qwyc.model.ensemble import Ensemble
+from qwyc.predictor import Predictor
 from qwyc.promise.origin import UNKNOWN
 
+Model = Classifier | Predictor
 KEPT = 8  # classifiers that a worker process keeps; the oldest goes first
 
 
 @dataclass(frozen=True)
 class Parcel:
-    """A classifier as it is sent to workers."""
+    """A classifier, or a model that is evaluated in full, as it is sent to workers."""
 
     key: str  # the same classifier has the same key
-    content: bytes | Classifier  # of a `.qwyc` file; or what has code in it
+    content: bytes | Model  # of a `.qwyc` file; or what has code in it
     watch: Watch | None = None  # a file whose newer versions take its place
 
     def follow(self, first: Delivery) -> Delivery:
@@ -38,30 +41,46 @@ class Parcel:
         return first if self.watch is None else self.watch.follow(first)
 
 
-def pack(classifier: Classifier, *, whole_path: bool = False) -> Parcel:
-    """Pack a classifier, as the content of a file if it has no code in it. Its path is left out unless
-    `whole_path` is set: deciding needs the policy alone, which is much smaller."""
-    light = replace(
-        classifier, origins=UNKNOWN
-    )  # which rows it was made from, deciding does not ask
-    light = light if whole_path else replace(light, choices=None)
-    if classifier.ensemble.has_code:
+def ensemble_of(model: Model) -> Ensemble:
+    """The base models, and what rows they take."""
+    return model if isinstance(model, Predictor) else model.ensemble
+
+
+def pack(model: Model, *, whole_path: bool = False) -> Parcel:
+    """Pack a classifier or a model, as the content of a file if it has no code in it. The path of a
+    classifier is left out unless `whole_path` is set: deciding needs the policy alone, which is much
+    smaller."""
+    light = model if isinstance(model, Predictor) else _light(model, whole_path)
+    if ensemble_of(model).has_code:
         _check_that_it_pickles(light)
         return Parcel(f"qwyc-{uuid.uuid4().hex[:16]}", light)
-    content = classifier_file.to_bytes(light)
+    content = _content(light)
     return Parcel(f"qwyc-{_short_digest(content)}", content)
 
 
-def digest(classifier: Classifier) -> str:
+def _light(classifier: Classifier, whole_path: bool = False) -> Classifier:
+    """A classifier without what deciding does not ask for: which rows it was made from."""
+    light = replace(classifier, origins=UNKNOWN)
+    return light if whole_path else replace(light, choices=None)
+
+
+def _content(model: Model) -> bytes:
+    if isinstance(model, Predictor):
+        return classifier_file.model_to_bytes(model)
+    return classifier_file.to_bytes(model)
+
+
+def digest(classifier: Model) -> str:
     """16 hexadecimal digits that name a classifier, as `decide(..., digest=True)` adds them to every row.
-    Classifiers with the same digest have the same model, policy and certificate."""
+    Classifiers with the same digest have the same model, policy and certificate. A `Predictor` has a
+    digest of its model."""
     with _lock:
         known = _digests.get(classifier)
     if known is None:
-        if classifier.ensemble.has_code:
+        if ensemble_of(classifier).has_code:
             raise OptionError("a classifier that runs code has no digest: digest=False")
-        light = replace(classifier, origins=UNKNOWN, choices=None)
-        known = _short_digest(classifier_file.to_bytes(light))
+        light = classifier if isinstance(classifier, Predictor) else _light(classifier)
+        known = _short_digest(_content(light))
         with _lock:
             _digests[classifier] = known
     return known
@@ -71,7 +90,7 @@ def _short_digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:16]
 
 
-def _check_that_it_pickles(classifier: Classifier) -> None:
+def _check_that_it_pickles(classifier: Model) -> None:
     """Raise an `OptionError` here rather than let the engine fail with a stack trace later."""
     for module in ("cloudpickle", "pyspark.cloudpickle", "ray.cloudpickle"):
         try:
@@ -88,13 +107,12 @@ def _check_that_it_pickles(classifier: Classifier) -> None:
         return
 
 
-def unpack(content: bytes | memoryview | Classifier) -> Classifier:
-    """The classifier in a parcel."""
-    if isinstance(content, Classifier):
+def unpack(content: bytes | memoryview | Model) -> Any:
+    """The classifier, or the model, in a parcel."""
+    if isinstance(content, (Classifier, Predictor)):
         return content
     found = classifier_file.from_bytes(content)
-    assert isinstance(found, Certified)  # a parcel never holds a model without a policy
-    return from_certified(found)
+    return Predictor.of(found) if isinstance(found, Ensemble) else from_certified(found)
 
 
 # ---- in a worker ----------------------------------------------------------------------------
@@ -110,12 +128,12 @@ class Arrival:
 
 
 _lock = threading.Lock()
-_digests: weakref.WeakKeyDictionary[Classifier, str] = weakref.WeakKeyDictionary()
-_here: dict[str, Classifier] = {}
+_digests: weakref.WeakKeyDictionary[Model, str] = weakref.WeakKeyDictionary()
+_here: dict[str, Model] = {}
 arrivals: list[Arrival] = []  # in this process; the tests count them
 
 
-def once(key: str, load: Callable[[], Classifier]) -> Classifier:
+def once(key: str, load: Callable[[], Model]) -> Any:
     """The classifier of that key, loaded where this process does not have it yet."""
     with _lock:
         if key not in _here:

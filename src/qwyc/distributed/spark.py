@@ -11,10 +11,11 @@ import numpy.typing as npt
 from pyspark.sql import SparkSession, functions, types
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 
+from qwyc.distributed.adding import Adding, check_case, check_output
 from qwyc.distributed.shipping import Parcel
 from qwyc.distributed.spark_delivery import deliver
 from qwyc.distributed.spark_tasks import Count, Decide, Function
-from qwyc.distributed.work import Counting, Deciding, added_types, check_case, check_output
+from qwyc.distributed.work import Counting
 from qwyc.errors import InputError
 
 CASE_MATTERS = False  # in names of columns
@@ -43,7 +44,7 @@ def _arrow_kind(kind: types.DataType) -> Any:
         return pyarrow.null()
 
 
-def decide(data: Any, parcel: Parcel, work: Deciding, classes: npt.NDArray[Any]) -> Any:
+def decide(data: Any, parcel: Parcel, work: Adding, classes: npt.NDArray[Any]) -> Any:
     """The DataFrame with decisions, through `mapInArrow`."""
     kept = [data.schema[name] for name in work.keep]
     kinds = output_types(classes, work).values()
@@ -84,7 +85,7 @@ _lock = threading.Lock()
 _functions: weakref.WeakKeyDictionary[Any, dict[Any, Any]] = weakref.WeakKeyDictionary()
 
 
-def column(parcel: Parcel, work: Deciding, output: str | None, classes: npt.NDArray[Any]) -> Any:
+def column(parcel: Parcel, work: Adding, output: str | None, classes: npt.NDArray[Any]) -> Any:
     """A column expression: a struct of decisions, or one field of it."""
     check_output(output, work)
     check_case(work.added)  # all of them are in the struct
@@ -106,7 +107,7 @@ def register(
     spark: Any,
     parcel: Parcel,
     name: str,
-    work: Deciding,
+    work: Adding,
     output: str | None,
     classes: npt.NDArray[Any],
 ) -> None:
@@ -116,7 +117,7 @@ def register(
 
 
 def _function(
-    spark: Any, parcel: Parcel, work: Deciding, output: str | None, classes: npt.NDArray[Any]
+    spark: Any, parcel: Parcel, work: Adding, output: str | None, classes: npt.NDArray[Any]
 ) -> Any:
     """An Arrow UDF, or where Spark has none (before 4.1) a pandas UDF."""
     task = Function(deliver(spark, parcel, by_file=False), work, output)
@@ -128,10 +129,9 @@ def _function(
     return functions.pandas_udf(task.over_pandas(), kind)
 
 
-def output_types(classes: npt.NDArray[Any], work: Deciding) -> dict[str, types.DataType]:
+def output_types(classes: npt.NDArray[Any], work: Adding) -> dict[str, types.DataType]:
     """What the columns added hold, and their types."""
-    known = added_types(classes, work.added)
-    return {name: from_arrow_type(kind) for name, kind in known.items()}
+    return {name: from_arrow_type(kind) for name, kind in work.types(classes).items()}
 
 
 def _refuse_stream(data: Any) -> None:

@@ -14,8 +14,8 @@ from typing import Any
 
 from pyspark import SparkFiles
 
-from qwyc.classifier import Classifier, load_classifier
-from qwyc.distributed.shipping import Parcel, once, unpack
+from qwyc.classifier import load
+from qwyc.distributed.shipping import Model, Parcel, once, unpack
 from qwyc.distributed.watching import Delivery
 from qwyc.errors import ArtifactError
 
@@ -26,9 +26,9 @@ class FromFile:
 
     key: str
 
-    def __call__(self) -> Classifier:
+    def __call__(self) -> Any:
         """The classifier, in a worker."""
-        return once(self.key, lambda: load_classifier(SparkFiles.get(f"{self.key}.qwyc")))
+        return once(self.key, lambda: load(SparkFiles.get(f"{self.key}.qwyc")))
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class FromPickle:
     """A classifier that is pickled with the function that calls it: one with code in it, or its file."""
 
     key: str
-    content: bytes | Classifier = field(repr=False)
+    content: bytes | Model = field(repr=False)
 
-    def __call__(self) -> Classifier:
+    def __call__(self) -> Any:
         """The classifier, in a worker."""
         return once(self.key, lambda: unpack(self.content))
 
@@ -50,7 +50,7 @@ _sent: weakref.WeakKeyDictionary[Any, set[str]] = weakref.WeakKeyDictionary()
 def deliver(spark: Any, parcel: Parcel, *, by_file: bool = True) -> Delivery:
     """`by_file=False`: where Spark Connect does not find files that were added to the session."""
     connect = "connect" in type(spark).__module__
-    if isinstance(parcel.content, Classifier) or (connect and not by_file):
+    if not isinstance(parcel.content, bytes) or (connect and not by_file):
         return parcel.follow(FromPickle(parcel.key, parcel.content))
     session = spark if connect else spark.sparkContext
     with _lock:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qwyc.distributed.adding import Adding
 from qwyc.distributed.watching import Delivery
-from qwyc.distributed.work import Counting, Deciding
+from qwyc.distributed.work import Counting
 from qwyc.errors import InputError
 
 
@@ -19,7 +20,7 @@ class Decide:
     """For `mapInArrow`: rows in, rows with decisions out."""
 
     delivery: Delivery
-    work: Deciding
+    work: Adding
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         """Record batches whose columns are `work.needed`, under other names."""
@@ -56,7 +57,7 @@ class Function:
     of decisions, or one field of it."""
 
     delivery: Delivery
-    work: Deciding
+    work: Adding
     output: str | None = None
 
     def over_arrow(self) -> Callable[[Iterator[Any]], Iterator[Any]]:

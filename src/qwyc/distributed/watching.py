@@ -9,12 +9,14 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from qwyc.classifier import Classifier, load_classifier
+from qwyc.classifier import Classifier, load
 from qwyc.errors import OptionError, QwycError
+from qwyc.predictor import Predictor
 from qwyc.runtime.arguments import check_number
 
-Delivery = Callable[[], Classifier]
+Delivery = Callable[[], Any]  # a classifier, or a model that is evaluated in full
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,9 @@ class Watched:
             raise OptionError(f"every must be a number of seconds, at least 0; got {self.every!r}")
         object.__setattr__(self, "path", str(Path(self.path).absolute()))
 
-    def load(self) -> Classifier:
-        """The classifier that the file holds now."""
-        return load_classifier(self.path)
+    def load(self) -> Any:
+        """The classifier, or the model, that the file holds now."""
+        return load(self.path)
 
 
 @dataclass(frozen=True)
@@ -64,24 +66,31 @@ class Following:
     watch: Watch
     first: Delivery
 
-    def __call__(self) -> Classifier:
+    def __call__(self) -> Any:
         """The classifier, in a worker."""
         return newest(self.watch) or self.first()
 
 
-def watch_of(watched: Watched, classifier: Classifier) -> Watch:
+def watch_of(watched: Watched, classifier: Classifier | Predictor) -> Watch:
     """What workers get of a watched file that holds this classifier now."""
-    if classifier.ensemble.has_code:
+    ensemble = classifier if isinstance(classifier, Predictor) else classifier.ensemble
+    if ensemble.has_code:
         raise OptionError("a classifier that runs code cannot be watched: it has no file")
     return Watch(str(watched.path), float(watched.every), shape_of(classifier))
 
 
-def shape_of(classifier: Classifier) -> str:
+def shape_of(classifier: Classifier | Predictor) -> str:
     """The columns and classes of a classifier, as text to compare."""
-    schema, classes = classifier.ensemble.schema, classifier.ensemble.classes
+    in_full = isinstance(classifier, Predictor)
+    ensemble = classifier if isinstance(classifier, Predictor) else classifier.ensemble
+    schema, classes, output = ensemble.schema, ensemble.classes, ensemble.output
     columns = None if schema is None else schema.names or schema.n_features
-    scores = ", a score for each" if classifier.ensemble.by_class else ""
-    return f"columns {columns}, classes {classes.dtype.str} {classes.tolist()}{scores}"
+    if not ensemble.has_classes:
+        dtype = "float64" if output is None else output.dtype
+        return f"columns {columns}, {ensemble.base_models.n_scores} values in {dtype}"
+    scores = ", a score for each" if ensemble.by_class else ""
+    kind = ", evaluated in full" if in_full else ""
+    return f"columns {columns}, classes {classes.dtype.str} {classes.tolist()}{scores}{kind}"
 
 
 # ---- in a worker ----------------------------------------------------------------------------
@@ -91,14 +100,14 @@ def shape_of(classifier: Classifier) -> str:
 class _Seen:
     looked: float = float("-inf")  # monotonic time of the last look
     identity: tuple[int, ...] | None = None  # of the file that was looked at last
-    classifier: Classifier | None = field(default=None, repr=False)
+    classifier: Any = field(default=None, repr=False)
 
 
 _lock = threading.Lock()
 _seen: dict[Watch, _Seen] = {}
 
 
-def newest(watch: Watch) -> Classifier | None:
+def newest(watch: Watch) -> Any:
     """The newest version that this process could load; None if it could load none."""
     with _lock:
         seen = _seen.setdefault(watch, _Seen())
@@ -116,7 +125,7 @@ def _look(watch: Watch, seen: _Seen) -> None:
         if identity == seen.identity:
             return
         seen.identity = identity  # a bad file is reported once
-        loaded = load_classifier(watch.path)
+        loaded = load(watch.path)
         if (shape := shape_of(loaded)) != watch.shape:
             raise OptionError(f"it has {shape}; expected {watch.shape}")
         seen.classifier = loaded

@@ -55,9 +55,7 @@ def write(path: str | os.PathLike[str], certified: Certified) -> None:
 
 def write_model(path: str | os.PathLike[str], ensemble: Ensemble) -> None:
     """Write a file of a model without a policy."""
-    content = container.pack(
-        Container(FORMAT, {"model": parts.model_facts(ensemble)}, model_tensors(ensemble))
-    )
+    content = model_to_bytes(ensemble)
     with replacing(file_path(path)) as file:
         file.write(content)
 
@@ -101,6 +99,12 @@ def model_tensors(ensemble: Ensemble) -> dict[str, npt.NDArray[Any]]:
     """The arrays of the base models, by their names in a file."""
     models = ensemble.base_models
     return {f"{models.kind}.{name}": array for name, array in (models.tensors() or {}).items()}
+
+
+def model_to_bytes(ensemble: Ensemble) -> bytes:
+    """The content of the file of a model without a policy."""
+    body = {"model": parts.model_facts(ensemble)}
+    return container.pack(Container(FORMAT, body, model_tensors(ensemble)))
 
 
 def to_bytes(certified: Certified) -> bytes:

@@ -98,6 +98,11 @@ class Ensemble:
         return len(self.classes) > 0
 
     @property
+    def is_isolation_forest(self) -> bool:
+        """Whether full scores are path lengths, which make anomaly scores."""
+        return self.output is not None and self.output.kind == "path length"
+
+    @property
     def by_class(self) -> bool:
         """Whether each of K classes has a score; otherwise one score decides between two."""
         return self.base_models.n_scores > 1

@@ -13,6 +13,7 @@ from qwyc import _native
 from qwyc.errors import OptionError
 from qwyc.model.base_models import Floats, Runner
 from qwyc.model.ensemble import Ensemble
+from qwyc.model.output import CODES, IDENTITY
 from qwyc.model.used_columns import SparseRunner
 from qwyc.policy.decisions import Decisions
 from qwyc.policy.fan_policy import FanPolicy
@@ -202,6 +203,42 @@ def plain_arrays(runner: Runner, ensemble: Ensemble) -> PlainArrays | None:
         Decisions,
         thread_count,
     )
+    return made
+
+
+# By the kind of quitter.
+ONE_VALUE: dict[type, Any] = {
+    _native.Quitter: _native.OneValue,
+    _native.LeadQuitter: _native.ClassOneValue,
+}
+
+
+def one_value(
+    runner: Runner, ensemble: Ensemble, fallback: Callable[[Any], Any]
+) -> Callable[[Any], Any] | None:
+    """The native path to the value of one row of plain numbers, or to its list of values; everything else
+    is passed to `fallback`. None where all rows need more than that."""
+    schema, output = ensemble.schema, ensemble.output or IDENTITY
+    kind = ONE_VALUE.get(type(getattr(runner, "quitter", None)))
+    if kind is None or schema is None or ensemble.transform is not None:
+        return None
+    if not schema.takes_plain_rows:
+        return None
+    code, ties = CODES.get((output.kind, output.dtype)), ensemble.base_models.ties
+
+    def finish(score: Any) -> Any:
+        return output.values(np.array([score]), ties, 1).tolist()[0]
+
+    made: Callable[[Any], Any] = kind(
+        runner.quitter,  # type: ignore[attr-defined] # it has one of these kinds
+        CODES["identity", "float64"] if code is None else code,
+        output.scale,
+        finish if code is None else None,
+        fallback,
+        np.ndarray,
+        schema.finite_only,
+        schema.exact_integers,
+    ).predict
     return made
 
 

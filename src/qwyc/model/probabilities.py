@@ -31,24 +31,48 @@ def full_scores(
 
 
 def class_probabilities(
-    ensemble: Ensemble, X: Any, *, threads: int | None = None
+    ensemble: Ensemble,
+    X: Any,
+    *,
+    threads: int | None = None,
+    scores: npt.NDArray[np.float64] | None = None,
 ) -> npt.NDArray[Any]:
     """The probability of every class, (N, n_classes), bit for bit as the source's `predict_proba` gives
-    it. OptionError where the source has none, or where it is not known to the last bit."""
-    if not ensemble.has_classes:
-        raise OptionError(
-            f"a model of {ensemble.description} gives values, not probabilities: use predict"
-        )
-    models = ensemble.base_models
-    if isinstance(models, TreeModels) and models.summation == Summation.SHARES:
+    it. OptionError where the source has none, or where it is not known to the last bit. `scores` are the
+    full scores of X, where they are known already."""
+    output, models = probability_output(ensemble), ensemble.base_models
+    if output is None:
+        assert isinstance(models, TreeModels)
         return full_scores(_of_both_shares(ensemble, models), X, threads=threads)
-    output = output_of(ensemble)
-    given = output.values(full_scores(ensemble, X, threads=threads), models.ties, threads)
+    if scores is None:
+        scores = full_scores(ensemble, X, threads=threads)
+    given = output.values(scores, models.ties, threads)
     if given.ndim == 2:
         return given
     both = np.empty((len(given), 2), dtype=given.dtype)
     both[:, 0], both[:, 1] = 1 - given, given
     return both
+
+
+def probability_output(ensemble: Ensemble) -> Output | None:
+    """How the source makes probabilities of full scores; None where they are shares of two classes, each
+    a sum of its own."""
+    if not ensemble.has_classes:
+        raise OptionError(
+            f"a model of {ensemble.description} gives values, not probabilities: use predict"
+        )
+    if ensemble.is_isolation_forest:
+        raise OptionError("an isolation forest has no probabilities: use score_samples")
+    models = ensemble.base_models
+    if isinstance(models, TreeModels) and models.summation == Summation.SHARES:
+        return None
+    return output_of(ensemble)
+
+
+def probability_dtype(ensemble: Ensemble) -> str:
+    """The dtype of probabilities. OptionError where the source has none."""
+    output = probability_output(ensemble)
+    return "float64" if output is None else output.dtype
 
 
 def output_of(ensemble: Ensemble) -> Output:

@@ -162,7 +162,7 @@ def load(path: Path) -> Any:
     import xgboost
 
     booster = xgboost.Booster(model_file=str(path))
-    if not booster.attr("scikit_learn"):
+    if '"classifier"' not in (booster.attr("scikit_learn") or ""):  # JSON with the estimator's type
         return booster
     classifier = xgboost.XGBClassifier()
     classifier.load_model(str(path))
