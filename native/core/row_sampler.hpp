@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cmath>
 #include <cstdint>
-#include <mutex>
 #include <stdexcept>
 #include <vector>
 
@@ -16,7 +15,7 @@ namespace qwyc {
 // Counts rows and picks some. The gaps between these are geometric, so each row is picked with
 // probability `rate`, independently of all others. The positions depend on the seed alone: one call
 // with many rows picks the same rows as many calls with one row each. A call that picks nothing is
-// one atomic addition; threads need no lock of their own.
+// one atomic addition; only one thread at a time may claim.
 class RowSampler {
   public:
     RowSampler(double rate, uint64_t seed)
@@ -37,11 +36,11 @@ class RowSampler {
     }
 
     // Puts those of the n rows after the first `begin` that are picked into `picked`, counted from
-    // 0, ascending. Each row is claimed once, by the thread that took it.
+    // 0, ascending. Each row is claimed once, by the thread that took it. The caller has a lock,
+    // which it needs for the picked rows as well.
     void claim(int64_t begin, int64_t n, std::vector<int64_t>& picked) {
         const int64_t end = begin + n;
         picked.clear();
-        const std::lock_guard<std::mutex> guard(lock_);
         while (drawn_.back() < end) draw();
         const auto unclaimed = drawn_.begin() + first_;
         // Positions before `begin` are rows of other threads, which will claim them.
@@ -56,6 +55,7 @@ class RowSampler {
         due_.store(drawn_[first_]);
     }
 
+    // Both at once, where no other thread is.
     std::vector<int64_t> pick(int64_t n) {
         std::vector<int64_t> picked;
         const int64_t begin = take(n);
@@ -99,14 +99,13 @@ class RowSampler {
 
     static constexpr uint64_t kBuckets = 4096, kBucketBits = 53 - 12;
     static constexpr double kLargestKnown = 65000;
-    static constexpr int kAtOnce = 512;
+    static constexpr int kAtOnce = 2048;
     static constexpr double kLeastRate = 1e-9;
 
     const double rate_, log_missed_;  // and the logarithm of the probability of not being picked
     // Small, because other work drives it out of the caches between two draws. 0: to be computed.
     std::vector<uint16_t> gap_of_ = std::vector<uint16_t>(kBuckets);
     MersenneTwister random_;      // the same numbers everywhere
-    std::mutex lock_;             // of the next three and random_
     std::vector<int64_t> drawn_;  // positions, ascending, at least one of them unclaimed
     int64_t first_ = 0;           // the first of them that was not claimed
     int64_t last_ = -1;           // the last position that was drawn

@@ -40,6 +40,12 @@ class Entries {
         return data_.get() + size_ - n;
     }
 
+    // Moves the last n entries to the end of another.
+    void move_last(size_t n, Entries& to) {
+        size_ -= n;
+        std::copy_n(data_.get() + size_, n, to.add(n));
+    }
+
   private:
     std::unique_ptr<T[]> data_;
     size_t size_ = 0, capacity_ = 0;
@@ -56,6 +62,12 @@ struct WaitingRows {
         rows.clear();
         decided.clear();
         steps.clear();
+    }
+    // Moves the last n rows of so many numbers to an empty one.
+    void move_last(size_t n, size_t width, WaitingRows& to) {
+        rows.move_last(n * width, to.rows);
+        decided.move_last(n, to.decided);
+        steps.move_last(n, to.steps);
     }
 };
 
@@ -110,8 +122,14 @@ class PickedRowsOf {
         return static_cast<int64_t>(waiting_.steps.size());
     }
 
-    // Takes the waiting rows out. `give_back` lets their memory be used again.
-    WaitingRows<Real> take_out() { return std::exchange(waiting_, spare_->take()); }
+    // Takes waiting rows out: the first ones, whose number is a multiple of `together`, or all where
+    // there are fewer. `give_back` lets their memory be used again.
+    WaitingRows<Real> take_out(size_t together = 1) {
+        WaitingRows<Real> taken = std::exchange(waiting_, spare_->take());
+        const size_t n = taken.steps.size(), more = n < together ? 0 : n % together;
+        taken.move_last(more, static_cast<size_t>(n_features_), waiting_);
+        return taken;
+    }
     void give_back(WaitingRows<Real> rows) { spare_->give_back(std::move(rows)); }
 
     // The waiting rows as arrays that own them. The memory is used again once the arrays are gone.
@@ -175,7 +193,7 @@ class PickedRowsOf {
 class PickedRows {
   public:
     PickedRows(double rate, uint64_t seed, int64_t n_features, int64_t most, bool wide)
-        : sampler(rate, seed), n_features_(n_features), most_(most), kept_(of(n_features, wide)) {
+        : sampler_(rate, seed), n_features_(n_features), most_(most), kept_(of(n_features, wide)) {
         require(n_features >= 0 && most > 0, "there must be room for rows");
     }
 
@@ -183,13 +201,31 @@ class PickedRows {
     // wait to be checked: `most`, or up to kLarger times as many in a call that takes long anyway.
     template <class In>
     bool add(const RowsView<In>& rows, const uint8_t* decided, const int32_t* steps) {
-        const int64_t begin = sampler.take(rows.n);
+        const int64_t begin = sampler_.take(rows.n);
         if (begin < 0) return false;
         const std::lock_guard<std::mutex> guard(lock_);
-        sampler.claim(begin, rows.n, picked_);
+        sampler_.claim(begin, rows.n, picked_);
         const int64_t enough = std::clamp(rows.n, most_, kLarger * most_);
         return keep(rows, decided, steps) >= enough;
     }
+
+    // Counts rows, and returns those that are picked.
+    std::vector<int64_t> pick(int64_t n) {
+        const int64_t begin = sampler_.take(n);
+        if (begin < 0) return {};
+        const std::lock_guard<std::mutex> guard(lock_);
+        sampler_.claim(begin, n, picked_);
+        return picked_;
+    }
+    bool pick_one() {
+        const int64_t begin = sampler_.take(1);
+        if (begin < 0) return false;
+        const std::lock_guard<std::mutex> guard(lock_);
+        sampler_.claim(begin, 1, picked_);
+        return !picked_.empty();
+    }
+
+    int64_t taken() const { return sampler_.taken(); }
 
     // Copies rows that were picked already. True when `most` rows wait.
     template <class In>
@@ -207,14 +243,15 @@ class PickedRows {
         return std::visit([](auto& kept) -> Result { return kept.drain(); }, kept_);
     }
 
-    // Calls use(rows) with all waiting rows, which wait no longer, also where it throws.
+    // Calls use(rows) with waiting rows, which wait no longer, also where it throws: the first ones
+    // whose number is a multiple of `together`, or all where there are fewer.
     template <class Use>
-    void use_waiting(const Use& use) {
+    void use_waiting(size_t together, const Use& use) {
         std::visit(
             [&](auto& kept) {
                 auto waiting = [&] {
                     const std::lock_guard<std::mutex> guard(lock_);
-                    return kept.take_out();
+                    return kept.take_out(together);
                 }();
                 use(waiting);
                 kept.give_back(std::move(waiting));
@@ -229,8 +266,6 @@ class PickedRows {
                     rows.shape(0) == decided.shape(0) && rows.shape(0) == steps.shape(0),
                 "rows must have one column per feature, and one decision each");
     }
-
-    RowSampler sampler;
 
   private:
     using Kept = std::variant<PickedRowsOf<float>, PickedRowsOf<double>>;
@@ -250,6 +285,7 @@ class PickedRows {
     // the call itself has does not change the order of what the call takes.
     static constexpr int64_t kLarger = 4;
 
+    RowSampler sampler_;  // its claims need the lock
     const int64_t n_features_, most_;
     std::mutex lock_;  // of what follows
     Kept kept_;

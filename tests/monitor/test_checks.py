@@ -173,7 +173,7 @@ class NoRoom:
     def __init__(self, monitor):
         self.monitor, self.rows, self.left = monitor, 0, 0
 
-    def check(self, threads):
+    def check(self, threads, all_rows):
         waiting = self.monitor._checks.waiting()
         self.rows = self.left = 0 if waiting is None else len(waiting.steps)
         if self.rows:
