@@ -174,14 +174,24 @@ class PickedRowsOf {
     template <class In>
     void copy(const In* row, int64_t stride, Real* to) const {
         if constexpr (std::is_same_v<In, Real>)
-            if (stride == 1) {
-                std::memcpy(to, row, static_cast<size_t>(n_features_) * sizeof(Real));
-                return;
-            }
+            if (stride == 1) return copy_bytes(row, to, n_features_ * sizeof(Real));
         if (stride == 1)
             std::transform(row, row + n_features_, to, [](In x) { return static_cast<Real>(x); });
         else
             for (int64_t j = 0; j < n_features_; ++j) to[j] = static_cast<Real>(row[j * stride]);
+    }
+
+    // Rows are short: a call of memcpy takes longer than this.
+    static void copy_bytes(const void* from, void* to, size_t n) {
+        constexpr size_t kWord = 16;
+        if (n < kWord || n > kMostLines * kCacheLine) {
+            std::memcpy(to, from, n);
+            return;
+        }
+        const auto* in = static_cast<const char*>(from);
+        auto* out = static_cast<char*>(to);
+        for (size_t at = 0; at + kWord <= n; at += kWord) std::memcpy(out + at, in + at, kWord);
+        std::memcpy(out + n - kWord, in + n - kWord, kWord);  // the rest, and some again
     }
 
     const int64_t n_features_;
@@ -198,14 +208,14 @@ class PickedRows {
     }
 
     // Counts rows that were decided and copies those that are picked. True when enough of them
-    // wait to be checked: `most`, or up to kLarger times as many in a call that takes long anyway.
+    // wait to be checked: `most`, or more of them in a call that takes long anyway.
     template <class In>
     bool add(const RowsView<In>& rows, const uint8_t* decided, const int32_t* steps) {
         const int64_t begin = sampler_.take(rows.n);
         if (begin < 0) return false;
         const std::lock_guard<std::mutex> guard(lock_);
         sampler_.claim(begin, rows.n, picked_);
-        const int64_t enough = std::clamp(rows.n, most_, kLarger * most_);
+        const int64_t enough = std::clamp(rows.n, most_, most_of_large_);
         return keep(rows, decided, steps) >= enough;
     }
 
@@ -283,10 +293,11 @@ class PickedRows {
 
     // A full evaluation begins with cold caches, which many rows share. One of no more rows than
     // the call itself has does not change the order of what the call takes.
-    static constexpr int64_t kLarger = 4;
+    static constexpr int64_t kLarger = 4, kMostOfLarge = 8192;
 
     RowSampler sampler_;  // its claims need the lock
     const int64_t n_features_, most_;
+    const int64_t most_of_large_ = std::max(most_, std::min(kLarger * most_, kMostOfLarge));
     std::mutex lock_;  // of what follows
     Kept kept_;
     std::vector<int64_t> picked_;  // in the call of now; kept for its memory
