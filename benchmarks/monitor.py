@@ -2,9 +2,8 @@
 
     python -m benchmarks.monitor [--trees 200 500] [--rate 0.01] [--seconds 10] [--tiny]
 
-One thread. A turn decides the same rows either way, in batches of one size, and has so many rows that
-several groups of checked rows are evaluated in full. It ends with a look at the monitor, which evaluates
-the rows that still wait, so that every turn has all of its costs. Within a turn, the two alternate after
+One thread. A turn decides the same rows either way, in batches of one size. It ends with a look at the
+monitor, which evaluates the rows in full that still wait, so that every turn has all of its costs. Within a turn, the two alternate after
 some milliseconds, and take turns at coming first: other work on the machine then disturbs both alike.
 "slower by" compares the turns at the first decile of each, which other work has disturbed least; "of
 pairs" is the median of the ratios within turns, with an interval of 95% confidence. Times are processor
@@ -31,8 +30,8 @@ from .cases import LEARNING_RATE, TRAINING_ROWS, adult, train_xgboost
 from .contest import WrongAnswer
 
 BATCHES = (1, 4, 16, 64, 256, 1_024, 8_192, 100_000)
-CHECKED_ROWS_OF_A_TURN = 16_384  # eight groups, or two of those that large batches have
-CALLS_OF_A_TURN = 50_000
+CHECKED_ROWS_OF_A_TURN = 16_384  # two groups or more
+CALLS_OF_A_TURN = 200_000
 PIECES_OF_A_TURN = 16  # after which the other one goes on
 LEAST_TURNS = 3
 QUIET = 0.1  # the decile

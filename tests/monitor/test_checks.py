@@ -13,10 +13,18 @@ from layouts import KINDS, LAYOUTS
 from monitored import bold, rows_for, truth
 from qwyc import _native
 from qwyc.model.native import NativeRunner
-from qwyc.monitor.checks import CHECKED_AT_ONCE
+from qwyc.monitor import checks
 from qwyc.monitor.running import Running
 from qwyc.monitor.state import Record, State
 from qwyc.policy.counts import sum_over_rows
+
+CHECKED_AT_ONCE = 2048
+
+
+@pytest.fixture(autouse=True)
+def small_groups(monkeypatch):
+    """So that fewer rows complete a group."""
+    monkeypatch.setattr(checks, "CHECKED_AT_ONCE", CHECKED_AT_ONCE)
 
 
 @pytest.fixture(scope="module")
@@ -104,17 +112,17 @@ def test_wrong_shapes_are_refused():
 
 
 def test_a_large_call_waits_for_more_rows(fast, rows):
-    many = np.tile(rows, (12, 1))  # more rows than the largest group
+    many = np.tile(rows, (10, 1))  # more rows than four groups
     monitor = qwyc.Monitor(fast, rate=0.1)
     monitor.predict(many, threads=2)
     assert sum(monitor._state.record.by_class) == 0
     monitor.predict(rows[:1000])
     before = sum(monitor._state.record.by_class)
-    assert before >= CHECKED_AT_ONCE  # enough for a small call
+    assert before > CHECKED_AT_ONCE  # enough for a small call
     assert before % 512 == 0  # which is what the native core evaluates together
     for _ in range(3):
         monitor.predict(many, threads=2)
-    assert sum(monitor._state.record.by_class) > before + 2 * CHECKED_AT_ONCE
+    assert sum(monitor._state.record.by_class) > before + 3 * CHECKED_AT_ONCE
     assert monitor.rows_checked == pytest.approx(0.1 * monitor.rows_seen, rel=0.05)
 
 
@@ -160,7 +168,7 @@ def test_an_error_of_the_check_reaches_the_caller(fast, rows, n):
         raise RuntimeError("no check today")
 
     own, monitor._checks._check_waiting = monitor._checks._check_waiting, fails
-    monitor.predict(np.tile(rows, (2, 1))[: CHECKED_AT_ONCE - 1])
+    monitor.predict(rows[: CHECKED_AT_ONCE - 1])
     with pytest.raises(RuntimeError, match="no check today"):
         monitor.predict(rows[:n])
     monitor._checks._check_waiting = own
@@ -186,14 +194,13 @@ def test_a_failure_of_the_full_evaluation_is_counted(fast, rows):
     monitor.predict(rows[:1000])
     assert monitor.rows_checked == 1000
     own, monitor._checker = monitor._checker, NoRoom(monitor)
-    many = np.tile(rows, (2, 1))[:4500]
-    with pytest.warns(qwyc.QwycWarning, match=r"could not evaluate 4,500 rows .*no room"):
-        labels = monitor.predict(many)
-    np.testing.assert_array_equal(labels, fast.predict(many))
+    with pytest.warns(qwyc.QwycWarning, match=r"could not evaluate 2,500 rows .*no room"):
+        labels = monitor.predict(rows[:2500])
+    np.testing.assert_array_equal(labels, fast.predict(rows[:2500]))
     monitor._checker = own
-    assert (monitor.rows_failed, monitor.rows_checked) == (4500, 1000)
+    assert (monitor.rows_failed, monitor.rows_checked) == (2500, 1000)
     monitor.predict(rows[:10])
-    assert (monitor.rows_failed, monitor.rows_checked) == (4500, 1010)
+    assert (monitor.rows_failed, monitor.rows_checked) == (2500, 1010)
 
 
 def test_it_is_collected_after_batches(fast, rows):
@@ -271,10 +278,10 @@ def test_a_failure_in_python_is_counted(fast, rows, monkeypatch):
         raise MemoryError("no room")
 
     monkeypatch.setattr(type(fast.ensemble.base_models), "score_full", fails)
-    with pytest.warns(qwyc.QwycWarning, match=r"could not evaluate 4,500 rows .*no room"):
-        monitor.predict(np.tile(rows, (2, 1))[:4500])
+    with pytest.warns(qwyc.QwycWarning, match=r"could not evaluate 2,500 rows .*no room"):
+        monitor.predict(rows[:2500])
     monkeypatch.undo()
-    assert (monitor.rows_failed, monitor.rows_checked) == (4500, 0)
+    assert (monitor.rows_failed, monitor.rows_checked) == (2500, 0)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -18,8 +18,8 @@ from qwyc.policy.policy import Policy
 from qwyc.rows.selection import take
 from qwyc.target.target import Decided
 
-CHECKED_AT_ONCE = 4096  # rows that wait until they are evaluated in full together, at most
-EVALUATIONS_AT_ONCE = 1 << 20  # of base models, so that no call waits long
+CHECKED_AT_ONCE = 8192  # rows that wait until they are evaluated in full together, at most
+EVALUATIONS_AT_ONCE = 1 << 21  # of base models, so that no call waits long
 WAITING_NUMBERS = 1 << 21  # of the waiting rows
 
 
