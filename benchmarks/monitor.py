@@ -3,11 +3,11 @@
     python -m benchmarks.monitor [--trees 200 500] [--rate 0.01] [--seconds 10] [--tiny]
 
 One thread. A turn decides the same rows either way, in batches of one size. It ends with a look at the
-monitor, which evaluates the rows in full that still wait, so that every turn has all of its costs. Within a turn, the two alternate after
-some milliseconds, and take turns at coming first: other work on the machine then disturbs both alike.
-"slower by" compares the turns at the first decile of each, which other work has disturbed least; "of
-pairs" is the median of the ratios within turns, with an interval of 95% confidence. Times are processor
-time."""
+monitor, which evaluates the rows in full that still wait, so that every turn has all of its costs. Within
+a turn, the two alternate after some milliseconds, and take turns at coming first: other work on the
+machine then disturbs both alike. "slower by" compares the turns at the first decile of each, which other
+work has disturbed least; "of pairs" is the median of the ratios within turns, with an interval of 95%
+confidence. Times are processor time."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ def main() -> None:
             f"XGBoost, {trees} trees, depth 5; {fast.certificate.mean_models:.1f} base models per row"
         )
         print(
-            f"{'batch':>12}  {'classifier':>11}  {'monitor':>11}  {'slower by':>9}  {'of pairs':>9}  {'95% interval':>15}  turns"
+            f"{'batch':>12}  {'classifier':>11}  {'monitor':>11}  {'slower by':>9}  {'of pairs':>9}  "
+            f"{'95% interval':>15}  turns"
         )
         sizes = (1, 16) if chosen.tiny else BATCHES
         for name, size in {"predict_one": None, **{f"{size:,}": size for size in sizes}}.items():

@@ -116,13 +116,10 @@ void bind_monitoring(nb::module_& m) {
         .def("keep", &keep<float>, "rows"_a, "decided"_a, "steps"_a,
              "Keep rows that were picked already. True when `most` wait.")
         .def("keep", &keep<double>, "rows"_a, "decided"_a, "steps"_a)
-        .def(
-            "pick", &pick, "n"_a,
-            "Count n more rows. Returns those of them that are picked, ascending; None: none is.")
+        .def("pick", &pick, "n"_a,
+             "Count n more rows. Returns those of them that are picked, ascending; None: none is.")
         .def("drain", &PickedRows::drain, "The waiting rows, their decisions and steps.")
-        .def_prop_ro(
-            "taken", &PickedRows::taken,
-            "How many rows were counted.");
+        .def_prop_ro("taken", &PickedRows::taken, "How many rows were counted.");
     m.def("watched", &watched, "quitter"_a, "picked"_a, "on_full"_a,
           "A quitter whose rows are counted, and copied where they are picked. When enough of them "
           "wait, `on_full(threads)` is called.");

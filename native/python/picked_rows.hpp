@@ -122,8 +122,8 @@ class PickedRowsOf {
         return static_cast<int64_t>(waiting_.steps.size());
     }
 
-    // Takes waiting rows out: the first ones, whose number is a multiple of `together`, or all where
-    // there are fewer. `give_back` lets their memory be used again.
+    // Takes waiting rows out: the first ones, whose number is a multiple of `together`, or all
+    // where there are fewer. `give_back` lets their memory be used again.
     WaitingRows<Real> take_out(size_t together = 1) {
         WaitingRows<Real> taken = std::exchange(waiting_, spare_->take());
         const size_t n = taken.steps.size(), more = n < together ? 0 : n % together;
@@ -297,7 +297,7 @@ class PickedRows {
 
     RowSampler sampler_;  // its claims need the lock
     const int64_t n_features_, most_;
-    const int64_t most_of_large_ = std::max(most_, std::min(kLarger * most_, kMostOfLarge));
+    const int64_t most_of_large_ = std::max(most_, std::min(kLarger* most_, kMostOfLarge));
     std::mutex lock_;  // of what follows
     Kept kept_;
     std::vector<int64_t> picked_;  // in the call of now; kept for its memory
