@@ -2,11 +2,12 @@
 
     python -m benchmarks.monitor [--trees 200 500] [--rate 0.01] [--seconds 10] [--tiny]
 
-One thread. A turn decides the same rows either way, in batches of one size, and has so many rows that
-several groups of checked rows are evaluated in full. It ends with a look at the monitor, which evaluates
-the rows that still wait, so that every turn has all of its costs. Turns alternate. "slower by" compares the
-turns at the first decile of each, which other work on the machine has not disturbed; "of pairs" is the
-median of the ratios of turns that follow each other. Times are processor time."""
+One thread. A turn decides the same rows either way, in batches of one size. It ends with a look at the
+monitor, which evaluates the rows in full that still wait, so that every turn has all of its costs. Within
+a turn, the two alternate after some milliseconds, and take turns at coming first: other work on the
+machine then disturbs both alike. "slower by" compares the turns at the first decile of each, which other
+work has disturbed least; "of pairs" is the median of the ratios within turns, with an interval of 95%
+confidence. Times are processor time."""
 
 from __future__ import annotations
 
@@ -19,6 +20,7 @@ from itertools import cycle, islice
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 import qwyc
 from qwyc.check.benchmark import machine
@@ -28,8 +30,9 @@ from .cases import LEARNING_RATE, TRAINING_ROWS, adult, train_xgboost
 from .contest import WrongAnswer
 
 BATCHES = (1, 4, 16, 64, 256, 1_024, 8_192, 100_000)
-CHECKED_ROWS_OF_A_TURN = 16_384  # eight groups, or two of those that large batches have
-CALLS_OF_A_TURN = 50_000
+CHECKED_ROWS_OF_A_TURN = 16_384  # two groups or more
+CALLS_OF_A_TURN = 200_000
+PIECES_OF_A_TURN = 16  # after which the other one goes on
 LEAST_TURNS = 3
 QUIET = 0.1  # the decile
 
@@ -49,7 +52,8 @@ def main() -> None:
             f"XGBoost, {trees} trees, depth 5; {fast.certificate.mean_models:.1f} base models per row"
         )
         print(
-            f"{'batch':>12}  {'classifier':>11}  {'monitor':>11}  {'slower by':>9}  {'of pairs':>9}  turns"
+            f"{'batch':>12}  {'classifier':>11}  {'monitor':>11}  {'slower by':>9}  {'of pairs':>9}  "
+            f"{'95% interval':>15}  turns"
         )
         sizes = (1, 16) if chosen.tiny else BATCHES
         for name, size in {"predict_one": None, **{f"{size:,}": size for size in sizes}}.items():
@@ -57,9 +61,11 @@ def main() -> None:
                 fast, test, size, chosen.rate, 0.0 if chosen.tiny else chosen.seconds
             )
             least = [float(np.quantile(times, QUIET)) for times in (plain, monitored)]
+            slower = monitored / plain - 1
+            low, high = median_interval(slower)
             print(
                 f"{name:>12}  {least[0]:>8.4f} µs  {least[1]:>8.4f} µs  {least[1] / least[0] - 1:>9.1%}  "
-                f"{np.median(monitored / plain) - 1:>9.1%}  {len(plain):>5}",
+                f"{np.median(slower):>9.1%}  {f'{low:.1%} to {high:.1%}':>15}  {len(plain):>5}",
                 flush=True,
             )
     if hasattr(os, "getloadavg"):
@@ -99,23 +105,37 @@ def measured(
         raise WrongAnswer("the monitor decides differently from its classifier")
     if monitor.rows_seen != n or not monitor.rows_checked:
         raise WrongAnswer(f"the monitor has seen {monitor.rows_seen} rows of {n}")
+    length = -(-len(parts) // PIECES_OF_A_TURN)
+    pieces = [parts[i : i + length] for i in range(0, len(parts), length)]
     spent: list[list[float]] = []
     end = time.perf_counter() + seconds
     while len(spent) < LEAST_TURNS or time.perf_counter() < end:
         pair = [0.0, 0.0]
-        for i in (0, 1) if len(spent) % 2 else (1, 0):  # so that neither always comes first
+        for k, piece in enumerate(pieces):
+            for i in (0, 1) if (k + len(spent)) % 2 else (1, 0):  # neither always comes first
+                started = time.process_time()
+                _decide(calls[i], piece)
+                pair[i] += time.process_time() - started
+        for i in (0, 1):
             started = time.process_time()
-            _turn(calls[i], parts)
             looks[i]()
-            pair[i] = (time.process_time() - started) / n * 1e6
-        spent.append(pair)
+            pair[i] += time.process_time() - started
+        spent.append([seconds / n * 1e6 for seconds in pair])
     plain, monitored = np.array(spent).T
     return plain, monitored
 
 
-def _turn(call: Callable[[Any], Any], parts: list[Any]) -> None:
+def _decide(call: Callable[[Any], Any], parts: list[Any]) -> None:
     for part in parts:
         call(part)
+
+
+def median_interval(values: npt.NDArray[Any]) -> tuple[float, float]:
+    """The median of what the values are drawn from lies between these with about 95% confidence; of fewer
+    than six values, between the least and the largest with less."""
+    ordered, n = np.sort(values), len(values)
+    out = max(0, int(np.floor((n - 1.96 * np.sqrt(n)) / 2)))
+    return float(ordered[out]), float(ordered[n - 1 - out])
 
 
 if __name__ == "__main__":

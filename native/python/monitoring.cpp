@@ -18,9 +18,9 @@ using namespace nanobind::literals;
 namespace qwyc {
 namespace {
 
-std::optional<OutVector<int64_t>> pick(RowSampler& sampler, int64_t n) {
+std::optional<OutVector<int64_t>> pick(PickedRows& rows, int64_t n) {
     require(n >= 0, "the number of rows must not be negative");
-    const std::vector<int64_t> picked = sampler.pick(n);
+    const std::vector<int64_t> picked = rows.pick(n);
     if (picked.empty()) return std::nullopt;
     return to_numpy(picked);
 }
@@ -53,10 +53,10 @@ class Checker {
         quitter_.watcher = nullptr;  // full evaluation is not watched
     }
 
-    // The caller has a lock of its own.
-    void check(int threads) {
+    // All waiting rows, or as many of them as fill slabs. The caller has a lock of its own.
+    void check(int threads, bool all) {
         const nb::gil_scoped_release release;
-        picked_->use_waiting([&](const auto& waiting) {
+        picked_->use_waiting(all ? 1 : kSlab, [&](const auto& waiting) {
             const size_t n = rows_ = left_ = waiting.steps.size();
             // One thread takes some rows at a time, so that what it writes stays in the caches.
             const size_t most = threads > 1 ? n : kAtOnce;
@@ -116,13 +116,10 @@ void bind_monitoring(nb::module_& m) {
         .def("keep", &keep<float>, "rows"_a, "decided"_a, "steps"_a,
              "Keep rows that were picked already. True when `most` wait.")
         .def("keep", &keep<double>, "rows"_a, "decided"_a, "steps"_a)
-        .def(
-            "pick", [](PickedRows& rows, int64_t n) { return pick(rows.sampler, n); }, "n"_a,
-            "Count n more rows. Returns those of them that are picked, ascending; None: none is.")
+        .def("pick", &pick, "n"_a,
+             "Count n more rows. Returns those of them that are picked, ascending; None: none is.")
         .def("drain", &PickedRows::drain, "The waiting rows, their decisions and steps.")
-        .def_prop_ro(
-            "taken", [](const PickedRows& rows) { return rows.sampler.taken(); },
-            "How many rows were counted.");
+        .def_prop_ro("taken", &PickedRows::taken, "How many rows were counted.");
     m.def("watched", &watched, "quitter"_a, "picked"_a, "on_full"_a,
           "A quitter whose rows are counted, and copied where they are picked. When enough of them "
           "wait, `on_full(threads)` is called.");
@@ -159,9 +156,9 @@ void bind_monitoring(nb::module_& m) {
     nb::class_<Checker>(m, "Checker", "Checks the rows that wait.")
         .def(nb::init<const AnyQuitter&, nb::object, nb::object, double>(), "quitter"_a, "picked"_a,
              "judge"_a, "threshold"_a)
-        .def("check", &Checker::check, "threads"_a,
-             "Evaluate the waiting rows in full and judge them. They wait no longer, also where "
-             "that fails.")
+        .def("check", &Checker::check, "threads"_a, "all"_a,
+             "Evaluate waiting rows in full and judge them: all, or as many as are evaluated "
+             "together without a remainder. They wait no longer, also where that fails.")
         .def_prop_ro("rows", &Checker::rows, "Rows of the last check.")
         .def_prop_ro("left", &Checker::left,
                      "Those of them that it did not judge, since it failed.");

@@ -109,7 +109,7 @@ class SampledOneRow {
     nb::object predict(nb::handle row) const {
         Decided decided;
         nb::object label = one_.predict(row, decided);
-        if (!picked_->sampler.pick(1).empty()) keep(row, decided);
+        if (picked_->pick_one()) keep(row, decided);
         return label;
     }
 

@@ -40,6 +40,12 @@ class Entries {
         return data_.get() + size_ - n;
     }
 
+    // Moves the last n entries to the end of another.
+    void move_last(size_t n, Entries& to) {
+        size_ -= n;
+        std::copy_n(data_.get() + size_, n, to.add(n));
+    }
+
   private:
     std::unique_ptr<T[]> data_;
     size_t size_ = 0, capacity_ = 0;
@@ -56,6 +62,12 @@ struct WaitingRows {
         rows.clear();
         decided.clear();
         steps.clear();
+    }
+    // Moves the last n rows of so many numbers to an empty one.
+    void move_last(size_t n, size_t width, WaitingRows& to) {
+        rows.move_last(n * width, to.rows);
+        decided.move_last(n, to.decided);
+        steps.move_last(n, to.steps);
     }
 };
 
@@ -110,8 +122,14 @@ class PickedRowsOf {
         return static_cast<int64_t>(waiting_.steps.size());
     }
 
-    // Takes the waiting rows out. `give_back` lets their memory be used again.
-    WaitingRows<Real> take_out() { return std::exchange(waiting_, spare_->take()); }
+    // Takes waiting rows out: the first ones, whose number is a multiple of `together`, or all
+    // where there are fewer. `give_back` lets their memory be used again.
+    WaitingRows<Real> take_out(size_t together = 1) {
+        WaitingRows<Real> taken = std::exchange(waiting_, spare_->take());
+        const size_t n = taken.steps.size(), more = n < together ? 0 : n % together;
+        taken.move_last(more, static_cast<size_t>(n_features_), waiting_);
+        return taken;
+    }
     void give_back(WaitingRows<Real> rows) { spare_->give_back(std::move(rows)); }
 
     // The waiting rows as arrays that own them. The memory is used again once the arrays are gone.
@@ -156,14 +174,24 @@ class PickedRowsOf {
     template <class In>
     void copy(const In* row, int64_t stride, Real* to) const {
         if constexpr (std::is_same_v<In, Real>)
-            if (stride == 1) {
-                std::memcpy(to, row, static_cast<size_t>(n_features_) * sizeof(Real));
-                return;
-            }
+            if (stride == 1) return copy_bytes(row, to, n_features_ * sizeof(Real));
         if (stride == 1)
             std::transform(row, row + n_features_, to, [](In x) { return static_cast<Real>(x); });
         else
             for (int64_t j = 0; j < n_features_; ++j) to[j] = static_cast<Real>(row[j * stride]);
+    }
+
+    // Rows are short: a call of memcpy takes longer than this.
+    static void copy_bytes(const void* from, void* to, size_t n) {
+        constexpr size_t kWord = 16;
+        if (n < kWord || n > kMostLines * kCacheLine) {
+            std::memcpy(to, from, n);
+            return;
+        }
+        const auto* in = static_cast<const char*>(from);
+        auto* out = static_cast<char*>(to);
+        for (size_t at = 0; at + kWord <= n; at += kWord) std::memcpy(out + at, in + at, kWord);
+        std::memcpy(out + n - kWord, in + n - kWord, kWord);  // the rest, and some again
     }
 
     const int64_t n_features_;
@@ -175,21 +203,39 @@ class PickedRowsOf {
 class PickedRows {
   public:
     PickedRows(double rate, uint64_t seed, int64_t n_features, int64_t most, bool wide)
-        : sampler(rate, seed), n_features_(n_features), most_(most), kept_(of(n_features, wide)) {
+        : sampler_(rate, seed), n_features_(n_features), most_(most), kept_(of(n_features, wide)) {
         require(n_features >= 0 && most > 0, "there must be room for rows");
     }
 
     // Counts rows that were decided and copies those that are picked. True when enough of them
-    // wait to be checked: `most`, or up to kLarger times as many in a call that takes long anyway.
+    // wait to be checked: `most`, or more of them in a call that takes long anyway.
     template <class In>
     bool add(const RowsView<In>& rows, const uint8_t* decided, const int32_t* steps) {
-        const int64_t begin = sampler.take(rows.n);
+        const int64_t begin = sampler_.take(rows.n);
         if (begin < 0) return false;
         const std::lock_guard<std::mutex> guard(lock_);
-        sampler.claim(begin, rows.n, picked_);
-        const int64_t enough = std::clamp(rows.n, most_, kLarger * most_);
+        sampler_.claim(begin, rows.n, picked_);
+        const int64_t enough = std::clamp(rows.n, most_, most_of_large_);
         return keep(rows, decided, steps) >= enough;
     }
+
+    // Counts rows, and returns those that are picked.
+    std::vector<int64_t> pick(int64_t n) {
+        const int64_t begin = sampler_.take(n);
+        if (begin < 0) return {};
+        const std::lock_guard<std::mutex> guard(lock_);
+        sampler_.claim(begin, n, picked_);
+        return picked_;
+    }
+    bool pick_one() {
+        const int64_t begin = sampler_.take(1);
+        if (begin < 0) return false;
+        const std::lock_guard<std::mutex> guard(lock_);
+        sampler_.claim(begin, 1, picked_);
+        return !picked_.empty();
+    }
+
+    int64_t taken() const { return sampler_.taken(); }
 
     // Copies rows that were picked already. True when `most` rows wait.
     template <class In>
@@ -207,14 +253,15 @@ class PickedRows {
         return std::visit([](auto& kept) -> Result { return kept.drain(); }, kept_);
     }
 
-    // Calls use(rows) with all waiting rows, which wait no longer, also where it throws.
+    // Calls use(rows) with waiting rows, which wait no longer, also where it throws: the first ones
+    // whose number is a multiple of `together`, or all where there are fewer.
     template <class Use>
-    void use_waiting(const Use& use) {
+    void use_waiting(size_t together, const Use& use) {
         std::visit(
             [&](auto& kept) {
                 auto waiting = [&] {
                     const std::lock_guard<std::mutex> guard(lock_);
-                    return kept.take_out();
+                    return kept.take_out(together);
                 }();
                 use(waiting);
                 kept.give_back(std::move(waiting));
@@ -229,8 +276,6 @@ class PickedRows {
                     rows.shape(0) == decided.shape(0) && rows.shape(0) == steps.shape(0),
                 "rows must have one column per feature, and one decision each");
     }
-
-    RowSampler sampler;
 
   private:
     using Kept = std::variant<PickedRowsOf<float>, PickedRowsOf<double>>;
@@ -248,9 +293,11 @@ class PickedRows {
 
     // A full evaluation begins with cold caches, which many rows share. One of no more rows than
     // the call itself has does not change the order of what the call takes.
-    static constexpr int64_t kLarger = 4;
+    static constexpr int64_t kLarger = 4, kMostOfLarge = 8192;
 
+    RowSampler sampler_;  // its claims need the lock
     const int64_t n_features_, most_;
+    const int64_t most_of_large_ = std::max(most_, std::min(kLarger* most_, kMostOfLarge));
     std::mutex lock_;  // of what follows
     Kept kept_;
     std::vector<int64_t> picked_;  // in the call of now; kept for its memory

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 #include <random>
 #include <thread>
 #include <vector>
@@ -65,6 +66,7 @@ TEST(a_rate_must_be_a_share) {
 TEST(threads_claim_every_position_once) {
     const int64_t n = 40000, parts = 8;
     RowSampler sampler(0.05, 3);
+    std::mutex lock;
     std::vector<std::vector<int64_t>> found(parts);
     std::vector<std::thread> threads;
     for (int64_t t = 0; t < parts; ++t)
@@ -75,6 +77,7 @@ TEST(threads_claim_every_position_once) {
                 step = std::min(step, left);
                 const int64_t begin = sampler.take(step);
                 if (begin < 0) continue;
+                const std::lock_guard<std::mutex> guard(lock);
                 sampler.claim(begin, step, picked);
                 for (const int64_t i : picked) found[t].push_back(begin + i);
             }

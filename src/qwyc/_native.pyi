@@ -398,9 +398,9 @@ class Checker:
 
     def __init__(self, quitter: Quitter, picked: object, judge: object, threshold: float) -> None: ...
 
-    def check(self, threads: int) -> None:
+    def check(self, threads: int, all: bool) -> None:
         """
-        Evaluate the waiting rows in full and judge them. They wait no longer, also where that fails.
+        Evaluate waiting rows in full and judge them: all, or as many as are evaluated together without a remainder. They wait no longer, also where that fails.
         """
 
     @property

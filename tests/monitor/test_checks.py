@@ -13,10 +13,18 @@ from layouts import KINDS, LAYOUTS
 from monitored import bold, rows_for, truth
 from qwyc import _native
 from qwyc.model.native import NativeRunner
-from qwyc.monitor.checks import CHECKED_AT_ONCE
+from qwyc.monitor import checks
 from qwyc.monitor.running import Running
 from qwyc.monitor.state import Record, State
 from qwyc.policy.counts import sum_over_rows
+
+CHECKED_AT_ONCE = 2048
+
+
+@pytest.fixture(autouse=True)
+def small_groups(monkeypatch):
+    """So that fewer rows complete a group."""
+    monkeypatch.setattr(checks, "CHECKED_AT_ONCE", CHECKED_AT_ONCE)
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +119,7 @@ def test_a_large_call_waits_for_more_rows(fast, rows):
     monitor.predict(rows[:1000])
     before = sum(monitor._state.record.by_class)
     assert before > CHECKED_AT_ONCE  # enough for a small call
+    assert before % 512 == 0  # which is what the native core evaluates together
     for _ in range(3):
         monitor.predict(many, threads=2)
     assert sum(monitor._state.record.by_class) > before + 3 * CHECKED_AT_ONCE
@@ -173,7 +182,7 @@ class NoRoom:
     def __init__(self, monitor):
         self.monitor, self.rows, self.left = monitor, 0, 0
 
-    def check(self, threads):
+    def check(self, threads, all_rows):
         waiting = self.monitor._checks.waiting()
         self.rows = self.left = 0 if waiting is None else len(waiting.steps)
         if self.rows:

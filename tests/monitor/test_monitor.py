@@ -195,7 +195,8 @@ def test_batches_and_single_rows_count_the_same(fast, rows):
     assert together.metrics() == apart.metrics()
 
 
-def test_rows_wait_for_others_and_whoever_looks_sees_them(fast, rows):
+def test_rows_wait_for_others_and_whoever_looks_sees_them(fast):
+    rows = rows_for(fast, n=CHECKED_AT_ONCE)
     monitor = qwyc.Monitor(fast, rate=1)
     buffer = np.empty(rows.shape[1], dtype=rows.dtype)
     for row in rows[: CHECKED_AT_ONCE - 1]:
@@ -204,7 +205,7 @@ def test_rows_wait_for_others_and_whoever_looks_sees_them(fast, rows):
     assert sum(monitor._state.record.by_class) == 0
     decided, full = truth(fast, rows[: CHECKED_AT_ONCE - 1])
     assert monitor.disagreements == np.sum(decided != full)
-    monitor.predict(rows[:CHECKED_AT_ONCE])
+    monitor.predict(rows)
     assert sum(monitor._state.record.by_class) == 2 * CHECKED_AT_ONCE - 1
 
 
@@ -311,6 +312,7 @@ def test_the_row_of_the_alarm_is_the_one_that_raised_it():
         monitor.predict_one(rows[n])
         n += 1
     whole.predict(rows)
+    assert whole.alarm
     assert whole._state.raised == monitor._state.raised == (n,)
 
 

@@ -20,8 +20,8 @@ from qwyc.rows.selection import take
 from qwyc.rows.sparse import dense_rows
 from qwyc.target.target import Decided
 
-CHECKED_AT_ONCE = 2048  # rows that wait until they are evaluated in full together, at most
-EVALUATIONS_AT_ONCE = 1 << 20  # of base models, so that no call waits long
+CHECKED_AT_ONCE = 8192  # rows that wait until they are evaluated in full together, at most
+EVALUATIONS_AT_ONCE = 1 << 21  # of base models, so that no call waits long
 WAITING_NUMBERS = 1 << 21  # of the waiting rows
 
 

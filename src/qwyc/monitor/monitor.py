@@ -77,7 +77,7 @@ class Monitor:
             # A monitor that goes on after a load draws other gaps. Gaps have no memory, so every row is
             # still checked with the same probability.
             seeds = [self._seed, rows_before]
-            self._checks = Checks(classifier, rate, seeds, self._check, self._check_waiting)
+            self._checks = Checks(classifier, rate, seeds, self._check, self._check_groups)
             self._plain_predict = self._checks.plain_predict
             if self._running.native is not None:
                 self._checker = self._checks.checker(self._running.native)
@@ -116,15 +116,19 @@ class Monitor:
 
     # ---- checks -------------------------------------------------------------------------------
 
-    def _check_waiting(self, threads: int | None) -> None:
+    def _check_groups(self, threads: int | None) -> None:
+        """Evaluate rows in full that wait. Those that would be evaluated in a small group wait on."""
+        self._check_waiting(threads, all_rows=False)
+
+    def _check_waiting(self, threads: int | None, *, all_rows: bool) -> None:
         """Evaluate the rows in full that wait. Whatever looks at the numbers of this monitor does so
-        first."""
+        with all of them first."""
         if self._checks is None:
             return
         with self._lock:  # for all of it, so that whoever looks sees every row so far
             if self._checker is not None:
                 try:
-                    self._checker.check(threads or thread_count(None))
+                    self._checker.check(threads or thread_count(None), all_rows)
                 except Exception as error:
                     self._failed(self._checker.left, error)
                 if self._checker.rows:
@@ -159,7 +163,7 @@ class Monitor:
     def _now(self) -> State:
         """The state after all rows so far."""
         with self._lock:
-            self._check_waiting(1)
+            self._check_waiting(1, all_rows=True)
             return self._running.get()
 
     @property
