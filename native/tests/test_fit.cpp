@@ -189,9 +189,9 @@ struct Stopping {
     Stopping(const Sample& sample, const Smoothing& smoothing, bool negative = true,
              bool positive = true)
         : order(sample.n_models),
-          fit((std::iota(order.begin(), order.end(), 0), StoppingProblem{sample.n_rows,
+          fit((std::iota(order.begin(), order.end(), 0), StoppingProblem<ClassLoss>{sample.n_rows,
                                                                          0.0,
-                                                                         {0.0},
+                                                                         {{0.0}},
                                                                          order,
                                                                          sample.full,
                                                                          sample.costs,
