@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qwyc.approximation import Approximation, refuse_approximation
 from qwyc.errors import ArtifactError, OptionError
 from qwyc.files import classifier_file, export_c
 from qwyc.model.ensemble import Ensemble
@@ -21,6 +22,7 @@ from qwyc.model.one_row import OneRow
 from qwyc.model.probabilities import class_probabilities
 from qwyc.policy.counts import exit_bins
 from qwyc.policy.decisions import Decisions
+from qwyc.policy.estimate_policy import EstimatePolicy
 from qwyc.policy.rounds import Round, plan_rounds, survival
 from qwyc.predictor import Predictor
 from qwyc.promise.budget import Alpha, Budget
@@ -341,7 +343,7 @@ class Classifier(Certified):
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a `.qwyc` file: the `Classifier`, or the `Predictor`, that was saved. Nothing in the file is
+    """Read a `.qwyc` file: the `Classifier`, `Approximation` or `Predictor` that was saved. Nothing in the file is
     executed."""
     found = classifier_file.read(path)
     return Predictor.of(found) if isinstance(found, Ensemble) else from_certified(found)
@@ -350,6 +352,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 def load_classifier(path: str | os.PathLike[str]) -> Classifier:
     """Read a classifier; ArtifactError where the file holds a model that never quits."""
     found = load(path)
+    refuse_approximation(found, "this")
     if not isinstance(found, Classifier):
         raise ArtifactError(
             f"{path} holds a model without a policy, which evaluates every row in full; a classifier that "
@@ -358,14 +361,17 @@ def load_classifier(path: str | os.PathLike[str]) -> Classifier:
     return found
 
 
-def from_certified(certified: Certified) -> Classifier:
+def from_certified(certified: Certified) -> Classifier | Approximation:
     """What a file holds, with what users call."""
     fields = (getattr(certified, name) for name in Certified.__dataclass_fields__)
+    if isinstance(certified.policy, EstimatePolicy):
+        return Approximation(*fields)
     return Classifier(*fields)
 
 
 def check_classifier(classifier: Any) -> Classifier:
     """`classifier`, if it is one."""
+    refuse_approximation(classifier, "this")
     if not isinstance(classifier, Classifier):
         raise OptionError(
             f"a qwyc.Classifier was expected; got {type(classifier).__name__}: load a file with qwyc.load"

@@ -92,7 +92,7 @@ class Verification(Observed):
             bound = f"; with {percent(self.confidence)} confidence at most {self.upper_bound:.3%}"
         text = (
             f"{self.outcome.upper()}: {self.disagreements:,} of {self.rows:,} rows {self._differ()} "
-            f"({self.observed:.3%}{bound}), with {self._lost()}; requested: "
+            f"({self.observed:.3%}{bound}){self._lost()}; requested: "
             f"{self.budget.at_most}; {self.mean_models:.1f} of {self.full_models} base models per row."
             f"{self._counted()} {self._reason()}"
         )
@@ -101,14 +101,16 @@ class Verification(Observed):
     def _differ(self) -> str:
         target = self.budget.target
         if target.only is None:
-            return "are decided differently from the full ensemble"
+            return f"{self.budget.differ} from the full ensemble"
         return f"left early although the full ensemble calls them {target.differences[target.only]}"
 
     def _lost(self) -> str:
+        if self.tolerance is not None:
+            return ""
         if self.budget.target is TwoClasses:
             lost, gained = self.negative, self.positive
-            return f"{lost:,} of {self.full_positive:,} positives lost and {gained:,} gained"
-        return describe_losses(self.classes)
+            return f", with {lost:,} of {self.full_positive:,} positives lost and {gained:,} gained"
+        return f", with {describe_losses(self.classes)}"
 
     def _counted(self) -> str:
         text = ""
