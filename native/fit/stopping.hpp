@@ -40,6 +40,8 @@ class StoppingFit {
     // From now on forecasts stay as they are, and sweeps start from "never quit" once more: the
     // policies that follow share one forecast per step.
     void freeze(int threads);
+    // What is lost from the next sweep on.
+    void set_loss(const Loss& loss) { problem_.loss = loss; }
     const std::vector<ScoreForecast>& forecasts() const { return forecast_; }
 
     const std::vector<double>& lower() const { return lower_; }

@@ -24,6 +24,7 @@ template <class Score>
 struct HeldFit {
     Matrix<Score> values;
     Vector<double> full, low, high;
+    double start, width;
     Vector<int32_t> order;
     Vector<double> costs;
     StoppingFit<Score, ToleranceLoss> fit;
@@ -47,6 +48,18 @@ class AnyToleranceFit {
                 }
                 auto lower = to_numpy(fit.lower()), upper = to_numpy(fit.upper());
                 return std::tuple(lower, upper, fit.differing(), fit.steps());
+            },
+            held_);
+    }
+
+    void set_bounds(Vector<double> low, Vector<double> high) {
+        std::visit(
+            [&](auto& held) {
+                require(low.shape(0) == held->low.shape(0) && high.shape(0) == low.shape(0),
+                        "low and high must have as many entries as before");
+                held->low = low;
+                held->high = high;
+                held->fit.set_loss({held->start, held->width, span(low), span(high)});
             },
             held_);
     }
@@ -100,7 +113,7 @@ void bind_constructor(nb::class_<AnyToleranceFit>& cls) {
                                                          true,
                                                          smoothing};
             new (self) AnyToleranceFit(std::unique_ptr<HeldFit<Score>>(
-                new HeldFit<Score>{values, full, low, high, order, costs,
+                new HeldFit<Score>{values, full, low, high, start, width, order, costs,
                                    StoppingFit<Score, ToleranceLoss>(problem, values.data())}));
         },
         "values"_a.noconvert(), "base"_a, "full"_a, "start"_a, "width"_a, "low"_a, "high"_a,
@@ -117,6 +130,8 @@ void bind_tolerance(nb::module_& m) {
     bind_constructor<double>(fit);
     fit.def("sweep", &AnyToleranceFit::sweep, "penalty"_a, "threads"_a,
             "(lower, upper, rows off by more than the tolerance, base models of all rows).");
+    fit.def("set_bounds", &AnyToleranceFit::set_bounds, "low"_a, "high"_a,
+            "Other bounds of the full score, from the next sweep on.");
     fit.def("freeze", &AnyToleranceFit::freeze, "threads"_a,
             "Keep the forecasts as they are from now on, and return them: slope (T,), begin "
             "(T + 1,), knots and offsets.");

@@ -508,6 +508,9 @@ class ToleranceFit:
         (lower, upper, rows off by more than the tolerance, base models of all rows).
         """
 
+    def set_bounds(self, low: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], high: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """Other bounds of the full score, from the next sweep on."""
+
     def freeze(self, threads: int) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
         """
         Keep the forecasts as they are from now on, and return them: slope (T,), begin (T + 1,), knots and offsets.

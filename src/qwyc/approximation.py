@@ -25,6 +25,9 @@ from qwyc.promise.tolerance import ToleranceBudget
 from qwyc.report.text import summary
 from qwyc.runtime.arguments import check_count
 
+# What classifiers have and approximations do not have yet.
+_OF_CLASSIFIERS = ("decide_lazily", "export_c", "report", "rounds", "without_transform")
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -93,9 +96,7 @@ class Approximation(Certified):
         label = self._labels(scores) if self.ensemble.has_classes else output
         return Decisions(label, steps, output.astype(np.float64), steps == self.ensemble.n_models)
 
-    def _estimates(
-        self, X: Any, threads: int | None
-    ) -> tuple[npt.NDArray[np.int32], Floats]:
+    def _estimates(self, X: Any, threads: int | None) -> tuple[npt.NDArray[np.int32], Floats]:
         """Base models that each row took, (N,), and its estimated or full score, (N,)."""
         _, steps, sums = self.ensemble.run(X, self.runner, threads=threads)
         return steps, self.rule.estimates.scores(steps, sums, threads=threads)
@@ -165,6 +166,15 @@ class Approximation(Certified):
                 "hold none; optimise the model without it"
             )
         classifier_file.write(path, self)
+
+    def __getattr__(self, name: str) -> Any:
+        """Say why a method of `Classifier` is missing."""
+        if name in _OF_CLASSIFIERS:
+            raise AttributeError(
+                f"{name} is a method of qwyc.Classifier, and this is a qwyc.Approximation, made with "
+                f"tolerance=: optimise the model without tolerance for {name}"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __repr__(self) -> str:
         return summary(self)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from qwyc import distributed, importers
+from qwyc.approximation import Approximation
 from qwyc.build.feature_costs import costs_of_features, with_features
 from qwyc.build.fitting import Fitting, has_trees_by_class
 from qwyc.build.held_out import order_column
@@ -23,6 +24,7 @@ from qwyc.build.tolerance import (
     refuse_beside_tolerance,
 )
 from qwyc.check.parity import prove_parity_without_rows
+from qwyc.classifier import Classifier
 from qwyc.errors import InputError, OptionError, QwycWarning
 from qwyc.model.ensemble import Ensemble, Sample
 from qwyc.policy.costs import KINDS, Costs
@@ -50,6 +52,60 @@ METHODS = ("auto", "joint", "natural")
 EVALUATIONS = ("model", "measured", "quit", "full")
 
 
+@overload
+def optimize(
+    model: Any,
+    X: Any = None,
+    *,
+    alpha: Alpha | None = None,
+    by_class: Mapping[Any, float] | None = None,
+    tolerance: None = None,
+    confidence: float = 0.95,
+    quit: str = "both",
+    only: Any = None,
+    threshold: float | Probability | None = None,
+    costs: Any = None,
+    feature_costs: Any = None,
+    method: str = "auto",
+    groups: Any = None,
+    order_by: Any = None,
+    repeats: str = "together",
+    headroom: int = 0,
+    seed: int = 0,
+    max_rows: int | None = None,
+    evaluation: str | Measure = "model",
+    threads: int | None = None,
+    progress: ProgressOption = None,
+) -> Classifier: ...
+
+
+@overload
+def optimize(
+    model: Any,
+    X: Any = None,
+    *,
+    alpha: Alpha | None = None,
+    by_class: Mapping[Any, float] | None = None,
+    tolerance: float,
+    confidence: float = 0.95,
+    quit: str = "both",
+    only: Any = None,
+    threshold: float | Probability | None = None,
+    costs: Any = None,
+    feature_costs: Any = None,
+    method: str = "auto",
+    groups: Any = None,
+    order_by: Any = None,
+    repeats: str = "together",
+    headroom: int = 0,
+    seed: int = 0,
+    max_rows: int | None = None,
+    evaluation: str | Measure = "model",
+    threads: int | None = None,
+    progress: ProgressOption = None,
+) -> Approximation: ...
+
+
 def optimize(
     model: Any,
     X: Any = None,
@@ -73,7 +129,7 @@ def optimize(
     evaluation: str | Measure = "model",
     threads: int | None = None,
     progress: ProgressOption = None,
-) -> Any:
+) -> Classifier | Approximation:
     """Make a classifier that decides like `model` from a fraction of its base models.
 
     With `confidence`, at most a share `alpha` of all rows drawn like X is decided differently from the
@@ -221,23 +277,24 @@ def optimize(
     weights = with_features(own_weights, ensemble, of_features)
     # Given costs count instead of time.
     by_time = (costs is None or isinstance(costs, str)) and feature_costs is None
+    classifier: Classifier | Approximation
     if proof:
         classifier = run.proven(scores, weights)
     else:
         assert sample is not None  # only a proof needs no rows
         assert scores is not None
         rule_out = by_time and has_trees_by_class(ensemble)
-        problem: Fitting | ToleranceFitting
         problem = Fitting(scores, beta, weights, quit, threads, own, by_time, rule_out)
+        fitted: Fitting | ToleranceFitting = problem
         if within is not None:
-            problem = ToleranceFitting(scores, within, beta, weights, threads)
+            fitted = ToleranceFitting(scores, within, beta, weights, threads)
         if method == "auto":
             n = len(scores.full)
             units = None if groups is None else group_numbers(groups, n)
             when = None if order_by is None else order_of(order_by, n)
             seen = look_at_sample(sample, scores, units, repeats, when is not None, threads)
             with seen.explaining():
-                classifier = run.certified(problem, seen.units, when, seen.doubts)
+                classifier = run.certified(fitted, seen.units, when, seen.doubts)
         else:
             classifier = run.published(problem, method)
     classifier = replace(

@@ -71,9 +71,7 @@ def refuse_beside_tolerance(
             )
 
 
-def open_within(
-    source: importers.OpenModel, tolerance: Any
-) -> tuple[importers.OpenModel, Within]:
+def open_within(source: importers.OpenModel, tolerance: Any) -> tuple[importers.OpenModel, Within]:
     """A model whose score gives its output, and the output within a tolerance. Of a forest whose trees hold
     shares of both classes, the score becomes the share of the positive class."""
     source = source.for_probability(0.5)
@@ -91,7 +89,11 @@ def prove_outputs(
     differs. Decisions and scores of models of classes are compared elsewhere."""
     if source.ensemble.has_classes or source.predict_live is None or sample is None:
         return
-    if not hasattr(model, "predict") or type(model).__name__ == "Booster" and made_by(model, "xgboost"):
+    if (
+        not hasattr(model, "predict")
+        or type(model).__name__ == "Booster"
+        and made_by(model, "xgboost")
+    ):
         return  # it takes rows in a form of its own
     theirs = np.asarray(model.predict(sample.given), dtype=np.float64).reshape(-1)
     ours = within.output(scores.full).astype(np.float64)

@@ -27,7 +27,8 @@ from qwyc.cli.options import (
     argument,
     option,
 )
-from qwyc.cli.predict_model import FullPredictions
+from qwyc.cli.predict_model import FullPredictions, write_batches
+from qwyc.cli.predict_outputs import OutputPredictions
 from qwyc.cli.printing import print_json
 from qwyc.cli.progress import ProgressLine
 from qwyc.errors import InputError, OptionError
@@ -37,8 +38,7 @@ from qwyc.predictor import Predictor
 from qwyc.rows.files.batch import Batch
 from qwyc.rows.files.inputs import KINDS, local_paths
 from qwyc.rows.files.reader import TableFiles
-from qwyc.rows.files.writer import TableWriter
-from qwyc.runtime.output import check_target, open_output
+from qwyc.runtime.output import check_target
 from qwyc.runtime.wording import number_of
 
 
@@ -93,6 +93,10 @@ def predict(
     qwyc.read_model(model).save wrote. It is evaluated in full. The output then has label, or value where
     the model gives values, such as a regression.
 
+    A file that was made with --tolerance gives value, or label and the probability of the positive class,
+    in a column such as proba_1; then steps and complete. Of rows that are not complete, the value or
+    probability is an estimate.
+
     [dim]qwyc predict fraud.qwyc today.csv -o labels.parquet --keep id[/]
 
     [dim]zcat today.csv.gz | qwyc predict fraud.qwyc - | head[/]
@@ -112,6 +116,11 @@ def predict(
         _predict_in_full(
             model, data, output, kind, kept, prefix, format, proba, raw, threads, as_json
         )
+        return
+    if isinstance(classifier, qwyc.Approximation):
+        if unseen != Unseen.error:
+            raise OptionError("--unseen goes with a classifier, and FILE was made with --tolerance")
+        _predict_outputs(classifier, data, output, kind, kept, prefix, format, threads, as_json)
         return
     by_class = classifier.ensemble.classes if classifier.ensemble.by_class else None
     columns = column_names(reason=unseen == Unseen.flag, classes=by_class)
@@ -175,8 +184,35 @@ def _predict_in_full(
     _report(predictions, time.perf_counter() - started, output, as_json)
 
 
+def _predict_outputs(
+    made: qwyc.Approximation,
+    data: list[str],
+    output: Path,
+    kind: str,
+    kept: list[str],
+    prefix: str,
+    format: Format | None,
+    threads: int | None,
+    as_json: bool,
+) -> None:
+    """Outputs within a tolerance."""
+    to_stdout, started = str(output) == "-", time.perf_counter()
+    with ProgressLine("Reading", quiet=to_stdout and sys.stdout.isatty()) as progress:
+        files = TableFiles(
+            data, schema_of(made), keep=kept, kind=format and format.value, report=progress
+        )
+        predictions = OutputPredictions(made, files, prefix, threads)
+        _check_names(kept, predictions.names, prefix)
+        with contextlib.closing(files.batches()) as batches:
+            predictions.write_all(batches, output, kind)
+    _report(predictions, time.perf_counter() - started, output, as_json)
+
+
 def _report(
-    predictions: FullPredictions | _BatchPredictor, seconds: float, output: Path, as_json: bool
+    predictions: FullPredictions | OutputPredictions | _BatchPredictor,
+    seconds: float,
+    output: Path,
+    as_json: bool,
 ) -> None:
     """Say what was done, where nobody reads the rows themselves."""
     to_stdout = str(output) == "-"
@@ -212,13 +248,7 @@ class _BatchPredictor:
 
     def write_all(self, batches: Iterator[Batch], output: Path, kind: str) -> None:
         """Decide all rows and write them."""
-        first = self.predict(next(batches))  # an error in it comes before the output is opened
-        with open_output(output) as file:
-            writer = TableWriter(file, kind, first.schema, pipe=str(output) == "-")
-            writer.write(first)
-            for batch in batches:
-                writer.write(self.predict(batch))
-            writer.close()
+        write_batches(self.predict, batches, output, kind)
 
     def predict(self, batch: Batch) -> Any:
         """A batch of the output, a pyarrow.RecordBatch."""

@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from qwyc.classifier import Classifier, from_certified
+from qwyc.classifier import Classifier, check_classifier, from_certified
 from qwyc.distributed.watching import Delivery, Watch
 from qwyc.errors import OptionError
 from qwyc.files import classifier_file
@@ -94,7 +94,7 @@ def unpack(content: bytes | memoryview | Classifier) -> Classifier:
         return content
     found = classifier_file.from_bytes(content)
     assert isinstance(found, Certified)  # a parcel never holds a model without a policy
-    return from_certified(found)
+    return check_classifier(from_certified(found))
 
 
 # ---- in a worker ----------------------------------------------------------------------------

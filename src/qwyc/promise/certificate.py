@@ -284,7 +284,9 @@ class Certificate(Observed):
         """What the promise is about, and what it is not."""
         if self.quit == "never":
             what = "decision" if self.tolerance is None else "output"
-            return f" Every row is evaluated in full, so no {what} differs from the full ensemble's."
+            return (
+                f" Every row is evaluated in full, so no {what} differs from the full ensemble's."
+            )
         share, grouped = self.budget.total, self.counts.groups
         text = " This is the share of all rows drawn like the sample"
         if self.windows:

@@ -70,7 +70,7 @@ def compare(
             look_at_scores(sample, scores)
             score = scores.full
         if isinstance(certified.policy, EstimatePolicy):  # outputs are compared, not decisions
-            early = certified.policy.off(taken, sums, score, threads=threads)
+            early = certified.policy.off(taken, sums, score, threads=threads).astype(small)
         # Decisions fit into few bytes; a long stream has many rows.
         decided.append(np.asarray(early).astype(small))
         full.append(target.decide(score).astype(small))

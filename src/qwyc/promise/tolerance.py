@@ -25,7 +25,9 @@ class ToleranceBudget(TotalBudget):
                 "tolerance, such as alpha=0.005"
             )
         if isinstance(alpha, Mapping):
-            raise OptionError("with tolerance, alpha is one number: outputs have no kinds to differ")
+            raise OptionError(
+                "with tolerance, alpha is one number: outputs have no kinds to differ"
+            )
         share = check_alpha(alpha)
         if share < LEAST_ALPHA:
             raise OptionError(

@@ -8,7 +8,7 @@ all its policies share one estimate per step."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +28,8 @@ FORECAST_PENALTIES = (2e5, 2e5, 3e4, 3e4, 1e4, 1e4)  # before forecasts stay
 # Factor to the next penalty while it is above a number: fine where a policy is likely to be taken.
 SCHEDULE = ((5e4, 0.6), (1e3, 0.82), (0.0, 0.6))
 MOST_MEMBERS = 40
-# By how much the thresholds of more cautious members are moved out, in deviations of the full score.
-WIDER = (1.0, 0.5, 0.25, 0.1, 0.04)
+# Shares of the tolerance that more cautious members are fitted for.
+STRICTER = (0.2, 0.4, 0.6, 0.8)
 ENTRIES = 2048  # of the table of bounds
 BEYOND = 0.2  # how far the table goes beyond the full scores, in their range
 FAR = 1e300  # a bound where every full score is close enough
@@ -111,26 +111,31 @@ def fit_tolerance_path(
     """The whole path on a sample. `problem.quit` does not matter: rows quit at both ends."""
     N, T = problem.n_rows, problem.n_models
     check_path_capacity(N, T)
-    bounds = Bounds.of(within, problem.matrix.full)
+    full = problem.matrix.full
+    bounds = Bounds.of(within, full)
     with progress_reporter(progress, "Finding the order", 0):
         order = tolerance_order(problem, bounds)
     costs, cores = problem.costs.along(order), problem.cores
-    unit, spread = float(costs.mean()), float(np.std(problem.matrix.full))
+    unit = float(costs.mean())
     fit = tolerance_fit(problem, bounds, order, settings)
     lowers, uppers, penalties = [np.full(T, -np.inf)], [np.full(T, np.inf)], [np.inf]
     with progress_reporter(progress, "Fitting thresholds", MOST_MEMBERS) as report:
         for penalty in FORECAST_PENALTIES:
             fit.sweep(penalty * unit, cores)
         estimates = Estimates(*fit.freeze(cores))
+        for share in STRICTER:  # between "never quit" and the first penalty, for small alphas
+            strict = Bounds.of(replace(within, tolerance=share * within.tolerance), full)
+            fit.set_bounds(strict.low, strict.high)
+            for _ in range(settings.first_sweeps):
+                lower, upper, *_ = fit.sweep(FIRST_PENALTY * unit, cores)
+            lowers.append(lower)
+            uppers.append(upper)
+            penalties.append(np.inf)
+        fit.set_bounds(bounds.low, bounds.high)
         penalty = FIRST_PENALTY
         fit.sweep(penalty * unit, cores)
         while len(penalties) < MOST_MEMBERS:
             lower, upper, off, steps = fit.sweep(penalty * unit, cores)
-            if len(penalties) == 1:  # between it and "never quit"
-                for by in WIDER:
-                    lowers.append(lower - by * spread)
-                    uppers.append(upper + by * spread)
-                    penalties.append(np.inf)
             lowers.append(lower)
             uppers.append(upper)
             penalties.append(penalty)
