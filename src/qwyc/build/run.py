@@ -30,7 +30,7 @@ from qwyc.rows.selection import row_count
 from qwyc.runtime.memory import check_capacity
 from qwyc.runtime.progress import ProgressOption, progress_reporter
 
-Made = TypeVar("Made", Classifier, Approximation)
+Made = TypeVar("Made", bound=Classifier | Approximation)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Within: the answer is an output, a probability or a value, and it is the same where it is close enough."""
+"""Within: the answer is an output, a probability or a value, and the same where it is close enough."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Policies whose answers are within a tolerance of the full output, by optimal stopping.
 
 As in `stopping.py`, each policy weighs what going on costs a row against a penalty, here for each output
-that is off by more than the tolerance (native/fit/losses.hpp; its NumPy twin is tests/oracle/tolerance.py).
-First, a few sweeps find which rows reach each step under a penalty of the middle; the full scores of these
-are forecast from running sums. The forecasts then stay, and the path is fitted from "never quit" on, so that
-all its policies share one estimate per step."""
+that is off by more than the tolerance (native/fit/losses.hpp; its NumPy twin is
+tests/oracle/tolerance.py). First, a few sweeps find which rows reach each step under a penalty of the
+middle; the full scores of these are forecast from running sums. The forecasts then stay, and the path is
+fitted from "never quit" on, so that all its policies share one estimate per step."""
 
 from __future__ import annotations
 
@@ -26,10 +26,12 @@ from qwyc.target.within import Within
 FIRST_PENALTY = 2e5  # in mean costs of a base model
 FORECAST_PENALTIES = (2e5, 2e5, 3e4, 3e4, 1e4, 1e4)  # before forecasts stay
 # Factor to the next penalty while it is above a number: fine where a policy is likely to be taken.
-SCHEDULE = ((5e4, 0.6), (1e3, 0.82), (0.0, 0.6))
+SCHEDULE = ((5e4, 0.5), (1e3, 0.77), (0.0, 0.5))
 MOST_MEMBERS = 40
-# Shares of the tolerance that more cautious members are fitted for.
-STRICTER = (0.2, 0.4, 0.6, 0.8)
+# Shares of the tolerance that members are fitted for: the more cautious ones, and all others. Thresholds
+# fitted for the whole tolerance rely on rows that are just within it, which other rows are not.
+STRICTER = (0.2, 0.4, 0.55)
+FITTED = 0.7
 ENTRIES = 2048  # of the table of bounds
 BEYOND = 0.2  # how far the table goes beyond the full scores, in their range
 FAR = 1e300  # a bound where every full score is close enough
@@ -112,7 +114,7 @@ def fit_tolerance_path(
     N, T = problem.n_rows, problem.n_models
     check_path_capacity(N, T)
     full = problem.matrix.full
-    bounds = Bounds.of(within, full)
+    bounds = Bounds.of(_share(within, FITTED), full)
     with progress_reporter(progress, "Finding the order", 0):
         order = tolerance_order(problem, bounds)
     costs, cores = problem.costs.along(order), problem.cores
@@ -124,7 +126,7 @@ def fit_tolerance_path(
             fit.sweep(penalty * unit, cores)
         estimates = Estimates(*fit.freeze(cores))
         for share in STRICTER:  # between "never quit" and the first penalty, for small alphas
-            strict = Bounds.of(replace(within, tolerance=share * within.tolerance), full)
+            strict = Bounds.of(_share(within, share), full)
             fit.set_bounds(strict.low, strict.high)
             for _ in range(settings.first_sweeps):
                 lower, upper, *_ = fit.sweep(FIRST_PENALTY * unit, cores)
@@ -146,3 +148,8 @@ def fit_tolerance_path(
         report(MOST_MEMBERS)
     arrays = (np.array(lowers), np.array(uppers), np.array(penalties))
     return EstimatePath(order, *arrays, problem.threshold, costs, estimates, within)
+
+
+def _share(within: Within, share: float) -> Within:
+    """The same outputs within a part of the tolerance."""
+    return replace(within, tolerance=share * within.tolerance)
