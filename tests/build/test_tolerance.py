@@ -71,7 +71,9 @@ def own_output(model, X):
 )
 def test_outputs_are_within_the_tolerance_and_exact_where_complete(kind, tmp_path):
     model = trained(kind)
-    tolerance = 0.1 if hasattr(model, "predict_proba") else 0.3 * float(np.std(own_output(model, NEW)))
+    tolerance = (
+        0.1 if hasattr(model, "predict_proba") else 0.3 * float(np.std(own_output(model, NEW)))
+    )
     made = qwyc.optimize(model, SAMPLE, tolerance=tolerance, alpha=0.02, evaluation="quit")
     assert isinstance(made, qwyc.Approximation) and made.tolerance == tolerance
     own, found = own_output(model, NEW), made.decide(NEW)
@@ -120,10 +122,16 @@ def values():
 
 def test_the_certificate_says_what_is_promised(values):
     seen = values[1].certificate
-    assert (seen.tolerance, seen.alpha, seen.confidence, seen.upper_bound) == (1.0, 0.01, 0.95, 0.01)
+    assert (seen.tolerance, seen.alpha, seen.confidence, seen.upper_bound) == (
+        1.0,
+        0.01,
+        0.95,
+        0.01,
+    )
     assert seen.rows == 2500 and seen.observed == seen.disagreements / 2500 <= 0.01
-    assert "With 95% confidence, at most 1% of new rows get an output that is off by more than 1" in str(
-        seen
+    assert (
+        "With 95% confidence, at most 1% of new rows get an output that is off by more than 1"
+        in str(seen)
     )
     assert seen.as_dict()["tolerance"] == 1.0 and seen.as_dict()["off"] == seen.disagreements
     assert "qwyc.Approximation" in repr(values[1]) and "the value, within 1" in repr(values[1])
@@ -168,9 +176,7 @@ def test_verify_counts_outputs_that_are_off(values):
 def test_groups_and_order_are_counted():
     model = trained("xgboost-values")
     groups = np.arange(ROWS) // 3
-    made = qwyc.optimize(
-        model, SAMPLE, tolerance=1.5, alpha=0.03, groups=groups, evaluation="quit"
-    )
+    made = qwyc.optimize(model, SAMPLE, tolerance=1.5, alpha=0.03, groups=groups, evaluation="quit")
     assert made.certificate.groups == ROWS // 6 + 1 and "groups" in str(made.certificate)
     made = qwyc.optimize(
         model, SAMPLE, tolerance=1.5, alpha=0.03, order_by=np.arange(ROWS), evaluation="quit"

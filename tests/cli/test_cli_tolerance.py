@@ -31,7 +31,9 @@ def test_files_with_a_tolerance(folder, kind, tolerance):
     made, sample, new = (folder / name for name in (f"{kind}.qwyc", "sample.csv", "new.csv"))
     options = ["--tolerance", tolerance, "--alpha", 0.02, "--evaluation", "quit", "-o", made]
     done = run("optimize", folder / f"{kind}.ubj", sample, *options)
-    assert done.returncode == 0 and f"off by more than {tolerance}" in done.stdout.decode(), done.stderr
+    assert done.returncode == 0 and f"off by more than {tolerance}" in done.stdout.decode(), (
+        done.stderr
+    )
     done = run("predict", made, new)
     assert done.returncode == 0, done.stderr
     found = pd.read_csv(io.BytesIO(done.stdout))

@@ -74,7 +74,9 @@ def chance(
     return found
 
 
-def estimate(slope: Array, begin: Array, knots: Array, offsets: Array, step: int, g: float) -> float:
+def estimate(
+    slope: Array, begin: Array, knots: Array, offsets: Array, step: int, g: float
+) -> float:
     """The expected full score of a row that quits after `step` steps with the running sum g."""
     own = slice(begin[step - 1], begin[step])
     return float(slope[step - 1] * g + np.interp(g, knots[own], offsets[own]))

@@ -8,7 +8,7 @@ from qwyc_experiments.validity import tolerance as study
 
 def test_the_promise_holds_as_often_as_it_says():
     model, tolerance = study.models()["probabilities"]
-    found = study.delivered(model, tolerance, repetitions=6, n_rows=2500, population=20_000)
+    found = study.delivered(model, tolerance, repetitions=4, n_rows=1400, population=10_000)
     for (alpha, confidence), shares in found.items():
         broken = int(np.sum(shares > alpha))
         # Where each is broken with a probability of 1 - confidence, so many are rare.

@@ -1,7 +1,7 @@
 """Outputs within a tolerance: how often more of them are off than was promised.
 
 Rows are drawn from a known distribution. One model of two classes and one regression are trained on some of
-them; each repetition draws a sample of others, and what it makes is measured on 200,000 more. It fits and
+them; each repetition draws a sample of others, and what it makes is measured on 100,000 more. It fits and
 certifies once, and takes the policy for every (alpha, confidence) from the path with `at`."""
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import qwyc
 from .independent import show
 
 ALPHAS, CONFIDENCES = (0.005, 0.01, 0.02), (0.9, 0.95)
-ROWS = 4_000
-TREES = 60
+ROWS = 2_500
+TREES = 30
 
 
 def draw(seed: int, n: int) -> np.ndarray:
@@ -38,7 +38,7 @@ def models() -> dict[str, tuple[Any, float]]:
 
 
 def delivered(
-    model: Any, tolerance: float, repetitions: int, n_rows: int = ROWS, population: int = 200_000
+    model: Any, tolerance: float, repetitions: int, n_rows: int = ROWS, population: int = 100_000
 ) -> dict:
     """The share of the population that is off (repetitions,) for every (alpha, confidence)."""
     everyone = draw(10**6 + 2, population)
@@ -70,5 +70,5 @@ def delivered(
 def limits(console: Console, scale: float) -> None:
     """Both kinds of output."""
     for name, (model, tolerance) in models().items():
-        found = delivered(model, tolerance, max(1, round(150 * scale)))
+        found = delivered(model, tolerance, max(1, round(100 * scale)))
         show(f"Known truth, {name} within {tolerance}, {ROWS:,} rows a time", found, console)
