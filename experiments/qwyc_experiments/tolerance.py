@@ -2,9 +2,9 @@
 
     python -m qwyc_experiments.tolerance [--only WORD ...] [--trees 300] [--rows 20000]
 
-One XGBoost model for each data set: the probability of a class, or the value of a regression, whose tolerance
-is a share of the output's standard deviation. Each is optimised on rows that it was not trained on, for
-alpha = 0.5% at 95% confidence, and measured on others. The columns:
+One XGBoost model for each data set: the probability of a class, or the value of a regression, whose
+tolerance is a share of the output's standard deviation. Each is optimised on rows that it was not trained
+on, for alpha = 0.5% at 95% confidence, and measured on others. The columns:
 
     trees       mean base models per row on the test rows
     off         share of the test rows whose output is off by more than the tolerance

@@ -35,7 +35,7 @@ struct ClassLoss {
 // tolerance. Outputs rise with scores, so that a full score is close enough between two bounds,
 // which depend on the expected score alone. They are tabulated.
 struct ToleranceLoss {
-    double start, width;                // the expected score of the first entry; from one to the next
+    double start, width;  // the expected score of the first entry; from one to the next
     std::span<const double> low, high;  // (entries,) 2 or more; bounds of the full score
 
     struct Bounds {

@@ -71,8 +71,8 @@ void StoppingFit<Score, Loss>::find_quits(int threads) {
                              const bool quits = outcome != Outcome::kContinue;
                              if (quits) {
                                  quit_step_[from + j] = r;
-                                 differences += problem_.loss.differs(
-                                     forecast_[r], outcome, sum[j], problem_.full[from + j]);
+                                 differences += problem_.loss.differs(forecast_[r], outcome, sum[j],
+                                                                      problem_.full[from + j]);
                              }
                              undecided[kept] = j;
                              kept += !quits;
@@ -150,7 +150,8 @@ void StoppingFit<Score, Loss>::freeze(int threads) {
 }
 
 template <class Score, class Loss>
-void StoppingFit<Score, Loss>::sweep(double penalty_negative, double penalty_positive, int threads) {
+void StoppingFit<Score, Loss>::sweep(double penalty_negative, double penalty_positive,
+                                     int threads) {
     const auto n_models = static_cast<int64_t>(problem_.order.size());
     order_rows();
     std::fill(cost_to_go_.begin(), cost_to_go_.begin() + n_reaching_[n_models - 1], 0.0);
@@ -202,7 +203,7 @@ void StoppingFit<Score, Loss>::prepare(int64_t from, int64_t to, int threads) {
 // two passes, then comparisons between rows that share a grid point.
 template <class Score, class Loss>
 void StoppingFit<Score, Loss>::sort(const double* sums, int64_t n, std::vector<Candidate>& sorted,
-                              std::vector<Candidate>& unsorted) {
+                                    std::vector<Candidate>& unsorted) {
     const auto before = [](const Candidate& a, const Candidate& b) {
         return a.sum < b.sum || (a.sum == b.sum && a.at < b.at);
     };
@@ -240,7 +241,7 @@ void StoppingFit<Score, Loss>::sort(const double* sums, int64_t n, std::vector<C
 // continues to the first later step where the new thresholds end it.
 template <class Score, class Loss>
 void StoppingFit<Score, Loss>::add_rows_ending_at(int64_t step, double penalty_negative,
-                                            double penalty_positive) {
+                                                  double penalty_positive) {
     const auto last = static_cast<int64_t>(problem_.order.size()) - 1;
     for (int64_t j = n_reaching_[step + 1]; j < n_reaching_[step]; ++j) {
         double sum = segment_[step - segment_begin_][j], cost = 0;
@@ -264,7 +265,8 @@ void StoppingFit<Score, Loss>::add_rows_ending_at(int64_t step, double penalty_n
 // Chooses the prefix that quits negative and the suffix that quits positive together, by their gain
 // over continuing.
 template <class Score, class Loss>
-void StoppingFit<Score, Loss>::choose(int64_t step, double penalty_negative, double penalty_positive) {
+void StoppingFit<Score, Loss>::choose(int64_t step, double penalty_negative,
+                                      double penalty_positive) {
     const auto& [sorted, chances] = at_step_[step % kGroup];
     const auto n = static_cast<int64_t>(chances.size());
     if (n >= problem_.smoothing.fewest_rows) {

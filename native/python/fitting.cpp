@@ -71,14 +71,14 @@ void bind_stopping_constructor(nb::class_<AnyStoppingFit>& cls) {
             const Smoothing smoothing{fewest_rows, most_bins,  rows_per_bin,
                                       pseudo_rows, trend_rows, forecast_share};
             const StoppingProblem<ClassLoss> problem{static_cast<int64_t>(values.shape(1)),
-                                          base,
-                                          {{threshold}},
-                                          span(order),
-                                          span(full),
-                                          span(costs),
-                                          quit_negative,
-                                          quit_positive,
-                                          smoothing};
+                                                     base,
+                                                     {{threshold}},
+                                                     span(order),
+                                                     span(full),
+                                                     span(costs),
+                                                     quit_negative,
+                                                     quit_positive,
+                                                     smoothing};
             new (self) AnyStoppingFit(std::unique_ptr<HeldFit<Score>>(new HeldFit<Score>{
                 values, full, order, costs, StoppingFit<Score>(problem, values.data())}));
         },

@@ -124,8 +124,8 @@ void bind_constructor(nb::class_<AnyToleranceFit>& cls) {
 }  // namespace
 
 void bind_tolerance(nb::module_& m) {
-    nb::class_<AnyToleranceFit> fit(
-        m, "ToleranceFit", "Thresholds for outputs within a tolerance; not thread-safe.");
+    nb::class_<AnyToleranceFit> fit(m, "ToleranceFit",
+                                    "Thresholds for outputs within a tolerance; not thread-safe.");
     bind_constructor<float>(fit);
     bind_constructor<double>(fit);
     fit.def("sweep", &AnyToleranceFit::sweep, "penalty"_a, "threads"_a,

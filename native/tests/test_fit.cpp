@@ -190,14 +190,14 @@ struct Stopping {
              bool positive = true)
         : order(sample.n_models),
           fit((std::iota(order.begin(), order.end(), 0), StoppingProblem<ClassLoss>{sample.n_rows,
-                                                                         0.0,
-                                                                         {{0.0}},
-                                                                         order,
-                                                                         sample.full,
-                                                                         sample.costs,
-                                                                         negative,
-                                                                         positive,
-                                                                         smoothing}),
+                                                                                    0.0,
+                                                                                    {{0.0}},
+                                                                                    order,
+                                                                                    sample.full,
+                                                                                    sample.costs,
+                                                                                    negative,
+                                                                                    positive,
+                                                                                    smoothing}),
               sample.values.data()) {}
     std::vector<int32_t> order;
     StoppingFit<double> fit;

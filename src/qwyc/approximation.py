@@ -38,9 +38,9 @@ class Approximation(Certified):
 
     Rows quit as soon as their output is known closely enough. A row that quits gets the output that is
     expected of rows with its running sum at its step; a row that completes gets the source model's own
-    output, bit for bit. With the stated confidence, at most a share alpha of new rows gets an output that is
-    off by more than the tolerance; how far off those are is not limited. `qwyc.optimize(..., tolerance=)`
-    makes one.
+    output, bit for bit. With the stated confidence, at most a share alpha of new rows gets an output that
+    is off by more than the tolerance; how far off those are is not limited. `qwyc.optimize(...,
+    tolerance=)` makes one.
 
     Rows may be NumPy arrays or pandas, Polars and Arrow tables. All methods may be called from many threads
     at once."""
@@ -162,8 +162,8 @@ class Approximation(Certified):
         all."""
         if self.ensemble.has_code:
             raise ArtifactError(
-                f"{self.ensemble.description} cannot be saved, since a part of it is Python code, and files "
-                "hold none; optimise the model without it"
+                f"{self.ensemble.description} cannot be saved, since a part of it is Python code, and "
+                "files hold none; optimise the model without it"
             )
         classifier_file.write(path, self)
 

@@ -343,8 +343,8 @@ class Classifier(Certified):
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a `.qwyc` file: the `Classifier`, `Approximation` or `Predictor` that was saved. Nothing in the file is
-    executed."""
+    """Read a `.qwyc` file: the `Classifier`, `Approximation` or `Predictor` that was saved. Nothing in the
+    file is executed."""
     found = classifier_file.read(path)
     return Predictor.of(found) if isinstance(found, Ensemble) else from_certified(found)
 

@@ -75,7 +75,8 @@ def test_outputs_are_within_the_tolerance_and_exact_where_complete(kind, tmp_pat
         0.1 if hasattr(model, "predict_proba") else 0.3 * float(np.std(own_output(model, NEW)))
     )
     made = qwyc.optimize(model, SAMPLE, tolerance=tolerance, alpha=0.02, evaluation="quit")
-    assert isinstance(made, qwyc.Approximation) and made.tolerance == tolerance
+    assert isinstance(made, qwyc.Approximation)
+    assert made.tolerance == tolerance
     own, found = own_output(model, NEW), made.decide(NEW)
     assert 0 < found.complete.mean() < 0.99 or not found.complete.any()
     assert np.mean(found.steps) < 0.95 * made.ensemble.n_models
@@ -128,13 +129,16 @@ def test_the_certificate_says_what_is_promised(values):
         0.95,
         0.01,
     )
-    assert seen.rows == 2500 and seen.observed == seen.disagreements / 2500 <= 0.01
+    assert seen.rows == 2500
+    assert seen.observed == seen.disagreements / 2500 <= 0.01
     assert (
         "With 95% confidence, at most 1% of new rows get an output that is off by more than 1"
         in str(seen)
     )
-    assert seen.as_dict()["tolerance"] == 1.0 and seen.as_dict()["off"] == seen.disagreements
-    assert "qwyc.Approximation" in repr(values[1]) and "the value, within 1" in repr(values[1])
+    assert seen.as_dict()["tolerance"] == 1.0
+    assert seen.as_dict()["off"] == seen.disagreements
+    assert "qwyc.Approximation" in repr(values[1])
+    assert "the value, within 1" in repr(values[1])
 
 
 def test_other_alphas_come_from_the_path(values):
@@ -142,7 +146,8 @@ def test_other_alphas_come_from_the_path(values):
     bold, careful = made.at(alpha=0.05), made.at(alpha=0.002, confidence=0.9)
     assert bold.certificate.mean_models < made.certificate.mean_models
     assert careful.certificate.mean_models > made.certificate.mean_models
-    assert bold.certificate.alpha == 0.05 and careful.certificate.confidence == 0.9
+    assert bold.certificate.alpha == 0.05
+    assert careful.certificate.confidence == 0.9
     assert made.full().at(alpha=0.05).decide(NEW[:50]).complete.all()
     with pytest.raises(InfeasibleError, match="certifying rows"):
         made.at(alpha=1e-4)
@@ -162,7 +167,9 @@ def test_verify_counts_outputs_that_are_off(values):
     found = qwyc.verify(made, rows(4, 6000), alpha=0.03)
     output = made.decide(rows(4, 6000)).score
     off = np.sum(np.abs(output - model.predict(rows(4, 6000))) > 1.0)
-    assert found.outcome == "pass" and found.disagreements == off and found.tolerance == 1.0
+    assert found.outcome == "pass"
+    assert found.disagreements == off
+    assert found.tolerance == 1.0
     assert "off by more than 1 from the full ensemble" in str(found)
     assert qwyc.verify(made, 3 * rows(5, 3000), alpha=1e-3).outcome in ("fail", "undecided")
     with pytest.raises(qwyc.InputError, match="made from"):
@@ -177,7 +184,8 @@ def test_groups_and_order_are_counted():
     model = trained("xgboost-values")
     groups = np.arange(ROWS) // 3
     made = qwyc.optimize(model, SAMPLE, tolerance=1.5, alpha=0.03, groups=groups, evaluation="quit")
-    assert made.certificate.groups == ROWS // 6 + 1 and "groups" in str(made.certificate)
+    assert made.certificate.groups == ROWS // 6 + 1
+    assert "groups" in str(made.certificate)
     made = qwyc.optimize(
         model, SAMPLE, tolerance=1.5, alpha=0.03, order_by=np.arange(ROWS), evaluation="quit"
     )

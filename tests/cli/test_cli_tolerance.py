@@ -31,9 +31,8 @@ def test_files_with_a_tolerance(folder, kind, tolerance):
     made, sample, new = (folder / name for name in (f"{kind}.qwyc", "sample.csv", "new.csv"))
     options = ["--tolerance", tolerance, "--alpha", 0.02, "--evaluation", "quit", "-o", made]
     done = run("optimize", folder / f"{kind}.ubj", sample, *options)
-    assert done.returncode == 0 and f"off by more than {tolerance}" in done.stdout.decode(), (
-        done.stderr
-    )
+    assert done.returncode == 0, done.stderr
+    assert f"off by more than {tolerance}" in done.stdout.decode()
     done = run("predict", made, new)
     assert done.returncode == 0, done.stderr
     found = pd.read_csv(io.BytesIO(done.stdout))
@@ -43,11 +42,15 @@ def test_files_with_a_tolerance(folder, kind, tolerance):
     np.testing.assert_allclose(found[names[-1]], decided.score, rtol=1e-12)
     np.testing.assert_array_equal(found["steps"], decided.steps)
     done = run("verify", made, new, "--alpha", 0.1, "--json")
-    assert done.returncode == 0 and json.loads(done.stdout)["tolerance"] == tolerance
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["tolerance"] == tolerance
     done = run("inspect", made)
-    assert done.returncode == 0 and b"other alphas" in done.stdout
+    assert done.returncode == 0
+    assert b"other alphas" in done.stdout
     for command in (["report", made], ["bench", made, new]):
         done = run(*command)
-        assert done.returncode == 2 and b"qwyc.Approximation, made with --tolerance" in done.stderr
+        assert done.returncode == 2
+        assert b"qwyc.Approximation, made with --tolerance" in done.stderr
     done = run("predict", made, new, "--unseen", "flag")
-    assert done.returncode == 2 and b"--unseen" in done.stderr
+    assert done.returncode == 2
+    assert b"--unseen" in done.stderr

@@ -1,9 +1,9 @@
-"""Thresholds for outputs within a tolerance. Twin of native/fit/losses.hpp with native/fit/stopping.cpp, and
-of native/core/estimates.hpp.
+"""Thresholds for outputs within a tolerance. Twin of native/fit/losses.hpp with native/fit/stopping.cpp,
+and of native/core/estimates.hpp.
 
 Shapes: F is (N, T) scores, `full` (N,) full scores, `order` (T,), thresholds (T,). `low` and `high`
-(entries,) are tabulated over estimated scores start, start + width, ...: between them, a full score's output
-is close enough to the estimated score's."""
+(entries,) are tabulated over estimated scores start, start + width, ...: between them, a full score's
+output is close enough to the estimated score's."""
 
 from __future__ import annotations
 

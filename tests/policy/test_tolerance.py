@@ -89,9 +89,12 @@ def test_estimates_equal_their_definition(threads):
 
 
 def test_estimates_that_are_not_sound_are_refused():
-    sound = dict(
-        slope=np.ones(2), begin=np.array([0, 2, 2]), knots=np.array([0.0, 1.0]), offsets=np.zeros(2)
-    )
+    sound = {
+        "slope": np.ones(2),
+        "begin": np.array([0, 2, 2]),
+        "knots": np.array([0.0, 1.0]),
+        "offsets": np.zeros(2),
+    }
     assert Estimates(**sound).known.tolist() == [True, False]
     for name, wrong in (
         ("begin", [0, 1, 3]),
@@ -135,7 +138,8 @@ def test_a_path_goes_from_never_to_bold_and_counts_what_its_policies_do(link):
     path = tolerance.fit_tolerance_path(problem, within)
     rows = np.arange(0, 4000, 3)
     sums = path.sums(matrix, rows=rows)
-    assert sums.steps[0] == 20 * len(rows) and sums.differences[0, 0] == 0
+    assert sums.steps[0] == 20 * len(rows)
+    assert sums.differences[0, 0] == 0
     assert sums.steps[-1] < sums.steps[0] / 2
     assert np.mean(np.diff(sums.steps) <= 0) > 0.9
     for k in (1, len(path) // 2, len(path) - 1):

@@ -89,10 +89,8 @@ def prove_outputs(
     differs. Decisions and scores of models of classes are compared elsewhere."""
     if source.ensemble.has_classes or source.predict_live is None or sample is None:
         return
-    if (
-        not hasattr(model, "predict")
-        or type(model).__name__ == "Booster"
-        and made_by(model, "xgboost")
+    if not hasattr(model, "predict") or (
+        type(model).__name__ == "Booster" and made_by(model, "xgboost")
     ):
         return  # it takes rows in a form of its own
     theirs = np.asarray(model.predict(sample.given), dtype=np.float64).reshape(-1)
@@ -107,6 +105,6 @@ def prove_outputs(
         i = int(rows[0])
         raise ParityError(
             f"row {i} of X: the model's own predict says {theirs[i]!r}, the base models as read say "
-            f"{ours[i]!r}; {len(rows):,} of {len(ours):,} rows differ. The model was not read exactly, so it "
-            "is refused; please report it with the library's version"
+            f"{ours[i]!r}; {len(rows):,} of {len(ours):,} rows differ. The model was not read exactly, so "
+            "it is refused; please report it with the library's version"
         )

@@ -171,8 +171,8 @@ def verify(
     more differs, and "undecided" where they show neither; then the result says about how many more rows
     would decide it. The policy was chosen because it just passes such a test, so a second test at the
     same limits often is undecided; `optimize(..., headroom=)` leaves room for it. A proven classifier
-    passes where no decision differs at all, and fails otherwise. Of an `Approximation`, outputs that are off
-    by more than the tolerance are counted.
+    passes where no decision differs at all, and fails otherwise. Of an `Approximation`, outputs that are
+    off by more than the tolerance are counted.
 
     With `groups`, a label per row, groups are counted instead of rows, as in `optimize`: the test is about
     the rows of new groups.

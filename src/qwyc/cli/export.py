@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-import qwyc
 from qwyc.classifier import load_classifier
 from qwyc.cli.options import ClassifierFile, Json, argument, flag
 from qwyc.cli.printing import print_json

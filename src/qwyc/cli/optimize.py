@@ -100,8 +100,8 @@ def optimize(
         float | None,
         option(
             "Approximate the output instead of deciding: the probability of the positive class of two, or "
-            "the value of a regression, may be off by this much. --alpha is then the share of rows that may "
-            "be off by more.",
+            "the value of a regression, may be off by this much. --alpha is then the share of rows that "
+            "may be off by more.",
             metavar="AMOUNT",
         ),
     ] = None,

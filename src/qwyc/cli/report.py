@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-import qwyc
 from qwyc.classifier import load_classifier
 from qwyc.cli.data import errors_name, order_values, schema_of
 from qwyc.cli.options import FILES, ClassifierFile, DataFormat, Threads, flag, option

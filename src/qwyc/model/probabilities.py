@@ -100,8 +100,8 @@ def single_output(ensemble: Ensemble) -> SingleOutput:
     output = output_of(ensemble)
     if output.kind == "path length":
         raise OptionError(
-            f"{ensemble.description} gives anomaly scores and no probability, so that there is no output to "
-            "be within a tolerance of: leave out tolerance"
+            f"{ensemble.description} gives anomaly scores and no probability, so that there is no output "
+            "to be within a tolerance of: leave out tolerance"
         )
     return SingleOutput(output, models.ties)
 

@@ -1,5 +1,5 @@
-"""Estimates: what the full score of a row is expected to be, from the step at which it quits and its running
-sum there."""
+"""Estimates: what the full score of a row is expected to be, from the step at which it quits and its
+running sum there."""
 
 from __future__ import annotations
 
