@@ -54,16 +54,26 @@ size_t ScoreForecast::bin_above(double sum) const {
     return std::upper_bound(centre.begin(), centre.end(), sum) - centre.begin();
 }
 
-double ScoreForecast::probability_negative(double sum, size_t next_bin,
-                                           const TwoClasses& target) const {
+double ScoreForecast::deviation_at(double sum, size_t next_bin) const {
     const size_t left = next_bin == 0 ? 0 : next_bin - 1;
     const size_t right = std::min(next_bin, centre.size() - 1);
     const double width = centre[right] - centre[left];
     const double share = width > 0 ? (sum - centre[left]) / width : 0.0;
-    const double m = slope * sum + (mean[left] + share * (mean[right] - mean[left]));
-    const double s = share < 0.5 ? deviation[left] : deviation[right];
+    return share < 0.5 ? deviation[left] : deviation[right];
+}
+
+double ScoreForecast::probability_negative(double sum, size_t next_bin,
+                                           const TwoClasses& target) const {
+    const double m = expected(sum, next_bin), s = deviation_at(sum, next_bin);
     if (!(s > 0)) return target.is_negative(m) ? 1.0 : 0.0;
     return phi((target.threshold - m) / s);
+}
+
+double ScoreForecast::probability_outside(double sum, size_t next_bin, double low,
+                                          double high) const {
+    const double m = expected(sum, next_bin), s = deviation_at(sum, next_bin);
+    if (!(s > 0)) return m < low || m > high ? 1.0 : 0.0;
+    return 1 - (phi((high - m) / s) - phi((low - m) / s));
 }
 
 // Bins have about the same number of rows; equal sums are in one bin.

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/estimates.hpp"
 #include "core/target.hpp"
 
 namespace qwyc {
@@ -39,7 +40,16 @@ struct ScoreForecast {
     // The probability that the full score of a row with this running sum decides negative.
     // next_bin: the first bin whose centre is above the sum, as `bin_above` gives it.
     double probability_negative(double sum, size_t next_bin, const TwoClasses& target) const;
+    // The probability that it is below `low` or above `high`.
+    double probability_outside(double sum, size_t next_bin, double low, double high) const;
+    // The mean of the full score.
+    double expected(double sum, size_t next_bin) const {
+        return estimated_score(slope, centre, mean, sum, next_bin);
+    }
     size_t bin_above(double sum) const;
+
+  private:
+    double deviation_at(double sum, size_t next_bin) const;
 };
 
 }  // namespace qwyc

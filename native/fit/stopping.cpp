@@ -23,8 +23,8 @@ constexpr int64_t kMinRowsForThreads = 2000;   // fewer rows are sorted by one t
 
 }  // namespace
 
-template <class Score>
-StoppingFit<Score>::StoppingFit(const StoppingProblem& problem, const Score* values)
+template <class Score, class Loss>
+StoppingFit<Score, Loss>::StoppingFit(const StoppingProblem<Loss>& problem, const Score* values)
     : problem_(problem), values_(values) {
     const auto n_models = static_cast<int64_t>(problem.order.size());
     lower_.assign(n_models, -kInf);
@@ -47,8 +47,8 @@ StoppingFit<Score>::StoppingFit(const StoppingProblem& problem, const Score* val
 
 // The step at which every row ends under the present thresholds (the last one where it never quits)
 // and how many rows are decided differently from their full score.
-template <class Score>
-void StoppingFit<Score>::find_quits(int threads) {
+template <class Score, class Loss>
+void StoppingFit<Score, Loss>::find_quits(int threads) {
     const auto last = static_cast<int32_t>(problem_.order.size()) - 1;
     std::vector<int32_t> undecided(kChunk);
     std::vector<double> sum(kChunk);
@@ -71,8 +71,8 @@ void StoppingFit<Score>::find_quits(int threads) {
                              const bool quits = outcome != Outcome::kContinue;
                              if (quits) {
                                  quit_step_[from + j] = r;
-                                 differences += TwoClasses::decision_of(outcome) !=
-                                                problem_.target.decide(problem_.full[from + j]);
+                                 differences += problem_.loss.differs(forecast_[r], outcome, sum[j],
+                                                                      problem_.full[from + j]);
                              }
                              undecided[kept] = j;
                              kept += !quits;
@@ -84,16 +84,16 @@ void StoppingFit<Score>::find_quits(int threads) {
     differing_ = differing;
 }
 
-template <class Score>
-int64_t StoppingFit<Score>::steps() const {
+template <class Score, class Loss>
+int64_t StoppingFit<Score, Loss>::steps() const {
     int64_t steps = 0;
     for (int32_t step : quit_step_) steps += step + 1;
     return steps;
 }
 
 // Rows by the step at which they end, last first; rows of one step in their own order.
-template <class Score>
-void StoppingFit<Score>::order_rows() {
+template <class Score, class Loss>
+void StoppingFit<Score, Loss>::order_rows() {
     const auto n_models = static_cast<int64_t>(problem_.order.size());
     std::fill(n_reaching_.begin(), n_reaching_.end(), 0);
     for (int32_t step : quit_step_) ++n_reaching_[step];
@@ -113,8 +113,8 @@ void StoppingFit<Score>::order_rows() {
 // Running sums after `step` and the steps before it in its segment, for the rows that reach each.
 // They are added up from a checkpoint, never subtracted, so that they equal the engine's bit for
 // bit.
-template <class Score>
-void StoppingFit<Score>::add_segment(int64_t step, int threads) {
+template <class Score, class Loss>
+void StoppingFit<Score, Loss>::add_segment(int64_t step, int threads) {
     const int64_t begin = step / kSegment * kSegment;
     if (begin == segment_begin_) return;
     segment_begin_ = begin;
@@ -131,16 +131,27 @@ void StoppingFit<Score>::add_segment(int64_t step, int threads) {
     });
 }
 
-// The probability that a row is negative in full: the mean of the forecast's and of the row's own
-// full decision, weighted by forecast_share.
-template <class Score>
-double StoppingFit<Score>::probability_negative(double forecast, bool is_negative) const {
+// The mean of the forecast's chance and of what the row's own full score says, weighted by
+// forecast_share.
+template <class Score, class Loss>
+double StoppingFit<Score, Loss>::chance(const ScoreForecast& forecast, double sum, size_t next_bin,
+                                        double full) const {
     const double share = problem_.smoothing.forecast_share;
-    return share * forecast + (is_negative ? 1 - share : 0.0);
+    return share * problem_.loss.chance(forecast, sum, next_bin) +
+           (problem_.loss.happens(forecast, sum, next_bin, full) ? 1 - share : 0.0);
 }
 
-template <class Score>
-void StoppingFit<Score>::sweep(double penalty_negative, double penalty_positive, int threads) {
+template <class Score, class Loss>
+void StoppingFit<Score, Loss>::freeze(int threads) {
+    frozen_ = true;
+    std::fill(lower_.begin(), lower_.end(), -kInf);
+    std::fill(upper_.begin(), upper_.end(), kInf);
+    find_quits(threads);
+}
+
+template <class Score, class Loss>
+void StoppingFit<Score, Loss>::sweep(double penalty_negative, double penalty_positive,
+                                     int threads) {
     const auto n_models = static_cast<int64_t>(problem_.order.size());
     order_rows();
     std::fill(cost_to_go_.begin(), cost_to_go_.begin() + n_reaching_[n_models - 1], 0.0);
@@ -160,15 +171,15 @@ void StoppingFit<Score>::sweep(double penalty_negative, double penalty_positive,
 
 // Sorts the rows that reach each of some steps and forecasts their full decisions. This does not
 // depend on thresholds of later steps, so threads share the steps.
-template <class Score>
-void StoppingFit<Score>::prepare(int64_t from, int64_t to, int threads) {
+template <class Score, class Loss>
+void StoppingFit<Score, Loss>::prepare(int64_t from, int64_t to, int threads) {
     const int workers = n_reaching_[from] < kMinRowsForThreads ? 1 : threads;
     parallel_for(
         to - from, 1, workers, [this, from, scratch = Scratch()](int64_t k, int64_t) mutable {
             const int64_t step = from + k, n = n_reaching_[step];
-            auto& [sorted, negative] = at_step_[step % kGroup];
+            auto& [sorted, chances] = at_step_[step % kGroup];
             sort(segment_[step - segment_begin_].data(), n, sorted, scratch.unsorted);
-            if (n >= problem_.smoothing.fewest_rows) {
+            if (!frozen_ && n >= problem_.smoothing.fewest_rows) {
                 scratch.sums.resize(n);
                 scratch.full.resize(n);
                 for (int64_t j = 0; j < n; ++j) {
@@ -178,23 +189,21 @@ void StoppingFit<Score>::prepare(int64_t from, int64_t to, int threads) {
                 forecast_[step].fit(scratch.sums, scratch.full, problem_.smoothing);
             }
             const ScoreForecast& forecast = forecast_[step];
-            negative.resize(forecast.centre.empty() ? 0 : n);
+            chances.resize(forecast.centre.empty() ? 0 : n);
             size_t next = 0;
-            for (size_t j = 0; j < negative.size(); ++j) {
+            for (size_t j = 0; j < chances.size(); ++j) {
                 while (next < forecast.centre.size() && forecast.centre[next] <= sorted[j].sum)
                     ++next;
-                negative[j] = probability_negative(
-                    forecast.probability_negative(sorted[j].sum, next, problem_.target),
-                    problem_.target.is_negative(full_[sorted[j].at]));
+                chances[j] = chance(forecast, sorted[j].sum, next, full_[sorted[j].at]);
             }
         });
 }
 
 // The rows that reach a step by running sum, and by place where equal: a radix sort on a grid in
 // two passes, then comparisons between rows that share a grid point.
-template <class Score>
-void StoppingFit<Score>::sort(const double* sums, int64_t n, std::vector<Candidate>& sorted,
-                              std::vector<Candidate>& unsorted) {
+template <class Score, class Loss>
+void StoppingFit<Score, Loss>::sort(const double* sums, int64_t n, std::vector<Candidate>& sorted,
+                                    std::vector<Candidate>& unsorted) {
     const auto before = [](const Candidate& a, const Candidate& b) {
         return a.sum < b.sum || (a.sum == b.sum && a.at < b.at);
     };
@@ -230,9 +239,9 @@ void StoppingFit<Score>::sort(const double* sums, int64_t n, std::vector<Candida
 
 // The cost of continuing for the rows that end at this step under the old thresholds: each
 // continues to the first later step where the new thresholds end it.
-template <class Score>
-void StoppingFit<Score>::add_rows_ending_at(int64_t step, double penalty_negative,
-                                            double penalty_positive) {
+template <class Score, class Loss>
+void StoppingFit<Score, Loss>::add_rows_ending_at(int64_t step, double penalty_negative,
+                                                  double penalty_positive) {
     const auto last = static_cast<int64_t>(problem_.order.size()) - 1;
     for (int64_t j = n_reaching_[step + 1]; j < n_reaching_[step]; ++j) {
         double sum = segment_[step - segment_begin_][j], cost = 0;
@@ -241,12 +250,10 @@ void StoppingFit<Score>::add_rows_ending_at(int64_t step, double penalty_negativ
             sum += values_[problem_.order[r] * problem_.n_rows + row_[j]];
             const Outcome outcome = rule()(r, sum);
             if (outcome != Outcome::kContinue) {
-                const double forecast = forecast_[r].probability_negative(
-                    sum, forecast_[r].bin_above(sum), problem_.target);
-                const double negative =
-                    probability_negative(forecast, problem_.target.is_negative(full_[j]));
-                cost = outcome == Outcome::kNegative ? penalty_negative * (1 - negative)
-                                                     : penalty_positive * negative;
+                const ScoreForecast& forecast = forecast_[r];
+                const double lost = chance(forecast, sum, forecast.bin_above(sum), full_[j]);
+                cost = outcome == Outcome::kNegative ? penalty_negative * Loss::of_negative(lost)
+                                                     : penalty_positive * Loss::of_positive(lost);
                 break;
             }
         }
@@ -257,29 +264,30 @@ void StoppingFit<Score>::add_rows_ending_at(int64_t step, double penalty_negativ
 
 // Chooses the prefix that quits negative and the suffix that quits positive together, by their gain
 // over continuing.
-template <class Score>
-void StoppingFit<Score>::choose(int64_t step, double penalty_negative, double penalty_positive) {
-    const auto& [sorted, negative] = at_step_[step % kGroup];
-    const auto n = static_cast<int64_t>(negative.size());
+template <class Score, class Loss>
+void StoppingFit<Score, Loss>::choose(int64_t step, double penalty_negative,
+                                      double penalty_positive) {
+    const auto& [sorted, chances] = at_step_[step % kGroup];
+    const auto n = static_cast<int64_t>(chances.size());
     if (n >= problem_.smoothing.fewest_rows) {
         low_gain_.resize(n);
         high_gain_.resize(n);
         for (int64_t j = 0; j < n; ++j) {
             const double cost_to_go = cost_to_go_[sorted[j].at];
-            low_gain_[j] = cost_to_go - penalty_negative * (1 - negative[j]);
-            high_gain_[j] = cost_to_go - penalty_positive * negative[j];
+            low_gain_[j] = cost_to_go - penalty_negative * Loss::of_negative(chances[j]);
+            high_gain_[j] = cost_to_go - penalty_positive * Loss::of_positive(chances[j]);
         }
         place(step, sorted);
     }
     for (int64_t j = 0; j < n && rule()(step, sorted[j].sum) == Outcome::kNegative; ++j)
-        cost_to_go_[sorted[j].at] = penalty_negative * (1 - negative[j]);
+        cost_to_go_[sorted[j].at] = penalty_negative * Loss::of_negative(chances[j]);
     for (int64_t j = n - 1; j >= 0 && rule()(step, sorted[j].sum) == Outcome::kPositive; --j)
-        cost_to_go_[sorted[j].at] = penalty_positive * negative[j];
+        cost_to_go_[sorted[j].at] = penalty_positive * Loss::of_positive(chances[j]);
 }
 
 // The thresholds with the largest gain.
-template <class Score>
-void StoppingFit<Score>::place(int64_t step, const std::vector<Candidate>& sorted) {
+template <class Score, class Loss>
+void StoppingFit<Score, Loss>::place(int64_t step, const std::vector<Candidate>& sorted) {
     const auto n = static_cast<int64_t>(sorted.size());
     high_best_.resize(n + 1);
     high_begin_.resize(n + 1);
@@ -316,7 +324,9 @@ void StoppingFit<Score>::place(int64_t step, const std::vector<Candidate>& sorte
     upper_[step] = std::max(upper_[step], lower_[step]);
 }
 
-template class StoppingFit<float>;
-template class StoppingFit<double>;
+template class StoppingFit<float, ClassLoss>;
+template class StoppingFit<double, ClassLoss>;
+template class StoppingFit<float, ToleranceLoss>;
+template class StoppingFit<double, ToleranceLoss>;
 
 }  // namespace qwyc

@@ -6,15 +6,16 @@
 #include <vector>
 
 #include "core/rule.hpp"
-#include "core/target.hpp"
+#include "fit/losses.hpp"
 #include "fit/score_forecast.hpp"
 
 namespace qwyc {
 
+template <class Loss>
 struct StoppingProblem {
     int64_t n_rows;
     double base;
-    TwoClasses target;
+    Loss loss;
     std::span<const int32_t> order;  // (T,)
     std::span<const double> full;    // (N,)
     std::span<const double> costs;   // (T,) by base model
@@ -23,18 +24,25 @@ struct StoppingProblem {
 };
 
 // Holds the data that sweeps share, running sums at some steps, and the present thresholds.
-template <class Score>
+template <class Score, class Loss = ClassLoss>
 class StoppingFit {
   public:
     // values: (T, N) by base model; must outlive this object.
-    StoppingFit(const StoppingProblem& problem, const Score* values);
+    StoppingFit(const StoppingProblem<Loss>& problem, const Score* values);
 
     // One pass from the last step to the first. At each step the rows that the present thresholds
     // let reach it are sorted by running sum. Rows at the low end quit negative, and rows at the
     // high end positive, where the expected penalty is below the cost of continuing. The penalty is
-    // penalty_negative times the probability that the full score decides positive, or
-    // penalty_positive times the probability that it decides negative.
+    // penalty_negative or penalty_positive times the probability that the early answer differs from
+    // the full one.
     void sweep(double penalty_negative, double penalty_positive, int threads);
+
+    // From now on forecasts stay as they are, and sweeps start from "never quit" once more: the
+    // policies that follow share one forecast per step.
+    void freeze(int threads);
+    // What is lost from the next sweep on.
+    void set_loss(const Loss& loss) { problem_.loss = loss; }
+    const std::vector<ScoreForecast>& forecasts() const { return forecast_; }
 
     const std::vector<double>& lower() const { return lower_; }
     const std::vector<double>& upper() const { return upper_; }
@@ -54,7 +62,7 @@ class StoppingFit {
     // The rows that reach one step, sorted by running sum.
     struct RowsAtStep {
         std::vector<Candidate> sorted;
-        std::vector<double> negative;  // (rows,) probability_negative() of each
+        std::vector<double> chance;  // (rows,) chance() of each
     };
 
     struct Scratch {
@@ -73,14 +81,15 @@ class StoppingFit {
                      std::vector<Candidate>& unsorted);
     double cost_of_step(int64_t step) const { return problem_.costs[problem_.order[step]]; }
     ThresholdRule rule() const { return {lower_, upper_}; }
-    double probability_negative(double forecast, bool is_negative) const;
+    double chance(const ScoreForecast& forecast, double sum, size_t next_bin, double full) const;
 
-    StoppingProblem problem_;
+    StoppingProblem<Loss> problem_;
     const Score* values_;
     std::vector<double> lower_, upper_;    // (T,)
     std::vector<ScoreForecast> forecast_;  // (T,) as fitted last
     std::vector<int32_t> quit_step_;       // (N,) under the present thresholds; last: never quits
     int64_t differing_ = 0;                // number of rows that they decide differently
+    bool frozen_ = false;                  // whether forecasts stay as they are
     std::vector<std::vector<double>> checkpoint_;  // (T / kSegment, N) running sums before a step
 
     // Rows sorted by the step at which they end, last first, so that the rows that reach a step

@@ -31,4 +31,7 @@ inline Progress reporting(const nb::callable& progress) {
 // Fitting and policies for more than two classes.
 void bind_leads(nb::module_& m);
 
+// Outputs within a tolerance.
+void bind_tolerance(nb::module_& m);
+
 }  // namespace qwyc

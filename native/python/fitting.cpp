@@ -70,15 +70,15 @@ void bind_stopping_constructor(nb::class_<AnyStoppingFit>& cls) {
             require(values.shape(1) < (size_t{1} << 31), "at most 2^31 rows");
             const Smoothing smoothing{fewest_rows, most_bins,  rows_per_bin,
                                       pseudo_rows, trend_rows, forecast_share};
-            const StoppingProblem problem{static_cast<int64_t>(values.shape(1)),
-                                          base,
-                                          {threshold},
-                                          span(order),
-                                          span(full),
-                                          span(costs),
-                                          quit_negative,
-                                          quit_positive,
-                                          smoothing};
+            const StoppingProblem<ClassLoss> problem{static_cast<int64_t>(values.shape(1)),
+                                                     base,
+                                                     {{threshold}},
+                                                     span(order),
+                                                     span(full),
+                                                     span(costs),
+                                                     quit_negative,
+                                                     quit_positive,
+                                                     smoothing};
             new (self) AnyStoppingFit(std::unique_ptr<HeldFit<Score>>(new HeldFit<Score>{
                 values, full, order, costs, StoppingFit<Score>(problem, values.data())}));
         },
@@ -281,6 +281,7 @@ void bind_fitting(nb::module_& m) {
     stopping.def("sweep", &AnyStoppingFit::sweep, "penalty_negative"_a, "penalty_positive"_a,
                  "threads"_a, "(lower, upper, rows decided differently, base models of all rows).");
     bind_leads(m);
+    bind_tolerance(m);
 }
 
 }  // namespace qwyc

@@ -189,15 +189,15 @@ struct Stopping {
     Stopping(const Sample& sample, const Smoothing& smoothing, bool negative = true,
              bool positive = true)
         : order(sample.n_models),
-          fit((std::iota(order.begin(), order.end(), 0), StoppingProblem{sample.n_rows,
-                                                                         0.0,
-                                                                         {0.0},
-                                                                         order,
-                                                                         sample.full,
-                                                                         sample.costs,
-                                                                         negative,
-                                                                         positive,
-                                                                         smoothing}),
+          fit((std::iota(order.begin(), order.end(), 0), StoppingProblem<ClassLoss>{sample.n_rows,
+                                                                                    0.0,
+                                                                                    {{0.0}},
+                                                                                    order,
+                                                                                    sample.full,
+                                                                                    sample.costs,
+                                                                                    negative,
+                                                                                    positive,
+                                                                                    smoothing}),
               sample.values.data()) {}
     std::vector<int32_t> order;
     StoppingFit<double> fit;

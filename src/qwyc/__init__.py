@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from qwyc import distributed, lattice
+from qwyc.approximation import Approximation
 from qwyc.build.optimize import optimize
 from qwyc.build.recertify import recertify
 from qwyc.check.diagnose import Diagnosis, diagnose
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0.dev0"
 
 __all__ = [
+    "Approximation",
     "ArtifactError",
     "BaseModels",
     "CapacityError",

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qwyc.approximation import Approximation, refuse_approximation
 from qwyc.errors import ArtifactError, OptionError
 from qwyc.files import classifier_file, export_c
 from qwyc.importers import is_model_file
@@ -22,6 +23,7 @@ from qwyc.model.one_row import OneRow
 from qwyc.model.probabilities import class_probabilities
 from qwyc.policy.counts import exit_bins
 from qwyc.policy.decisions import Decisions
+from qwyc.policy.estimate_policy import EstimatePolicy
 from qwyc.policy.rounds import Round, plan_rounds, survival
 from qwyc.predictor import Predictor, read_model
 from qwyc.promise.budget import Alpha, Budget
@@ -344,8 +346,8 @@ class Classifier(Certified):
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a `.qwyc` file: the `Classifier`, or the `Predictor`, that was saved. Nothing in the file is
-    executed."""
+    """Read a `.qwyc` file: the `Classifier`, `Approximation` or `Predictor` that was saved. Nothing in the
+    file is executed."""
     found = classifier_file.read(path)
     return Predictor.of(found) if isinstance(found, Ensemble) else from_certified(found)
 
@@ -353,6 +355,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 def load_classifier(path: str | os.PathLike[str]) -> Classifier:
     """Read a classifier; ArtifactError where the file holds a model that never quits."""
     found = load(path)
+    refuse_approximation(found, "this")
     if not isinstance(found, Classifier):
         raise ArtifactError(
             f"{path} holds a model without a policy, which evaluates every row in full; a classifier that "
@@ -362,15 +365,17 @@ def load_classifier(path: str | os.PathLike[str]) -> Classifier:
 
 
 def load_any(path: str | os.PathLike[str]) -> Any:
-    """What a `.qwyc` file holds, or the model in another library's file: a `Classifier` or a
-    `Predictor`."""
+    """What a `.qwyc` file holds, or the model in another library's file: a `Classifier`, an `Approximation`
+    or a `Predictor`."""
     file = classifier_file.file_path(path)
     return read_model(file) if is_model_file(file) else load(file)
 
 
-def from_certified(certified: Certified) -> Classifier:
+def from_certified(certified: Certified) -> Classifier | Approximation:
     """What a file holds, with what users call."""
     fields = (getattr(certified, name) for name in Certified.__dataclass_fields__)
+    if isinstance(certified.policy, EstimatePolicy):
+        return Approximation(*fields)
     return Classifier(*fields)
 
 
@@ -381,6 +386,7 @@ def check_classifier(classifier: Any) -> Classifier:
             "a qwyc.Classifier was expected; got a qwyc.Predictor, which evaluates every row in full and "
             "has no policy: make a classifier with qwyc.optimize(model, X, alpha=...)"
         )
+    refuse_approximation(classifier, "this")
     if not isinstance(classifier, Classifier):
         raise OptionError(
             f"a qwyc.Classifier was expected; got {type(classifier).__name__}: load a file with qwyc.load"

@@ -7,6 +7,7 @@
     costs       costs of base models that share parts
     orders      orders that are fixed before thresholds are fitted
     stopping    thresholds by optimal stopping
+    tolerance   the same for outputs within a tolerance, and estimates of full scores
     fan         the rule of Fan et al., and Algorithm 1 with it
     leads       policies on the lead of many classes, and how they are fitted
     filters     a filter for one of many classes, applied to scores
@@ -21,6 +22,7 @@ from oracle.orders import correlation_order, greedy_mse, widest_first
 from oracle.paper import optimize_order, optimize_thresholds, thresholds_along
 from oracle.policies import apply_policy
 from oracle.stopping import ScoreForecast, sweep
+from oracle.tolerance import estimate, tolerance_sweep
 from oracle.trees import full_score, goes_left, score_matrix, tree_leaves
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "apply_policy",
     "correlation_order",
     "costs_along",
+    "estimate",
     "fan_order",
     "filters",
     "fit_and_apply_fan",
@@ -42,6 +45,7 @@ __all__ = [
     "score_matrix",
     "sweep",
     "thresholds_along",
+    "tolerance_sweep",
     "tree_leaves",
     "widest_first",
 ]

@@ -31,13 +31,22 @@ class ScoreForecast:
 
     def below(self, g: Array, threshold: float) -> Array:
         """The probability that a row with running sum g has a full score below the threshold."""
+        m, s = self.mean_and_deviation(g)
+        return normal_below((threshold - m) / s)
+
+    def mean_and_deviation(self, g: Array) -> tuple[Array, Array]:
+        """The mean and deviation of full scores at running sums g."""
         m = self.slope * g + np.interp(g, self.centre, self.offset)
         nearest = np.searchsorted((self.centre[1:] + self.centre[:-1]) / 2, g, side="right")
-        z = (threshold - m) / np.maximum(self.deviation[nearest], 1e-300)
-        grid = np.linspace(-8, 8, 1025)
-        phi = np.array([0.5 * (1 + math.erf(x / math.sqrt(2))) for x in grid])
-        probability: Array = np.interp(z, grid, phi, left=0.0, right=1.0)
-        return probability
+        return m, np.maximum(self.deviation[nearest], 1e-300)
+
+
+def normal_below(z: Array) -> Array:
+    """The cumulative normal distribution, linear between the points of a grid."""
+    grid = np.linspace(-8, 8, 1025)
+    phi = np.array([0.5 * (1 + math.erf(x / math.sqrt(2))) for x in grid])
+    probability: Array = np.interp(z, grid, phi, left=0.0, right=1.0)
+    return probability
 
 
 def sweep(

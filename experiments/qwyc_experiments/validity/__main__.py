@@ -8,7 +8,7 @@ import time
 from rich.console import Console
 
 from . import __doc__ as description
-from . import classes, groups, independent, many_classes, samples
+from . import classes, groups, independent, many_classes, samples, tolerance
 from . import time as in_time
 
 PARTS = {
@@ -21,6 +21,7 @@ PARTS = {
     "trained-on": samples.trained_on,
     "groups": groups.counted,
     "time": in_time.ordered,
+    "tolerance": tolerance.limits,
     "verification": samples.first_verification,
 }
 

@@ -4,56 +4,62 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from qwyc import distributed, importers
+from qwyc.approximation import Approximation
 from qwyc.build.feature_costs import costs_of_features, with_features
-from qwyc.build.fitting import Fitting, has_trees_by_class, proven_policy
-from qwyc.build.held_out import HeldOut, order_column
+from qwyc.build.fitting import Fitting, has_trees_by_class
+from qwyc.build.held_out import order_column
+from qwyc.build.run import Run
 from qwyc.build.sample_checks import look_at_sample
-from qwyc.build.speed import Measure, expected, measure
-from qwyc.check.parity import prove_parity, prove_parity_without_rows
+from qwyc.build.speed import Measure
+from qwyc.build.tolerance import (
+    ToleranceFitting,
+    open_within,
+    prove_outputs,
+    refuse_beside_tolerance,
+)
+from qwyc.check.parity import prove_parity_without_rows
 from qwyc.classifier import Classifier
-from qwyc.errors import InputError, OptionError, QwycWarning, RowsError
+from qwyc.errors import InputError, OptionError, QwycWarning
 from qwyc.model.ensemble import Ensemble, Sample
 from qwyc.policy.costs import KINDS, Costs
 from qwyc.policy.fit.leads import refuse_options_of_two_classes
 from qwyc.policy.fit.problem import QUITS
-from qwyc.policy.scores import ScoreMatrix
-from qwyc.promise.budget import Alpha, Budget, budget_of
-from qwyc.promise.certificate import check_confidence, observed_certificate
+from qwyc.promise.budget import Alpha, budget_of
+from qwyc.promise.certificate import check_confidence
 from qwyc.promise.doubtful import warn_of_moves, warn_of_rare_classes
-from qwyc.promise.evaluation import Evaluation, Speed
-from qwyc.promise.evidence import Choices
 from qwyc.promise.group_labels import group_numbers
-from qwyc.promise.ordered import Order, order_of
+from qwyc.promise.ordered import order_of
 from qwyc.promise.origin import Origin, Origins
 from qwyc.promise.repeats import INDEPENDENT, REPEATS
 from qwyc.promise.requested import budget_for, index_of_class
+from qwyc.promise.tolerance import ToleranceBudget
 from qwyc.rows.selection import row_count, take
 from qwyc.runtime.arguments import (
     check_choice,
     check_count,
     check_number,
 )
-from qwyc.runtime.memory import check_capacity
-from qwyc.runtime.progress import ProgressOption, progress_reporter
+from qwyc.runtime.progress import ProgressOption
 from qwyc.target.probability import Probability
 
 METHODS = ("auto", "joint", "natural")
 EVALUATIONS = ("model", "measured", "quit", "full")
 
 
+@overload
 def optimize(
     model: Any,
     X: Any = None,
     *,
     alpha: Alpha | None = None,
     by_class: Mapping[Any, float] | None = None,
+    tolerance: None = None,
     confidence: float = 0.95,
     quit: str = "both",
     only: Any = None,
@@ -70,7 +76,60 @@ def optimize(
     evaluation: str | Measure = "model",
     threads: int | None = None,
     progress: ProgressOption = None,
-) -> Classifier:
+) -> Classifier: ...
+
+
+@overload
+def optimize(
+    model: Any,
+    X: Any = None,
+    *,
+    alpha: Alpha | None = None,
+    by_class: Mapping[Any, float] | None = None,
+    tolerance: float,
+    confidence: float = 0.95,
+    quit: str = "both",
+    only: Any = None,
+    threshold: float | Probability | None = None,
+    costs: Any = None,
+    feature_costs: Any = None,
+    method: str = "auto",
+    groups: Any = None,
+    order_by: Any = None,
+    repeats: str = "together",
+    headroom: int = 0,
+    seed: int = 0,
+    max_rows: int | None = None,
+    evaluation: str | Measure = "model",
+    threads: int | None = None,
+    progress: ProgressOption = None,
+) -> Approximation: ...
+
+
+def optimize(
+    model: Any,
+    X: Any = None,
+    *,
+    alpha: Alpha | None = None,
+    by_class: Mapping[Any, float] | None = None,
+    tolerance: float | None = None,
+    confidence: float = 0.95,
+    quit: str = "both",
+    only: Any = None,
+    threshold: float | Probability | None = None,
+    costs: Any = None,
+    feature_costs: Any = None,
+    method: str = "auto",
+    groups: Any = None,
+    order_by: Any = None,
+    repeats: str = "together",
+    headroom: int = 0,
+    seed: int = 0,
+    max_rows: int | None = None,
+    evaluation: str | Measure = "model",
+    threads: int | None = None,
+    progress: ProgressOption = None,
+) -> Classifier | Approximation:
     """Make a classifier that decides like `model` from a fraction of its base models.
 
     With `confidence`, at most a share `alpha` of all rows drawn like X is decided differently from the
@@ -79,6 +138,10 @@ def optimize(
     operating point is chosen on the other part by an exact binomial test, so X must be like the rows to
     come. Rows that the model was trained on are not: the model is surer of them than of others, and the
     promise would be void.
+
+    With `tolerance`, the result is an `Approximation` of the model's output instead of a `Classifier`: with
+    `confidence`, at most a share `alpha` of all rows gets a probability, or a value of a regression or
+    ranking, that is off by more than the tolerance.
 
     Parameters
     ----------
@@ -95,6 +158,9 @@ def optimize(
         the full ensemble puts in that class, at most this share is decided differently. Alone or with
         `alpha`. Without `alpha`, only mistakes on the classes named are risked, so that rows quit one way
         if one class is named. Of more than two classes, all must be named then.
+    tolerance : by how much outputs may be off, in the output's own unit: the probability of the positive
+        class of two, or the value. Then `alpha` is the share of rows that may be off by more. For models
+        with one output only, and not with by_class, quit, only, threshold, feature_costs or another method.
     confidence : with which alpha holds on new rows.
     quit : "both", "negative" (a filter: what is not rejected gets its full score) or "positive". Rows quit
         for any class where there are more than two.
@@ -153,13 +219,19 @@ def optimize(
     if not callable(evaluation):
         check_choice("evaluation", evaluation, EVALUATIONS)
     seed, headroom = check_count("seed", seed, least=0), check_count("headroom", headroom, least=0)
-    if by_class is None or alpha is not None:
+    if tolerance is not None:
+        refuse_beside_tolerance(by_class, quit, only, threshold, feature_costs, method)
+    elif by_class is None or alpha is not None:
         budget_of(alpha)  # a wrong alpha is said before the model is read
     source = importers.open_model(model)
-    if not source.ensemble.has_classes:
+    within = None
+    if tolerance is not None:
+        source, within = open_within(source, tolerance)
+    elif not source.ensemble.has_classes:
         raise OptionError(
-            f"a model of {source.ensemble.description} gives values, and rows quit early for classes only: "
-            "qwyc.read_model(model).predict(X) gives its values, from every base model"
+            f"a model of {source.ensemble.description} gives values and no classes. With tolerance=, rows "
+            "quit early where the value is known closely enough; qwyc.read_model(model).predict(X) gives "
+            "exact values, from every base model"
         )
     if source.ensemble.by_class:
         refuse_options_of_two_classes(threshold=threshold, quit=quit, labels=None)
@@ -167,7 +239,11 @@ def optimize(
         source = source.for_probability(threshold.value)
     ensemble = source.ensemble
     own = None if only is None else index_of_class(ensemble, only)
-    budget = budget_for(ensemble, alpha, by_class, own)
+    budget = (
+        budget_for(ensemble, alpha, by_class, own)
+        if within is None
+        else ToleranceBudget.of(alpha, within)
+    )
     if headroom and (method != "auto" or budget.is_zero):
         raise OptionError("headroom goes with method='auto' and an alpha above 0")
     if method == "auto":
@@ -186,10 +262,12 @@ def optimize(
     if isinstance(order_by, str) and X is not None and not distributed.is_distributed(X):
         order_by, X = order_column(X, order_by, ensemble)
     sample = None if X is None else _draw(X, ensemble, groups, order_by, max_rows, seed)
-    run = _Run(
+    run = Run(
         ensemble, sample, budget, confidence, headroom, quit, own, beta, seed, threads, progress
     )
     scores = None if sample is None else run.score(source)
+    if scores is not None and within is not None:
+        prove_outputs(model, source, run.sample, scores, within)
     if scores is not None and isinstance(threshold, Probability):
         beta = ensemble.link.score_among(scores.full, threshold.value)
         run = replace(run, threshold=beta)
@@ -199,6 +277,7 @@ def optimize(
     weights = with_features(own_weights, ensemble, of_features)
     # Given costs count instead of time.
     by_time = (costs is None or isinstance(costs, str)) and feature_costs is None
+    classifier: Classifier | Approximation
     if proof:
         classifier = run.proven(scores, weights)
     else:
@@ -206,13 +285,16 @@ def optimize(
         assert scores is not None
         rule_out = by_time and has_trees_by_class(ensemble)
         problem = Fitting(scores, beta, weights, quit, threads, own, by_time, rule_out)
+        fitted: Fitting | ToleranceFitting = problem
+        if within is not None:
+            fitted = ToleranceFitting(scores, within, beta, weights, threads)
         if method == "auto":
             n = len(scores.full)
             units = None if groups is None else group_numbers(groups, n)
             when = None if order_by is None else order_of(order_by, n)
             seen = look_at_sample(sample, scores, units, repeats, when is not None, threads)
             with seen.explaining():
-                classifier = run.certified(problem, seen.units, when, seen.doubts)
+                classifier = run.certified(fitted, seen.units, when, seen.doubts)
         else:
             classifier = run.published(problem, method)
     classifier = replace(
@@ -226,129 +308,6 @@ def optimize(
         warn_of_rare_classes(classifier.certificate)
         warn_of_moves(classifier.certificate)
     return classifier
-
-
-@dataclass(frozen=True, eq=False)
-class _Run:
-    """One call of `optimize`: what its stages share."""
-
-    ensemble: Ensemble
-    sample: Sample | None
-    budget: Budget
-    confidence: float
-    headroom: int
-    quit: str
-    only: int | None  # index of the class of a filter
-    threshold: float
-    seed: int
-    threads: int | None
-    progress: ProgressOption
-
-    def score(self, source: importers.OpenModel) -> ScoreMatrix:
-        """Every base model on every row, once memory and the model's own decisions have been checked."""
-        assert self.sample is not None
-        n, T = row_count(self.sample.given), self.ensemble.n_models
-        check_capacity(n, T, score_bytes=self.ensemble.base_models.score_bytes)
-        with progress_reporter(self.progress, "Evaluating every base model", n * T) as report:
-            scores = self.ensemble.scores(self.sample, threads=self.threads, report=report)
-        if not len(scores.full):
-            raise RowsError(
-                "{rows} has no rows; optimising needs a sample of rows like those to come"
-            )
-        with progress_reporter(self.progress, "Comparing with the model itself", 0):
-            prove_parity(source, self.sample, scores)
-        return scores
-
-    def measured_costs(self, costs: Any) -> Any:
-        """Costs as numbers, where they are to be counted or measured."""
-        if not isinstance(costs, str):
-            return costs
-        if self.sample is None:
-            raise InputError(f"costs={costs!r} are measured on rows: pass X")
-        with progress_reporter(self.progress, "Measuring costs", 0):
-            return self.ensemble.costs(self.sample, costs, threads=self.threads)
-
-    def proven(self, scores: ScoreMatrix | None, costs: Costs) -> Classifier:
-        """Quits that no input can prove wrong."""
-        policy = proven_policy(
-            self.ensemble, threshold=self.threshold, costs=costs, quit=self.quit, only=self.only
-        )
-        certificate = observed_certificate(
-            "proven", self.budget, policy, scores, seed=self.seed, threads=self.threads
-        )
-        return Classifier(self.ensemble, policy, certificate)
-
-    def published(self, problem: Fitting, method: str) -> Classifier:
-        """Algorithm 1, or 2 along the model's own order: alpha holds on the sample."""
-        policy = problem.published(method, self.budget, self.progress)
-        certificate = observed_certificate(
-            "in-sample", self.budget, policy, problem.scores, seed=self.seed, threads=self.threads
-        )
-        return Classifier(self.ensemble, policy, certificate)
-
-    def certified(
-        self,
-        problem: Fitting,
-        units: npt.NDArray[np.intp] | None,
-        when: Order | None,
-        doubts: tuple[str, ...],
-    ) -> Classifier:
-        """Fit a path on one part of the sample, take the boldest policy that the other part certifies.
-        `units` (N,) are numbers of groups from 0, where groups are counted instead of rows."""
-        level = self.confidence
-        split = HeldOut.of(problem.decided, self.budget, level, units, when, self.seed)
-        fitting = problem.take(split.fit)
-        path = fitting.path(self.budget, self.progress)
-        with progress_reporter(self.progress, "Certifying", len(path)) as report:
-            evidence = split.evidence(path, problem.scores, fitting.scores, self.threads, report)
-        evidence = replace(evidence, doubts=doubts)
-        choices = Choices(path, evidence)
-        chosen = choices.choose(self.budget, self.confidence, self.headroom)
-        return Classifier(self.ensemble, *chosen, choices)
-
-    def choose_evaluation(
-        self,
-        classifier: Classifier,
-        scores: ScoreMatrix | None,
-        evaluation: str | Measure,
-        by_time: bool,
-    ) -> Classifier:
-        """The classifier as it is, or one that never quits early, and who decided that. `by_time` is
-        whether the time that decisions take counts, expected or measured."""
-        speed, chosen = None, Evaluation(True, "default")
-        if evaluation in ("quit", "full"):
-            chosen = Evaluation(evaluation == "quit", "request")
-        elif by_time and self.sample is not None:  # its rows tell how many reach each step
-            speed = self._speed(classifier, evaluation)
-            if evaluation == "model":
-                chosen = Evaluation(expected(classifier).quitting_pays, "model")
-            elif speed is not None:  # otherwise there are too few rows to tell
-                chosen = Evaluation(speed.quitting_pays, "measurement")
-        classifier = replace(classifier, evaluation=chosen, speed=speed)
-        return classifier if chosen.quits else self._in_full(classifier, scores)
-
-    def _speed(self, classifier: Classifier, evaluation: str | Measure) -> Speed | None:
-        """Times of both ways; None where there are too few rows, or they are not a matrix. With a cost
-        model they are only shown, and a policy that never quits has none."""
-        assert self.sample is not None
-        shown_only = evaluation == "model"
-        if not self.ensemble.takes_matrix or (shown_only and classifier.policy.quit == "never"):
-            return None
-        clock = evaluation if callable(evaluation) else measure
-        with progress_reporter(self.progress, "Timing", 0):
-            return clock(classifier, self.sample.rows)
-
-    def _in_full(self, classifier: Classifier, scores: ScoreMatrix | None) -> Classifier:
-        """The same classifier, never quitting."""
-        seen = classifier.certificate
-        if classifier.choices is not None and seen.confidence is not None:
-            policy, certificate = classifier.choices.member(0, seen.budget, seen.confidence)
-        else:
-            policy = classifier.policy.without_quitting()
-            certificate = observed_certificate(
-                seen.how, seen.budget, policy, scores, seed=seen.seed, threads=self.threads
-            )
-        return replace(classifier, policy=policy, certificate=certificate)
 
 
 def _cost_kind(costs: Any, weights: Costs) -> str:

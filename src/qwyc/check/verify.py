@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from qwyc import distributed
+from qwyc.approximation import Approximation
 from qwyc.check.fresh_rows import KeptRows, RowHashes, fresh_rows, repeats_option
 from qwyc.check.parity import ComparedModel
 from qwyc.check.training_rows import doubts_of, look_at_rows
@@ -29,6 +30,7 @@ from qwyc.promise.certificate import (
 from qwyc.promise.compare import Comparison, compare, group_counter
 from qwyc.promise.limits import Limit
 from qwyc.promise.requested import budget_for
+from qwyc.promise.tolerance import ToleranceBudget
 from qwyc.rows.blocks import RowStream
 from qwyc.rows.odd_values import ERROR, MISSING, check_unseen
 from qwyc.runtime.progress import ProgressOption
@@ -92,7 +94,7 @@ class Verification(Observed):
             bound = f"; with {percent(self.confidence)} confidence at most {self.upper_bound:.3%}"
         text = (
             f"{self.outcome.upper()}: {self.disagreements:,} of {self.rows:,} rows {self._differ()} "
-            f"({self.observed:.3%}{bound}), with {self._lost()}; requested: "
+            f"({self.observed:.3%}{bound}){self._lost()}; requested: "
             f"{self.budget.at_most}; {self.mean_models:.1f} of {self.full_models} base models per row."
             f"{self._counted()} {self._reason()}"
         )
@@ -101,14 +103,16 @@ class Verification(Observed):
     def _differ(self) -> str:
         target = self.budget.target
         if target.only is None:
-            return "are decided differently from the full ensemble"
+            return f"{self.budget.differ} from the full ensemble"
         return f"left early although the full ensemble calls them {target.differences[target.only]}"
 
     def _lost(self) -> str:
+        if self.tolerance is not None:
+            return ""
         if self.budget.target is TwoClasses:
             lost, gained = self.negative, self.positive
-            return f"{lost:,} of {self.full_positive:,} positives lost and {gained:,} gained"
-        return describe_losses(self.classes)
+            return f", with {lost:,} of {self.full_positive:,} positives lost and {gained:,} gained"
+        return f", with {describe_losses(self.classes)}"
 
     def _counted(self) -> str:
         text = ""
@@ -147,7 +151,7 @@ class Verification(Observed):
 
 
 def verify(
-    classifier: Classifier,
+    classifier: Classifier | Approximation,
     X: Any,
     *,
     alpha: Alpha | None = None,
@@ -167,7 +171,8 @@ def verify(
     more differs, and "undecided" where they show neither; then the result says about how many more rows
     would decide it. The policy was chosen because it just passes such a test, so a second test at the
     same limits often is undecided; `optimize(..., headroom=)` leaves room for it. A proven classifier
-    passes where no decision differs at all, and fails otherwise.
+    passes where no decision differs at all, and fails otherwise. Of an `Approximation`, outputs that are
+    off by more than the tolerance are counted.
 
     With `groups`, a label per row, groups are counted instead of rows, as in `optimize`: the test is about
     the rows of new groups.
@@ -202,7 +207,7 @@ def verify(
 
 
 def verify_rows(
-    classifier: Classifier,
+    classifier: Classifier | Approximation,
     X: Any,
     *,
     alpha: Alpha | None = None,
@@ -218,7 +223,10 @@ def verify_rows(
     """`verify`, and the decisions that it compared; None for a data set of an engine. With a classifier
     from a file, X may also be a `RowStream`, and `groups` may be `GroupLabels` that get their labels as the
     rows are read. Warnings point at the caller's caller."""
-    check_classifier(classifier)
+    if isinstance(classifier, Approximation):
+        _refuse_for_outputs(classifier, X, by_class, model)
+    else:
+        check_classifier(classifier)
     check_unseen_rows(classifier, unseen)
     if model is not None and unseen == MISSING:
         raise OptionError(
@@ -227,7 +235,10 @@ def verify_rows(
         )
     certificate = classifier.certificate
     budget = certificate.budget
-    if alpha is not None or by_class is not None:
+    if isinstance(classifier, Approximation):
+        if alpha is not None:
+            budget = ToleranceBudget.of(alpha, classifier.rule.within)
+    elif alpha is not None or by_class is not None:
         budget = budget_for(classifier.ensemble, alpha, by_class, classifier.only)
     level = certificate.confidence if confidence is None else check_confidence(confidence)
     level = DEFAULT_CONFIDENCE if level is None else level
@@ -239,7 +250,7 @@ def verify_rows(
             compared.add(sample, threads=threads)
         proof = compared.result()
     warn_of_missing_groups(classifier, groups, stacklevel=4)
-    if distributed.is_distributed(X):
+    if not isinstance(classifier, Approximation) and distributed.is_distributed(X):
         if groups is not None:
             raise OptionError("groups are labels of rows in memory: draw a sample of the data set")
         sums = distributed.sums_of_policy(classifier, X, unseen=unseen)
@@ -292,7 +303,23 @@ def verify_rows(
     return replace(result, left_out=seen.left_out), seen
 
 
-def check_unseen_rows(classifier: Classifier, unseen: Any) -> None:
+def _refuse_for_outputs(made: Approximation, X: Any, by_class: Any, model: Any) -> None:
+    """Refuse what a test of outputs within a tolerance does not take."""
+    if by_class is not None:
+        raise OptionError("outputs within a tolerance have no limits by class: leave out by_class")
+    if distributed.is_distributed(X):
+        raise OptionError(
+            "outputs within a tolerance are verified on rows in memory: draw a sample with "
+            "qwyc.distributed.sample"
+        )
+    if model is not None and not made.ensemble.has_classes:
+        raise OptionError(
+            "a model of values cannot be compared here: leave model out, and compare "
+            "qwyc.read_model(model).predict(X) with the model's own predict"
+        )
+
+
+def check_unseen_rows(classifier: Classifier | Approximation, unseen: Any) -> None:
     """Refuse an option `unseen` that does not go with a classifier."""
     if check_unseen(unseen) == ERROR:
         return
@@ -300,7 +327,7 @@ def check_unseen_rows(classifier: Classifier, unseen: Any) -> None:
 
 
 def _verification(
-    classifier: Classifier,
+    classifier: Classifier | Approximation,
     budget: Budget,
     level: float,
     counts: Counts,
@@ -325,7 +352,7 @@ def _verification(
     )
 
 
-def _prior(classifier: Classifier) -> Prior | None:
+def _prior(classifier: Classifier | Approximation) -> Prior | None:
     """What is known about groups from the rows that the classifier was fitted on."""
     if classifier.choices is None or classifier.choices.evidence.counts.groups is None:
         return None
@@ -341,7 +368,9 @@ def _rows_needed(budget: Budget, counts: Counts, confidence: float) -> int:
     return math.ceil(max(needed) * counts.rows / len(counts.groups))
 
 
-def warn_of_missing_groups(classifier: Classifier, groups: Any, *, stacklevel: int = 3) -> None:
+def warn_of_missing_groups(
+    classifier: Classifier | Approximation, groups: Any, *, stacklevel: int = 3
+) -> None:
     """Warn where a classifier was certified by groups, and rows are to be counted instead. The warning
     points at the caller of the function that calls this, or so many levels up."""
     if groups is None and classifier.certificate.counts.groups is not None:
@@ -373,7 +402,7 @@ def _more_rows(budget: Budget, counts: Counts, confidence: float) -> int | None:
     return max(missing, 0)
 
 
-def _compared_model(model: Any, classifier: Classifier, X: Any) -> ComparedModel:
+def _compared_model(model: Any, classifier: Classifier | Approximation, X: Any) -> ComparedModel:
     if classifier.ensemble.source is None:
         raise OptionError(
             f"a classifier of {classifier.ensemble.description} has no model to compare with"

@@ -18,7 +18,7 @@ from qwyc.rows.files.reader import TableFiles
 from qwyc.rows.schema import Schema
 
 
-def schema_of(found: qwyc.Classifier | qwyc.Predictor) -> Schema:
+def schema_of(found: qwyc.Classifier | qwyc.Approximation | qwyc.Predictor) -> Schema:
     """The columns that a classifier or model from a file takes."""
     schema = found.schema if isinstance(found, qwyc.Predictor) else found.ensemble.schema
     assert schema is not None  # a model in a file has one
@@ -27,7 +27,7 @@ def schema_of(found: qwyc.Classifier | qwyc.Predictor) -> Schema:
 
 def open_rows(
     data: list[str],
-    classifier: qwyc.Classifier | qwyc.Predictor,
+    classifier: qwyc.Classifier | qwyc.Predictor | qwyc.Approximation,
     format: Format | None,
     progress: ProgressLine,
     groups: str | None = None,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-import qwyc
+from qwyc.classifier import load_classifier
 from qwyc.cli.options import ClassifierFile, Json, argument, flag
 from qwyc.cli.printing import print_json
 
@@ -52,7 +52,7 @@ def export(
 
     [dim]qwyc export c fraud.qwyc -o fraud --prefix fraud[/]
     """
-    classifier = qwyc.load(classifier_file)
+    classifier = load_classifier(classifier_file)
     source, header = classifier.export_c(output, prefix=prefix, small=small)
     if as_json:
         print_json({"source": source, "header": header, "language": language.value})

@@ -96,6 +96,15 @@ def optimize(
     ] = None,
     alpha: Alpha = None,
     by_class: ByClass = None,
+    tolerance: Annotated[
+        float | None,
+        option(
+            "Approximate the output instead of deciding: the probability of the positive class of two, or "
+            "the value of a regression, may be off by this much. --alpha is then the share of rows that "
+            "may be off by more.",
+            metavar="AMOUNT",
+        ),
+    ] = None,
     confidence: Confidence = 0.95,
     quit: Annotated[
         Quit,
@@ -192,6 +201,7 @@ def optimize(
     check_target(target, regular=True, inputs=_files_to_read(model, data, costs, feature_costs))
     options: dict[str, Any] = {
         "alpha": None if alpha is None else parse_alpha(alpha),
+        "tolerance": tolerance,
         "confidence": confidence,
         "quit": quit.value,
         "threshold": _parse_threshold(threshold),

@@ -6,14 +6,16 @@ import contextlib
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
+from qwyc.approximation import Approximation
 from qwyc.classifier import Classifier, load_any
 from qwyc.cli.data import schema_of
 from qwyc.cli.options import (
@@ -27,7 +29,8 @@ from qwyc.cli.options import (
     argument,
     option,
 )
-from qwyc.cli.predict_model import FullPredictions
+from qwyc.cli.predict_model import FullPredictions, write_batches
+from qwyc.cli.predict_outputs import OutputPredictions
 from qwyc.cli.printing import print_json
 from qwyc.cli.progress import ProgressLine
 from qwyc.errors import InputError, OptionError
@@ -36,8 +39,7 @@ from qwyc.predictor import Predictor
 from qwyc.rows.files.batch import Batch
 from qwyc.rows.files.inputs import KINDS, local_paths
 from qwyc.rows.files.reader import TableFiles
-from qwyc.rows.files.writer import TableWriter
-from qwyc.runtime.output import check_target, open_output
+from qwyc.runtime.output import check_target
 from qwyc.runtime.wording import number_of
 
 
@@ -92,6 +94,10 @@ def predict(
     qwyc.read_model(model).save wrote. It is evaluated in full. The output then has label, or value where
     the model gives values, such as a regression.
 
+    A file that was made with --tolerance gives value, or label and the probability of the positive class,
+    in a column such as proba_1; then steps and complete. Of rows that are not complete, the value or
+    probability is an estimate.
+
     [dim]qwyc predict fraud.qwyc today.csv -o labels.parquet --keep id[/]
 
     [dim]zcat today.csv.gz | qwyc predict fraud.qwyc - | head[/]
@@ -108,9 +114,16 @@ def predict(
         model = (
             classifier if isinstance(classifier, Predictor) else Predictor.of(classifier.ensemble)
         )
-        _predict_in_full(
-            model, data, output, kind, kept, prefix, format, proba, raw, threads, as_json
+        in_full = partial(
+            FullPredictions, model, prefix=prefix, threads=threads, proba=proba, raw=raw
         )
+        _predict_outputs(model, in_full, data, output, kind, kept, prefix, format, as_json)
+        return
+    if isinstance(classifier, Approximation):
+        if unseen != Unseen.error:
+            raise OptionError("--unseen goes with a classifier, and FILE was made with --tolerance")
+        within = partial(OutputPredictions, classifier, prefix=prefix, threads=threads)
+        _predict_outputs(classifier, within, data, output, kind, kept, prefix, format, as_json)
         return
     by_class = classifier.ensemble.classes if classifier.ensemble.by_class else None
     columns = column_names(reason=unseen == Unseen.flag, classes=by_class)
@@ -143,26 +156,24 @@ def _check_names(kept: list[str], names: list[str], prefix: str) -> None:
         )
 
 
-def _predict_in_full(
-    model: Predictor,
+def _predict_outputs(
+    model: Predictor | Approximation,
+    make: Callable[[TableFiles], FullPredictions | OutputPredictions],
     data: list[str],
     output: Path,
     kind: str,
     kept: list[str],
     prefix: str,
     format: Format | None,
-    proba: bool,
-    raw: bool,
-    threads: int | None,
     as_json: bool,
 ) -> None:
-    """Evaluate every base model on every row."""
+    """Write what a model gives, in full or within a tolerance: `make` says which columns."""
     to_stdout, started = str(output) == "-", time.perf_counter()
     with ProgressLine("Reading", quiet=to_stdout and sys.stdout.isatty()) as progress:
         files = TableFiles(
             data, schema_of(model), keep=kept, kind=format and format.value, report=progress
         )
-        predictions = FullPredictions(model, files, prefix, threads, proba, raw)
+        predictions = make(files)
         _check_names(kept, predictions.names, prefix)
         with contextlib.closing(files.batches()) as batches:
             predictions.write_all(batches, output, kind)
@@ -170,7 +181,10 @@ def _predict_in_full(
 
 
 def _report(
-    predictions: FullPredictions | _BatchPredictor, seconds: float, output: Path, as_json: bool
+    predictions: FullPredictions | OutputPredictions | _BatchPredictor,
+    seconds: float,
+    output: Path,
+    as_json: bool,
 ) -> None:
     """Say what was done, where nobody reads the rows themselves."""
     to_stdout = str(output) == "-"
@@ -206,13 +220,7 @@ class _BatchPredictor:
 
     def write_all(self, batches: Iterator[Batch], output: Path, kind: str) -> None:
         """Decide all rows and write them."""
-        first = self.predict(next(batches))  # an error in it comes before the output is opened
-        with open_output(output) as file:
-            writer = TableWriter(file, kind, first.schema, pipe=str(output) == "-")
-            writer.write(first)
-            for batch in batches:
-                writer.write(self.predict(batch))
-            writer.close()
+        write_batches(self.predict, batches, output, kind)
 
     def predict(self, batch: Batch) -> Any:
         """A batch of the output, a pyarrow.RecordBatch."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,13 +49,7 @@ class FullPredictions:
 
     def write_all(self, batches: Iterator[Batch], output: Path, kind: str) -> None:
         """Evaluate all rows and write them."""
-        first = self.predict(next(batches))  # an error in it comes before the output is opened
-        with open_output(output) as file:
-            writer = TableWriter(file, kind, first.schema, pipe=str(output) == "-")
-            writer.write(first)
-            for batch in batches:
-                writer.write(self.predict(batch))
-            writer.close()
+        write_batches(self.predict, batches, output, kind)
 
     def predict(self, batch: Batch) -> Any:
         """A batch of the output, a pyarrow.RecordBatch."""
@@ -88,6 +82,19 @@ class FullPredictions:
     def summary(self) -> str:
         """The counts as a sentence."""
         return f"all {self.model.n_models} base models on every row."
+
+
+def write_batches(
+    predict: Callable[[Batch], Any], batches: Iterator[Batch], output: Path, kind: str
+) -> None:
+    """Write what is predicted for each batch, a pyarrow.RecordBatch."""
+    first = predict(next(batches))  # an error in it comes before the output is opened
+    with open_output(output) as file:
+        writer = TableWriter(file, kind, first.schema, pipe=str(output) == "-")
+        writer.write(first)
+        for batch in batches:
+            writer.write(predict(batch))
+        writer.close()
 
 
 def _columns(values: npt.NDArray[Any]) -> list[Any]:

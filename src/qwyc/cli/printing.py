@@ -38,6 +38,7 @@ _OPTIONS = (
         "seed",
         "threads",
         "threshold",
+        "tolerance",
     ),
     "unseen",
 )
@@ -65,7 +66,9 @@ def _to_json(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else str(value)  # NumPy's numbers; paths
 
 
-def save_classifier(classifier: qwyc.Classifier, target: Path, as_json: bool) -> None:
+def save_classifier(
+    classifier: qwyc.Classifier | qwyc.Approximation, target: Path, as_json: bool
+) -> None:
     """Write a classifier to a file, and print what it is."""
     classifier.save(target)
     if as_json:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-import qwyc
+from qwyc.classifier import load_classifier
 from qwyc.cli.data import errors_name, order_values, schema_of
 from qwyc.cli.options import FILES, ClassifierFile, DataFormat, Threads, flag, option
 from qwyc.cli.progress import ProgressLine
@@ -73,7 +73,7 @@ def report(
         name = "--slice" if labels is None else "--labels"
         raise OptionError(f"{name} names a column of DATA, but there is no DATA; give --data too")
     check_target(target, regular=True, inputs=[classifier_file, *local_paths(data or [])])
-    classifier = qwyc.load(classifier_file)
+    classifier = load_classifier(classifier_file)
     with ProgressLine("Reading") as progress:
         rows: Any = None
         truth: Any = None

@@ -65,7 +65,9 @@ def verify(
 
     Exit code 0: pass; 1: fail; 2: wrong input; 3: undecided.
     """
-    classifier = load_classifier(classifier_file)
+    classifier = qwyc.load(classifier_file)
+    if not isinstance(classifier, qwyc.Approximation):
+        classifier = load_classifier(classifier_file)
     requested = None if alpha is None else parse_alpha(alpha)
     limits = parse_by_class(by_class, classifier.ensemble.classes)
     with ProgressLine("Reading") as progress:
@@ -89,6 +91,12 @@ def verify(
                 print(f"FAIL: {error}")
                 raise typer.Exit(1) from None
     assert seen is not None  # the rows are not those of an engine
+    if isinstance(classifier, qwyc.Approximation):
+        if as_json:
+            print_json(verification.as_dict())
+        else:
+            print(verification)
+        raise typer.Exit(EXIT_CODES[verification.outcome])
     diagnosis = diagnosis_of(classifier, seen)
     if as_json:
         print_json(verification.as_dict() | {"diagnosis": asdict(diagnosis)})

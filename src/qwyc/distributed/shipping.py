@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from qwyc.classifier import Classifier, from_certified
+from qwyc.classifier import Classifier, check_classifier, from_certified
 from qwyc.distributed.watching import Delivery, Watch
 from qwyc.errors import OptionError
 from qwyc.files import classifier_file
@@ -112,7 +112,9 @@ def unpack(content: bytes | memoryview | Model) -> Any:
     if isinstance(content, (Classifier, Predictor)):
         return content
     found = classifier_file.from_bytes(content)
-    return Predictor.of(found) if isinstance(found, Ensemble) else from_certified(found)
+    if isinstance(found, Ensemble):
+        return Predictor.of(found)
+    return check_classifier(from_certified(found))
 
 
 # ---- in a worker ----------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from qwyc.model.ensemble import Ensemble
 from qwyc.promise.certified import Certified
 from qwyc.runtime.output import replacing
 from qwyc.target.many_classes import ManyClasses
+from qwyc.target.within import Within
 
 FORMAT = 2
 
@@ -168,7 +169,7 @@ def _build(body: dict[str, Any], tensors: Tensors) -> Certified | Ensemble:
     known = origins.expected(body.get("origins", {}))
     _check_tensors(tensors, kind, target, known)
     ensemble = parts.read_model(body["model"], tensors)
-    if not ensemble.has_classes:
+    if not ensemble.has_classes and target != Within.kind:
         raise ArtifactError("a policy is for a model of classes, and this one has none")
     policy = policies.read_policy(body["target"], tensors, ensemble)
     if policy.n_models != ensemble.n_models:

@@ -19,6 +19,7 @@ from qwyc.model.link import FORMS, Link
 from qwyc.model.output import Output
 from qwyc.policy.costs import KINDS
 from qwyc.policy.counts import Counts, PathCounts, exit_bins
+from qwyc.policy.estimate_policy import EstimatePolicy
 from qwyc.policy.filter_policy import ClassPolicy, FilterPolicy
 from qwyc.policy.policy import Policy
 from qwyc.policy.rule import StoppingRule
@@ -27,6 +28,7 @@ from qwyc.promise.certificate import Certificate
 from qwyc.promise.evaluation import DECIDED_BY, Evaluation
 from qwyc.promise.evidence import Choices, Evidence
 from qwyc.promise.requested import target_of
+from qwyc.promise.tolerance import ToleranceBudget
 from qwyc.promise.windows import Window
 from qwyc.rows.schema import ABSENT, INTEGERS, REFUSED, Schema
 from qwyc.target.target import Target
@@ -220,7 +222,8 @@ def read_certificate(
         raise ArtifactError(f"confidence must be between 0 and 1, got {confidence!r}")
     if number(facts["full_cost"]) <= 0:
         raise ArtifactError("costs must be positive")
-    counts = _with_groups(_read_counts(facts["counts"], ensemble.target), policy, choices)
+    counts = _read_counts(facts["counts"], _target(ensemble, policy))
+    counts = _with_groups(counts, policy, choices)
     return Certificate(
         budget=_read_budget(facts, ensemble, policy),
         confidence=None if confidence is None and how != "held-out" else number(confidence),
@@ -270,10 +273,19 @@ def _read_budget(
     facts: Mapping[str, Any], ensemble: Ensemble, policy: Policy | ClassPolicy
 ) -> Budget:
     by_class = {int(text(c)): number(share) for c, share in facts.get("by_class", {}).items()}
+    if isinstance(policy, EstimatePolicy):
+        if by_class:
+            raise ArtifactError("outputs within a tolerance have no limits by class")
+        return ToleranceBudget.of(number(facts["alpha"]), policy.within)
     only = policy.only if isinstance(policy, FilterPolicy) else None
     if only is not None and any(c != only for c in by_class):
         raise ArtifactError("a filter for one class has limits on others")
     return budget_of(facts["alpha"], by_class or None, target_of(ensemble, only))
+
+
+def _target(ensemble: Ensemble, policy: Policy | ClassPolicy) -> Target:
+    """What is counted."""
+    return policy.within if isinstance(policy, EstimatePolicy) else ensemble.target
 
 
 def _read_doubts(facts: Mapping[str, Any]) -> tuple[str, ...]:
@@ -340,7 +352,7 @@ def read_choices(
 ) -> Choices:
     """A path that the policy is on, and evidence that goes with it."""
     t = {name.removeprefix("path."): tensors[name] for name in tensors if name.startswith("path.")}
-    path, target = policies.read_path(t, policy, ensemble), ensemble.target
+    path, target = policies.read_path(t, policy, ensemble), _target(ensemble, policy)
     K, T, kinds = len(path), policy.n_models, len(target.differences)
     shapes: dict[str, tuple[int, ...]] = {"mean_models": (K,), "mean_cost": (K,)}
     shapes |= {"differences": (K, kinds), "fit_differences": (K, kinds)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,10 @@ from qwyc.files.container import Tensors
 from qwyc.files.families import TensorTypes
 from qwyc.files.values import count, number
 from qwyc.model.ensemble import Ensemble
+from qwyc.model.probabilities import single_output
+from qwyc.policy.estimate_path import EstimatePath
+from qwyc.policy.estimate_policy import EstimatePolicy
+from qwyc.policy.estimates import Estimates
 from qwyc.policy.filter_path import ClassPath, FilterPath
 from qwyc.policy.filter_policy import ClassPolicy, FilterPolicy
 from qwyc.policy.lead_path import LeadPath
@@ -20,20 +25,30 @@ from qwyc.policy.path import Path
 from qwyc.policy.policy import Policy
 from qwyc.target.many_classes import ManyClasses
 from qwyc.target.two_classes import TwoClasses
+from qwyc.target.within import Within
 
 ONE_CLASS = "one-class"  # a filter for one of the classes
-TARGETS = (TwoClasses.kind, ManyClasses.kind, ONE_CLASS)
+TARGETS = (TwoClasses.kind, ManyClasses.kind, ONE_CLASS, Within.kind)
 
 # T base models, M policies, C classes. The last axis of `lead` is 1 where all classes share thresholds.
 POLICY: Mapping[str, TensorTypes] = {
     TwoClasses.kind: {"policy.lower": (1, ("float64",)), "policy.upper": (1, ("float64",))},  # (T,)
     ManyClasses.kind: {"policy.lead": (2, ("float64",))},  # (T, C) or (T, 1)
     ONE_CLASS: {"policy.gap": (1, ("float64",))},  # (T,)
+    Within.kind: {
+        "policy.lower": (1, ("float64",)),  # (T,)
+        "policy.upper": (1, ("float64",)),  # (T,)
+        "estimates.slope": (1, ("float64",)),  # (T,)
+        "estimates.begin": (1, ("int64",)),  # (T + 1,)
+        "estimates.knots": (1, ("float64",)),  # (knots,)
+        "estimates.offsets": (1, ("float64",)),  # (knots,)
+    },
 }
 PATH: Mapping[str, TensorTypes] = {
     TwoClasses.kind: {"path.lower": (2, ("float64",)), "path.upper": (2, ("float64",))},  # (M, T)
     ManyClasses.kind: {"path.lead": (3, ("float64",))},  # (M, T, C) or (M, T, 1)
     ONE_CLASS: {"path.gap": (2, ("float64",))},  # (M, T)
+    Within.kind: {"path.lower": (2, ("float64",)), "path.upper": (2, ("float64",))},  # (M, T)
 }
 
 # Where classes are ruled out. A policy of such a path that rules none out has no tensor of its own.
@@ -48,13 +63,19 @@ def target_facts(policy: Policy | ClassPolicy) -> dict[str, Any]:
     if isinstance(policy, FilterPolicy):
         return {"kind": ONE_CLASS, "only": policy.only}
     facts: dict[str, Any] = {"kind": policy.target.kind}
+    if isinstance(policy, EstimatePolicy):
+        facts["tolerance"] = policy.within.tolerance
     return facts | {"threshold": policy.threshold} if isinstance(policy, Policy) else facts
 
 
 def policy_tensors(policy: Policy | ClassPolicy) -> Tensors:
     """The thresholds of a policy."""
     if isinstance(policy, Policy):
-        return {"policy.lower": policy.lower, "policy.upper": policy.upper}
+        found = {"policy.lower": policy.lower, "policy.upper": policy.upper}
+        if isinstance(policy, EstimatePolicy):
+            names = (field.name for field in fields(Estimates))
+            found |= {f"estimates.{name}": getattr(policy.estimates, name) for name in names}
+        return found
     if isinstance(policy, FilterPolicy):
         return {"policy.gap": policy.gap}
     drop = policy.ruled_out_at
@@ -68,11 +89,15 @@ def read_policy(
 ) -> Policy | ClassPolicy:
     """A policy for the ensemble; `facts` are those of the target."""
     order, costs = tensors["policy.order"], tensors["policy.costs"]
-    if (facts["kind"] != TwoClasses.kind) != ensemble.by_class:
+    if (facts["kind"] not in (TwoClasses.kind, Within.kind)) != ensemble.by_class:
         raise ArtifactError("the model does not have the scores that its target compares")
     if not ensemble.by_class:
-        lower, upper = tensors["policy.lower"], tensors["policy.upper"]
-        return Policy(order, lower, upper, number(facts["threshold"]), costs)
+        bounds, threshold = (tensors["policy.lower"], tensors["policy.upper"]), facts["threshold"]
+        if facts["kind"] != Within.kind:
+            return Policy(order, *bounds, number(threshold), costs)
+        estimates = Estimates(*(tensors[f"estimates.{f.name}"] for f in fields(Estimates)))
+        within = Within(number(facts["tolerance"]), single_output(ensemble))
+        return EstimatePolicy(order, *bounds, number(threshold), costs, estimates, within)
     models = ensemble.base_models
     if facts["kind"] == ONE_CLASS:
         only, gap = count(facts["only"]), tensors["policy.gap"]
@@ -106,7 +131,10 @@ def read_path(
         raise ArtifactError("the path's tensors differ in length")
     if isinstance(policy, Policy):
         lower, upper = tensors["lower"], tensors["upper"]
-        return Path(order, lower, upper, penalty, policy.threshold, costs)
+        along = (order, lower, upper, penalty, policy.threshold, costs)
+        if isinstance(policy, EstimatePolicy):
+            return EstimatePath(*along, policy.estimates, policy.within)
+        return Path(*along)
     if isinstance(policy, FilterPolicy):
         of_class = (policy.only, policy.n_classes, policy.ties)
         return FilterPath(order, tensors["gap"], penalty, costs, *of_class)

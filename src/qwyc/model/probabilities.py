@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from qwyc.model.ensemble import Ensemble
 from qwyc.model.link import Link
 from qwyc.model.output import IDENTITY, Output
 from qwyc.model.trees import Summation, TreeModels
+from qwyc.target.ties import Ties
 
 
 def values_of(
@@ -92,6 +93,41 @@ def output_of(ensemble: Ensemble) -> Output:
         f"the source of {ensemble.description} gives no probabilities, or it is not known how it rounds "
         "them to the last bit: use score_full"
     )
+
+
+@dataclass(frozen=True)
+class SingleOutput:
+    """From full scores (N,) to the one output of each row, (N,), in the source's own type: the probability
+    of the positive class, or the value."""
+
+    output: Output
+    ties: Ties
+
+    def __call__(
+        self, scores: npt.NDArray[np.float64], threads: int | None = 1
+    ) -> npt.NDArray[Any]:
+        found = self.output.values(scores, self.ties, threads)
+        return found if found.ndim == 1 else np.ascontiguousarray(found[:, 1])
+
+
+def single_output(ensemble: Ensemble) -> SingleOutput:
+    """How the source makes one output of a full score; OptionError where it has several, or none."""
+    models = ensemble.base_models
+    if ensemble.by_class:
+        what = f"{len(ensemble.classes)} classes" if ensemble.has_classes else "several targets"
+        raise OptionError(
+            f"a tolerance is for models with one output; {ensemble.description} has {what}: leave out "
+            "tolerance, or evaluate in full with qwyc.read_model"
+        )
+    if not ensemble.has_classes:
+        return SingleOutput(ensemble.output or IDENTITY, models.ties)
+    output = output_of(ensemble)
+    if output.kind == "path length":
+        raise OptionError(
+            f"{ensemble.description} gives anomaly scores and no probability, so that there is no output "
+            "to be within a tolerance of: leave out tolerance"
+        )
+    return SingleOutput(output, models.ties)
 
 
 # Libraries whose probabilities follow from the link to the last bit, and kinds of links of others.

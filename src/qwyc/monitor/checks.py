@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc import _native
-from qwyc.classifier import Classifier, from_certified
+from qwyc.classifier import Classifier, check_classifier, from_certified
 from qwyc.model.base_models import Runner
 from qwyc.model.native import Found, native_checker, plain_arrays, sampled_one_row, watched_runner
 from qwyc.model.one_row import as_table
@@ -96,7 +96,7 @@ class Checks:
         runner = watched_runner(self.classifier.runner, self._picked, on_full, sparse)
         if runner is None:
             return None
-        decider = from_certified(self.classifier)
+        decider = check_classifier(from_certified(self.classifier))
         decider.__dict__["runner"] = runner  # which is made once
         return decider
 

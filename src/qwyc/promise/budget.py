@@ -61,6 +61,16 @@ class Budget(ABC):
         """The share of all rows that may differ in any way; None where there is no such limit."""
         return None
 
+    @property
+    def tolerance(self) -> float | None:
+        """By how much outputs may be off; None where decisions are compared."""
+        return None
+
+    @property
+    def differ(self) -> str:
+        """What rows do that count, as a verb."""
+        return "are decided differently"
+
     def rows_needed(self, confidence: float) -> int:
         """The fewest rows, none of them decided differently, that show the limits on all rows."""
         whole = [limit for limit in self.limits if limit.among is None]
@@ -369,9 +379,8 @@ def _of_alpha(alpha: Any, target: Differing) -> Budget:
         return _by_difference(alpha)
     share = check_alpha(alpha)
     if 0 < share < LEAST_ALPHA:
-        raise OptionError(
-            f"alpha = {share!r} is less than any sample could show; alpha=0 is proven without one"
-        )
+        what = f"alpha = {share!r} is less than any sample could show"
+        raise OptionError(f"{what}; alpha=0 is proven without one")
     return TotalBudget(share, target)
 
 

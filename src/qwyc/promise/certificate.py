@@ -57,6 +57,11 @@ class Observed:
         return self.budget.alpha
 
     @property
+    def tolerance(self) -> float | None:
+        """By how much an output may be off; None where decisions are compared."""
+        return self.budget.tolerance
+
+    @property
     def by_class(self) -> dict[str, float]:
         """The share of each class, such as "negative" or "positive", that may be lost, where it has a
         limit."""
@@ -120,6 +125,8 @@ class Observed:
         if self.budget.target is TwoClasses:
             facts["full_positive"] = self.full_positive
             facts |= {"negative": self.negative, "positive": self.positive}
+        if self.tolerance is not None:
+            facts |= {"tolerance": self.tolerance, "off": self.disagreements}
         return facts | {"mean_models": self.mean_models}
 
 
@@ -241,7 +248,7 @@ class Certificate(Observed):
                 f"it was fitted on are decided differently (requested: {self.budget.at_most})."
             )
         counted = f"{self.budget.describe_counts(self.counts)} of {self.rows:,} rows"
-        losses = describe_losses(self.classes)
+        losses = "" if self.tolerance is not None else f"{describe_losses(self.classes)}; "
         source = f"fitted on {self.fit_rows:,} others, seed {self.seed}, sample {self.sample[:8]}"
         if self.left_out:
             source = f"{number_of(self.left_out, 'row')} with refused values left out; {source}"
@@ -249,12 +256,12 @@ class Certificate(Observed):
             reasons = "; ".join(self.doubts)
             return (
                 f"No promise for new rows: {reasons}. Requested: {self.budget.at_most}. Held out: "
-                f"{counted} are decided differently ({losses}; {source})."
+                f"{counted} {self.budget.differ} ({losses}{source})."
             )
         return (
             f"With {percent(self.confidence)} confidence, "
             f"{self.budget.statement(self.budget.target.differences)} "
-            f"(held out: {counted}; {losses}; {source}).{self._meaning()}"
+            f"(held out: {counted}; {losses}{source}).{self._meaning()}"
         )
 
     @property
@@ -276,8 +283,9 @@ class Certificate(Observed):
     def _meaning(self) -> str:
         """What the promise is about, and what it is not."""
         if self.quit == "never":
+            what = "decision" if self.tolerance is None else "output"
             return (
-                " Every row is evaluated in full, so no decision differs from the full ensemble's."
+                f" Every row is evaluated in full, so no {what} differs from the full ensemble's."
             )
         share, grouped = self.budget.total, self.counts.groups
         text = " This is the share of all rows drawn like the sample"

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from qwyc.errors import InputError
 from qwyc.model.ensemble import Ensemble, Sample
 from qwyc.policy.counts import Sums, sum_over_rows
+from qwyc.policy.estimate_policy import EstimatePolicy
 from qwyc.policy.grouped import Differing, GroupCounter, in_random_order
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.promise.certified import Certified
@@ -54,20 +55,22 @@ def compare(
     `look_at_scores` with each block and what each base model says about it. With `unseen` FLAG of
     `qwyc.rows.odd_values`, rows with a value that the model refuses are left out."""
     ensemble, target = certified.ensemble, certified.policy.target
-    small = np.min_scalar_type(target.n_classes - 1)  # a byte for two classes
+    small = np.min_scalar_type(max(target.n_classes - 1, 1))  # a byte for two classes
     decided, full = [np.empty(0, small)], [np.empty(0, small)]
     steps, left_out = [np.empty(0, np.int32)], 0
     for sample in _samples(ensemble, X, progress, look, unseen, BLOCK):
         left_out += sample.left_out
         if sample.is_empty:
             continue
-        early, taken, _ = certified.runner.decide(sample.rows, threads=threads)
+        early, taken, sums = certified.runner.decide(sample.rows, threads=threads)
         if look_at_scores is None:
             score = ensemble.score_full(sample, threads=threads)
         else:
             scores = ensemble.scores(sample, threads=threads)
             look_at_scores(sample, scores)
             score = scores.full
+        if isinstance(certified.policy, EstimatePolicy):  # outputs are compared, not decisions
+            early = certified.policy.off(taken, sums, score, threads=threads).astype(small)
         # Decisions fit into few bytes; a long stream has many rows.
         decided.append(np.asarray(early).astype(small))
         full.append(target.decide(score).astype(small))

@@ -23,7 +23,7 @@ from qwyc.policy.lead_policy import LeadPolicy
 from qwyc.policy.path import Path
 from qwyc.policy.policy import Policy
 from qwyc.policy.rule import StoppingRule
-from qwyc.promise.budget import Budget, TotalBudget
+from qwyc.promise.budget import Budget, Differing, TotalBudget
 from qwyc.promise.certificate import Certificate
 from qwyc.promise.windows import PathWindows
 from qwyc.target.many_classes import ManyClasses
@@ -61,11 +61,13 @@ class Evidence:
         return failed - 1
 
     def boldest_at_each(
-        self, shares: Iterable[float], confidence: float
+        self, shares: Iterable[float], confidence: float, target: Differing | None = None
     ) -> Iterator[tuple[float, int]]:
-        """Each share that can be certified, and the policy that is then taken."""
+        """Each share that can be certified, and the policy that is then taken. `target` says what
+        differs, where it is not decisions between the classes that were counted."""
         classes = len(self.counts.by_class)
-        target = TwoClasses if classes == TwoClasses.n_classes else ManyClasses(classes)
+        if target is None:
+            target = TwoClasses if classes == TwoClasses.n_classes else ManyClasses(classes)
         for share in shares:
             with suppress(InfeasibleError):
                 yield share, self.boldest(TotalBudget(share, target), confidence)

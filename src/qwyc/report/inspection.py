@@ -103,7 +103,9 @@ def other_alphas(certified: Certified) -> list[dict[str, float]]:
             "mean_models": float(evidence.counts.mean_models[k]),
             "mean_cost": float(evidence.counts.mean_cost[k]),
         }
-        for alpha, k in evidence.boldest_at_each(ALPHAS, certified.certificate.confidence)
+        for alpha, k in evidence.boldest_at_each(
+            ALPHAS, certified.certificate.confidence, certified.certificate.budget.target
+        )
     ]
 
 

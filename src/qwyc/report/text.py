@@ -10,6 +10,13 @@ from qwyc.runtime.wording import one_line
 def summary(certified: Certified) -> str:
     """What a classifier is, how it decides, what it takes and what it promises."""
     seen = certified.certificate
+    if seen.tolerance is not None:
+        return (
+            f"qwyc.Approximation: {certified.ensemble.description}\n"
+            f"  output     {_output(certified)}\n"
+            f"  work       {_work(certified)}\n"
+            f"  agreement  {seen}" + "".join(f"\n    {line}" for line in seen.window_table)
+        )
     return (
         f"qwyc.Classifier: {certified.ensemble.description}\n"
         f"  decision   {_decision(certified)}\n"
@@ -45,6 +52,17 @@ def _decision(certified: Certified) -> str:
         "never": "never quits early",
     }[policy.quit]
     return f"{positive} where score >= {_threshold(certified)}, otherwise {negative}; {quits}"
+
+
+def _output(certified: Certified) -> str:
+    """What is estimated, and how closely."""
+    what = "the value"
+    if certified.ensemble.has_classes:
+        what = f"the probability of {one_line(certified.ensemble.classes[1])}"
+    quits = "every row is evaluated in full"
+    if certified.policy.quit != "never":
+        quits = "a row that quits early gets an estimate"
+    return f"{what}, within {certified.certificate.tolerance:g}; {quits}"
 
 
 def _work(certified: Certified) -> str:

@@ -138,11 +138,19 @@ def correlation(
     the threshold matter most, so they weigh more. A ridge on each base model's own variance keeps
     the order from chasing the sample. With costs, what counts is the gain per cost that the base
     model would add to those chosen."""
-    matrix, T = problem.matrix, problem.n_models
+    matrix = problem.matrix
     spread = float(np.std(matrix.full)) or 1.0
     distance = np.abs(matrix.full - problem.threshold)
     weight = np.exp(-(distance - distance.min()) / (weight_width * spread))
-    weight /= weight.sum()
+    return weighted_correlation(problem, weight, ridge)
+
+
+def weighted_correlation(
+    problem: Problem, weight: npt.NDArray[np.float64], ridge: float
+) -> npt.NDArray[np.int32]:
+    """The same where rows have these weights, (N,), above 0."""
+    matrix, T = problem.matrix, problem.n_models
+    weight = weight / weight.sum()
     centre = np.array([np.sum(weight * matrix.values[:, t]) for t in range(T)])
     # (T, T) weighted covariances
     C = _native.gram(problem.by_model, centre, np.sqrt(weight), problem.cores)
