@@ -168,8 +168,8 @@ class Classifier(Certified):
     def predict_one(self) -> Callable[[Any], Any]:
         """`predict_one(row)`: the class of one row, (n_features,), from a NumPy array, a sequence, a
         dict of values by column name, a pandas Series, or a table or sparse matrix of one row. Dicts,
-        tables, and Series whose labels are column names hold categories as values, as `predict` takes
-        them in tables.
+        tables, and Series whose labels are column names hold categories as values, as `predict` takes them
+        in tables.
         Arrays of float32 or float64, and lists and tuples of Python's own numbers, take well under two
         microseconds for most rows; everything else is converted first. Safe to call from many threads at
         once. A value that the model refuses is an error: `decide` of a table of one row has the option
