@@ -1,5 +1,7 @@
 #include "core/combinations.hpp"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <stdexcept>
 
@@ -110,29 +112,36 @@ uint32_t Combinations::hash_of(int64_t feature, double cell) const {
     return code_hash_[code_begin_[feature] + static_cast<int64_t>(cell)];
 }
 
-uint64_t Combinations::key_of(int64_t combination, const double* row) const {
-    uint64_t key = 0;
+void Combinations::keys_of(int64_t combination, const double* rows, int64_t n,
+                           const uint32_t* hashes, uint64_t* keys) const {
+    std::fill_n(keys, n, uint64_t{0});
     for (int64_t i = part_begin_[combination]; i < part_begin_[combination + 1]; ++i) {
         const int32_t feature = part_feature_[i];
-        const double cell = row[feature];
+        const double* const cell = rows + feature;  // of the first row
+        const uint32_t* const hash = hashes + feature * kRows;
+        const auto border = static_cast<float>(part_value_[i]);
         switch (static_cast<PartKind>(part_kind_[i])) {
             case PartKind::kCategory:  // with its sign, as a 32-bit integer
-                key = joined(key, static_cast<uint64_t>(static_cast<int64_t>(
-                                      static_cast<int32_t>(hash_of(feature, cell)))));
+                for (int64_t r = 0; r < n; ++r) {
+                    const int64_t part = static_cast<int32_t>(hash[r]);
+                    keys[r] = joined(keys[r], static_cast<uint64_t>(part));
+                }
                 break;
             case PartKind::kAbove:
-                key = joined(key, static_cast<float>(cell) > static_cast<float>(part_value_[i]));
+                for (int64_t r = 0; r < n; ++r)
+                    keys[r] = joined(keys[r], static_cast<float>(cell[r * n_features_]) > border);
                 break;
             case PartKind::kAboveOrMissing:
-                key =
-                    joined(key, !(static_cast<float>(cell) <= static_cast<float>(part_value_[i])));
+                for (int64_t r = 0; r < n; ++r)
+                    keys[r] =
+                        joined(keys[r], !(static_cast<float>(cell[r * n_features_]) <= border));
                 break;
             case PartKind::kIsCategory:
-                key = joined(key, hash_of(feature, cell) == static_cast<uint32_t>(part_value_[i]));
+                for (int64_t r = 0; r < n; ++r)
+                    keys[r] = joined(keys[r], hash[r] == static_cast<uint32_t>(part_value_[i]));
                 break;
         }
     }
-    return key;
 }
 
 int64_t Combinations::find(int64_t table, uint64_t key) const {
@@ -145,22 +154,38 @@ int64_t Combinations::find(int64_t table, uint64_t key) const {
 }
 
 void Combinations::expand(const double* rows, int64_t n, float* out) const {
-    std::vector<int64_t> place(table_of_.size());  // (M,) of the row's key in each table
-    for (int64_t i = 0; i < n; ++i, rows += n_features_) {
-        for (int64_t j = 0; j < n_features_; ++j) {
-            const bool no_code = is_category_[j] && !(rows[j] < kFirstHash);
-            *out++ = no_code ? -1.0F : static_cast<float>(rows[j]);
+    std::vector<uint32_t> hashes(static_cast<size_t>(n_features_ * kRows));  // by feature
+    std::vector<int64_t> places(table_of_.size() * kRows);  // of the rows' keys in each table
+    for (int64_t begin = 0; begin < n; begin += kRows)
+        expand_some(rows + begin * n_features_, std::min(kRows, n - begin), hashes.data(),
+                    places.data(), out + begin * n_columns());
+}
+
+void Combinations::expand_some(const double* rows, int64_t n, uint32_t* hashes, int64_t* places,
+                               float* out) const {
+    const int64_t width = n_columns();
+    for (int64_t j = 0; j < n_features_; ++j)
+        for (int64_t r = 0; r < n; ++r) {
+            const double cell = rows[r * n_features_ + j];
+            if (is_category_[j]) hashes[j * kRows + r] = hash_of(j, cell);
+            const bool no_code = is_category_[j] && !(cell < kFirstHash);
+            out[r * width + j] = no_code ? -1.0F : static_cast<float>(cell);
         }
-        uint64_t key = 0;
-        for (size_t t = 0; t < table_of_.size(); ++t) {
-            // Tables of one combination mostly follow each other.
-            if (t == 0 || table_of_[t] != table_of_[t - 1]) key = key_of(table_of_[t], rows);
-            place[t] = find(static_cast<int64_t>(t), key);
-        }
-        for (size_t d = 0; d < column_table_.size(); ++d) {
-            const int64_t at = place[column_table_[d]];
-            *out++ = value_[at < 0 ? value_begin_[d + 1] - 1 : value_begin_[d] + at];
-        }
+    std::array<uint64_t, kRows> keys;
+    for (size_t t = 0; t < table_of_.size(); ++t) {
+        // Tables of one combination mostly follow each other.
+        if (t == 0 || table_of_[t] != table_of_[t - 1])
+            keys_of(table_of_[t], rows, n, hashes, keys.data());
+        for (int64_t r = 0; r < n; ++r)
+            places[t * kRows + r] = find(static_cast<int64_t>(t), keys[r]);
+    }
+    for (size_t d = 0; d < column_table_.size(); ++d) {
+        const int64_t* const place = places + column_table_[d] * kRows;
+        const float* const value = value_.data() + value_begin_[d];
+        const int64_t other = value_begin_[d + 1] - value_begin_[d] - 1;
+        for (int64_t r = 0; r < n; ++r)
+            out[r * width + n_features_ + static_cast<int64_t>(d)] =
+                value[place[r] < 0 ? other : place[r]];
     }
 }
 

@@ -51,8 +51,14 @@ class Combinations {
     void expand(const double* rows, int64_t n, float* out) const;
 
   private:
+    static constexpr int64_t kRows = 64;  // that are looked up together
+
     uint32_t hash_of(int64_t feature, double cell) const;
-    uint64_t key_of(int64_t combination, const double* row) const;
+    // The keys of up to kRows rows, whose hashes lie by feature.
+    void keys_of(int64_t combination, const double* rows, int64_t n, const uint32_t* hashes,
+                 uint64_t* keys) const;
+    void expand_some(const double* rows, int64_t n, uint32_t* hashes, int64_t* places,
+                     float* out) const;
     int64_t find(int64_t table, uint64_t key) const;  // -1: not known
 
     int64_t n_features_;

@@ -82,7 +82,8 @@ def test_a_later_format_says_which_formats_are_read(tmp_path):
         (
             ("model", "kind"),
             "networks",
-            "expected one of trees, class-trees, lattices; got 'networks'",
+            "expected one of trees, class-trees, combined-trees, combined-class-trees, lattices; "
+            "got 'networks'",
         ),
         (("model", "kind"), "lattices", "tensors are missing or unknown"),
         (("target", "kind"), "one-of-many", "expected one of two-classes"),

@@ -1,5 +1,7 @@
 """Probabilities of YDF, Treelite and ONNX: the library's own to the last bit, or refused."""
 
+import json
+
 import lightgbm
 import numpy as np
 import pandas as pd
@@ -47,6 +49,27 @@ def test_ydf():
     model = learner.train(FRAME.assign(label=LABELS), verbose=0)
     ours = qwyc.read_model(model).predict_proba(FRAME)[:, 1]
     np.testing.assert_array_equal(ours, model.predict(FRAME))
+
+
+def test_scores_whose_exponentials_are_infinite():
+    """Libraries differ in what they make of them."""
+    learner = ydf.GradientBoostedTreesLearner(label="label", num_trees=3)
+    model = learner.train(FRAME.assign(label=LABELS), verbose=0)
+    booster = xgboost.XGBClassifier(n_estimators=3, base_score=1e-30).fit(X, LABELS).get_booster()
+    for start in (-87.0, -88.5, -89.0, -95.0, -105.0, 95.0):
+        low = ydf.deserialize_model(model.serialize())  # YDF keeps what it has made of a model
+        low.set_initial_predictions([start])
+        ours = qwyc.read_model(low).predict_proba(FRAME)[:, 1]
+        np.testing.assert_array_equal(ours, low.predict(FRAME))
+        document = json.loads(bytes(booster.save_raw("json")))
+        trees = document["learner"]["gradient_booster"]["model"]["trees"]
+        trees[0]["base_weights"] = [start] * len(trees[0]["base_weights"])
+        leaf = np.array(trees[0]["left_children"]) < 0
+        conditions = np.array(trees[0]["split_conditions"])
+        trees[0]["split_conditions"] = np.where(leaf, start, conditions).tolist()
+        steep = treelite.frontend.from_xgboost_json(json.dumps(document))
+        ours = qwyc.read_model(steep).predict_proba(X)[:, 1]
+        np.testing.assert_array_equal(ours, treelite.gtil.predict(steep, X).reshape(-1))
 
 
 @pytest.mark.parametrize("learner", ["GradientBoostedTreesLearner", "RandomForestLearner"])

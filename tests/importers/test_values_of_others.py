@@ -1,5 +1,7 @@
 """Values of YDF, Treelite and ONNX: regressions, rankings and isolation forests, to the last bit."""
 
+from functools import partial
+
 import lightgbm
 import numpy as np
 import pandas as pd
@@ -55,9 +57,13 @@ def test_deep_boosted_regressions_of_ydf(tmp_path):
     check_frame(learner.train(FRAME.assign(y=TARGET), verbose=0), FRAME, tmp_path)
 
 
-@pytest.mark.parametrize("learner", ["RandomForestLearner", "CartLearner"])
+@pytest.mark.parametrize(
+    "learner",
+    [partial(ydf.RandomForestLearner, num_trees=30), ydf.CartLearner],
+    ids=["forest", "tree"],
+)
 def test_forests_of_ydf(learner, tmp_path):
-    learner = getattr(ydf, learner)(label="y", task=ydf.Task.REGRESSION)
+    learner = learner(label="y", task=ydf.Task.REGRESSION)
     check_frame(learner.train(FRAME.head(300).assign(y=TARGET[:300]), verbose=0), FRAME, tmp_path)
 
 

@@ -25,6 +25,34 @@ def test_scores_equal_the_oracle_to_the_last_bit(seed):
     np.testing.assert_array_equal(ensemble.score_full(rows), scores.full)
 
 
+@pytest.mark.parametrize("scale", [0.3, 1e-4, 17.1])
+def test_scaled_sums_equal_the_oracle(scale):
+    ensemble = random_ensemble(1, summation=Summation.FLOAT64_LATE)
+    ensemble = replace(ensemble, base_models=replace(ensemble.base_models, scale=scale))
+    rows = random_rows(1, ensemble)
+    leaves = oracle.tree_leaves(ensemble, rows)
+    scores = ensemble.scores(rows)
+    np.testing.assert_array_equal(scores.values, oracle.score_matrix(ensemble, leaves))
+    np.testing.assert_array_equal(scores.full, oracle.full_score(ensemble, leaves))
+    bounds = ensemble.base_models.bounds()
+    running = scores.base + scores.values.astype(np.float64).cumsum(axis=1)  # (N, T)
+    left = bounds.most.sum() - bounds.most.cumsum()  # (T,)
+    assert (running + left + bounds.margin >= scores.full[:, np.newaxis]).all()
+    policy = qwyc.fit_policy(scores, alpha=0.05)
+    decisions = classifier_of(ensemble, policy).decide(rows)
+    known = policy.apply(scores)
+    for name in ("label", "steps", "score", "complete"):
+        np.testing.assert_array_equal(getattr(known, name), getattr(decisions, name))
+
+
+def test_a_scale_is_for_sums_whose_base_is_added_last():
+    ensemble = random_ensemble(1, summation=Summation.FLOAT64)
+    for other in (0.3, 0.0, -1.0, np.nan, np.inf):
+        models = replace(ensemble.base_models, scale=other)
+        with pytest.raises(qwyc.ModelError, match="scale must be positive"):
+            _ = models.native
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_deciding_equals_the_oracle_to_the_last_bit(seed):
     ensemble = random_ensemble(seed)

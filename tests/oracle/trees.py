@@ -72,7 +72,10 @@ def full_score(ensemble: Ensemble, leaves: Array) -> Array:
         total += values[:, t]
         if ensemble.base_models.summation == 2:
             other += ensemble.base_models.trees.leaf_other[leaves[:, t]]
-    total = total + ensemble.base_models.start if late else total / ensemble.base_models.divisor
+    if late:
+        total = total * ensemble.base_models.scale + ensemble.base_models.start
+    else:
+        total = total / ensemble.base_models.divisor
     if (
         ensemble.base_models.summation == 2
     ):  # two shares: the larger one decides, even by the last bit
@@ -84,7 +87,7 @@ def full_score(ensemble: Ensemble, leaves: Array) -> Array:
 
 def score_matrix(ensemble: Ensemble, leaves: Array) -> Array:
     """The value that every tree adds to the running sum, (N, T) float32, from the leaves (N, T)."""
-    values: Array = (ensemble.base_models.trees.leaf_value / ensemble.base_models.divisor).astype(
-        np.float32
-    )[leaves]
+    models = ensemble.base_models
+    steps = models.trees.leaf_value / models.divisor * models.scale
+    values: Array = steps.astype(np.float32)[leaves]
     return values

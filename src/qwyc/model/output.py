@@ -44,8 +44,17 @@ BY_NUMPY = (
 # In float32 by the C library's exp. "single softmax": classes are added up one after the other; "mirrored":
 # the logistic function of two classes, each by itself; "both shares": 1 - score and the score (trees of
 # ONNX Runtime). "share": not above 1 (YDF).
-# "quotient": the score by `scale`. "signed square": x |x| (Treelite).
-SINGLE = ("single softmax", "mirrored", "both shares", "share", "quotient", "signed square")
+# "quotient": the score by `scale`. "signed square": x |x| (Treelite). "plain logistic": 1 / (1 + exp(-x)),
+# which is 0 where the exponential is infinite (YDF, Treelite); in "logistic" it never is (XGBoost).
+SINGLE = (
+    "single softmax",
+    "mirrored",
+    "both shares",
+    "share",
+    "quotient",
+    "signed square",
+    "plain logistic",
+)
 # CatBoost's: its own exponentials, added up class by class.
 BY_TABLE = "softmax by table"
 # CatBoost's: the first score, and the exponential of twice the second.
@@ -116,6 +125,8 @@ class Output:
             shifted = (x - x.max(axis=1, keepdims=True)).astype(np.float64)
             found = power.values(shifted, ties, threads)
             return np.asarray(found / sum(found.T[1:], start=found[:, 0]).reshape(-1, 1))
+        if self.kind == "plain logistic":
+            return np.asarray(one / (one + power.values(-x.astype(np.float64), ties, threads)))
         # Of one score, both classes; of K scores, each class by itself.
         both = np.column_stack([-x, x]) if x.ndim == 1 else x
         high = one / (one + power.values(-np.abs(both).astype(np.float64), ties, threads))

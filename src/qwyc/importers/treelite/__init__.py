@@ -40,6 +40,8 @@ from qwyc.target.ties import BY_SCORES, Ties
 LIVE_KINDS = "Treelite (Model)"
 FILE_KINDS = "Treelite (checkpoints)"
 LOADING_ERROR = 0.0
+_NARROW = Link("logistic", dtype="float32")
+_PLAIN = Output("plain logistic", "float32")
 Array = npt.NDArray[Any]
 
 
@@ -146,7 +148,7 @@ def _ensemble(content: bytes) -> Ensemble:
         classes=np.empty(0) if header.values else np.array([0, 1]),
         source=Source("treelite", header.version, header.task),
         link=link,
-        output=_values(header) if header.values else None,
+        output=_values(header) if header.values else _PLAIN if link == _NARROW else None,
     )
 
 
@@ -205,7 +207,7 @@ def _values(header: Header) -> Output:
     if kind in ("identity", "signed_square", "exponential"):
         return Output(kind.replace("_", " "), dtype)
     if kind == "sigmoid" and header.alpha > 0 and not (narrow and header.alpha != 1):
-        return Output("logistic", dtype, header.alpha)
+        return _PLAIN if narrow else Output("logistic", dtype, header.alpha)
     if kind == "exponential_standard_ratio" and header.ratio > 0 and not narrow:
         return Output("halving", dtype, header.ratio)
     if kind == "logarithm_one_plus_exp" and not narrow:

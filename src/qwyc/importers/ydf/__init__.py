@@ -161,6 +161,7 @@ def _ensemble(model: Any) -> Ensemble:
         base = float(np.float32(model.initial_predictions()[0]))
         summation = _summation(model)
         link = Link("none") if model.output_logits() else _LINK
+        output = None if model.output_logits() else Output("plain logistic", "float32")
         threshold = 0.5 if model.output_logits() else _boundary()
     return tree_ensemble(
         flatten(table),
