@@ -218,6 +218,40 @@ TEST(rows_quit_where_going_on_costs_more_than_the_penalty) {
     CHECK_EQUAL(negative.fit.steps(), 6);
 }
 
+TEST(rows_quit_where_their_output_is_close_enough) {
+    // Rows 1 and 2 are known after the first base model; the score of rows 0 and 3 moves by 3.
+    const Sample sample({{-2, -1, 1, 2}, {-3, 0, 0, 3}});
+    std::vector<int32_t> order = {0, 1};
+    const std::vector<double> low = {-101, 99}, high = {-99, 101};  // the score itself, within 1
+    const StoppingProblem<ToleranceLoss> problem{sample.n_rows, 0.0,         {-100, 200, low, high},
+                                                 order,         sample.full, sample.costs,
+                                                 true,          true,        believe_rows()};
+    StoppingFit<double, ToleranceLoss> fit(problem, sample.values.data());
+    fit.sweep(0.5, 0.5, 1);  // going on costs 1, more than any mistake
+    CHECK_EQUAL(fit.steps(), 4);
+    fit.freeze(1);
+    CHECK_EQUAL(fit.steps(), 8);
+    CHECK_EQUAL(fit.differing(), 0);
+    const ScoreForecast& forecast = fit.forecasts()[0];
+    const ToleranceLoss::Bounds bounds = problem.loss.bounds(5.0);
+    CHECK_EQUAL(bounds.low, 4.0);
+    CHECK_EQUAL(bounds.high, 6.0);
+    const double expected = forecast.expected(1.0, forecast.bin_above(1.0));
+    CHECK(!problem.loss.differs(forecast, Outcome::kNegative, 1.0, expected + 0.9));
+    CHECK(problem.loss.differs(forecast, Outcome::kNegative, 1.0, expected + 1.1));
+}
+
+TEST(estimates_are_a_line_and_offsets_between_knots) {
+    const std::vector<double> slope = {2, 1, 1}, knot = {0, 1, 5}, offset = {10, 20, 7};
+    const std::vector<int64_t> begin = {0, 2, 3, 3};
+    const EstimatesView view{slope, begin, knot, offset};
+    CHECK_EQUAL(view(1, 0.5), 1 + 15.0);
+    CHECK_EQUAL(view(1, -1.0), -2 + 10.0);
+    CHECK_EQUAL(view(1, 3.0), 6 + 20.0);
+    CHECK_EQUAL(view(2, 4.0), 4 + 7.0);
+    CHECK_EQUAL(view(3, 4.0), 4.0);  // complete
+}
+
 TEST(rows_that_gain_nothing_go_on) {
     const Sample sample({{-2, -1, 1, 2}, {-0.1, -0.1, 0.1, 0.1}});
     Stopping positive(sample, believe_rows(), false, true);
