@@ -226,8 +226,10 @@ class Ensemble:
     ) -> tuple[Decided, npt.NDArray[np.int32], Floats] | None:
         """What a runner finds about a frame that is read without a conversion; None for other rows, and if
         the model refuses a value."""
-        read = reader_of(schema).readable(X, self._unused_features)
         decide_table = getattr(runner, "decide_table", None)
+        if decide_table is None and schema.categories:
+            return None  # a frame with categories is never a matrix
+        read = reader_of(schema).readable(X, self._unused_features)
         if isinstance(read, np.ndarray):
             return runner.decide(read, threads=threads) if schema.takes_any_numbers else None
         if read is None or decide_table is None:
