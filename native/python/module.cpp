@@ -10,10 +10,10 @@
 using namespace nanobind::literals;
 
 NB_MODULE(_native, m) {
-    // When the interpreter ends, nanobind reports instances that are still alive as leaks. Which are
-    // depends on who else holds modules: a schema in a global of a module, for example. Programs
-    // that do nothing wrong would print pages. tests/rows/test_native_table_state.py and the tests
-    // under sanitizers (native/tests) find real leaks.
+    // When the interpreter ends, nanobind reports instances that are still alive as leaks. Which
+    // are depends on who else holds modules: a schema in a global of a module, for example.
+    // Programs that do nothing wrong would print pages. tests/rows/test_native_table_state.py and
+    // the tests under sanitizers (native/tests) find real leaks.
     nanobind::set_leak_warnings(false);
     m.doc() = "The native core of qwyc. Use the functions of the package instead.";
     qwyc::bind_forest(m);
