@@ -352,7 +352,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 def load_classifier(path: str | os.PathLike[str]) -> Classifier:
     """Read a classifier; ArtifactError where the file holds a model that never quits."""
     found = load(path)
-    refuse_approximation(found, "this")
+    refuse_approximation(found)
     if not isinstance(found, Classifier):
         raise ArtifactError(
             f"{path} holds a model without a policy, which evaluates every row in full; a classifier that "
@@ -371,7 +371,7 @@ def from_certified(certified: Certified) -> Classifier | Approximation:
 
 def check_classifier(classifier: Any) -> Classifier:
     """`classifier`, if it is one."""
-    refuse_approximation(classifier, "this")
+    refuse_approximation(classifier)
     if not isinstance(classifier, Classifier):
         raise OptionError(
             f"a qwyc.Classifier was expected; got {type(classifier).__name__}: load a file with qwyc.load"
