@@ -180,10 +180,10 @@ class Approximation(Certified):
         return summary(self)
 
 
-def refuse_approximation(given: Any, what: str) -> None:
-    """Refuse an approximation where only classifiers are taken; `what` is the subject of the message."""
+def refuse_approximation(given: Any) -> None:
+    """Refuse an approximation where only classifiers are taken."""
     if isinstance(given, Approximation):
         raise OptionError(
-            f"{what} takes a qwyc.Classifier, and this is a qwyc.Approximation, made with tolerance=: "
-            "optimise the model without tolerance for it"
+            "a qwyc.Classifier was expected; got a qwyc.Approximation, made with tolerance=: optimise the "
+            "model without tolerance to get a classifier"
         )

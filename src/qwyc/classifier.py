@@ -355,7 +355,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 def load_classifier(path: str | os.PathLike[str]) -> Classifier:
     """Read a classifier; ArtifactError where the file holds a model that never quits."""
     found = load(path)
-    refuse_approximation(found, "this")
+    refuse_approximation(found)
     if not isinstance(found, Classifier):
         raise ArtifactError(
             f"{path} holds a model without a policy, which evaluates every row in full; a classifier that "
@@ -386,7 +386,7 @@ def check_classifier(classifier: Any) -> Classifier:
             "a qwyc.Classifier was expected; got a qwyc.Predictor, which evaluates every row in full and "
             "has no policy: make a classifier with qwyc.optimize(model, X, alpha=...)"
         )
-    refuse_approximation(classifier, "this")
+    refuse_approximation(classifier)
     if not isinstance(classifier, Classifier):
         raise OptionError(
             f"a qwyc.Classifier was expected; got {type(classifier).__name__}: load a file with qwyc.load"
