@@ -142,7 +142,8 @@ class Approximation(Certified):
         return replace(self, **changed, speed=None)  # type: ignore[arg-type]
 
     def full(self) -> Approximation:
-        """The same, never quitting: every output is the source model's own."""
+        """The same, never quitting: the value, or the probability of the positive class, is the source
+        model's own."""
         if self.policy.quit == "never":
             return self
         seen = self.certificate

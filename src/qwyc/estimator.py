@@ -29,6 +29,7 @@ from qwyc.promise.repeats import TOGETHER, units
 from qwyc.promise.split import FEWEST_TO_FIT
 from qwyc.rows.identity import table_hashes
 from qwyc.rows.selection import row_count, take
+from qwyc.rows.values import shortened
 
 try:
     from joblib import effective_n_jobs
@@ -143,7 +144,7 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type):
             raise OptionError(
                 "estimator must be a classifier, such as RandomForestClassifier(), fitted or not; got "
-                f"{self.estimator!r}"
+                f"{shortened(repr(self.estimator))}"
             )
         X = self._rows(X, reset=True)
         seed = self.random_state

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc import importers
-from qwyc.errors import ArtifactError, OptionError
+from qwyc.errors import ArtifactError, OptionError, QwycWarning
 from qwyc.files import classifier_file
+from qwyc.importers.live import overridden, unwrapped
 from qwyc.model.ensemble import Ensemble
 from qwyc.model.fitted import FittedEstimator
 from qwyc.model.native import PlainArrays, one_value, plain_arrays
@@ -111,5 +113,15 @@ class _OneValue:
 
 def read_model(model: Any) -> Predictor:
     """Read a trained model: a path, a live model of any library in docs/models.md, or a pipeline. The
-    result gives what the model itself gives, bit for bit."""
-    return Predictor.of(importers.read_model(model))
+    result gives what the model itself gives, bit for bit. It warns of a model with a `predict` of its own,
+    which is not read."""
+    found = Predictor.of(importers.read_model(model))
+    own = overridden(unwrapped(model))
+    if own:
+        warnings.warn(
+            f"{type(unwrapped(model)).__name__} has its own {' and '.join(own)}, which is not read: the "
+            "result gives what the library's own method gives for its base models",
+            QwycWarning,
+            stacklevel=2,
+        )
+    return found

@@ -6,6 +6,7 @@ import lightgbm
 import numpy as np
 import pandas as pd
 import pytest
+import treelite
 import xgboost
 from sklearn.ensemble import (
     GradientBoostingClassifier,
@@ -223,7 +224,9 @@ def test_what_it_does_not_go_with_is_refused():
     refused(three, "3 classes")
     targets = xgboost.XGBRegressor(n_estimators=5).fit(TRAIN, TRAIN[:, :2])
     refused(targets, "several targets")
-    refused(IsolationForest(n_estimators=10).fit(TRAIN), "anomaly scores")
+    forest = IsolationForest(n_estimators=10).fit(TRAIN)
+    refused(forest, "anomaly scores")
+    refused(treelite.sklearn.import_model(forest), "anomaly scores")
 
 
 def test_a_model_that_was_not_read_exactly_is_refused():
@@ -271,7 +274,28 @@ def test_damaged_estimates_are_refused(values, tmp_path):
         (tmp_path / "bad.qwyc").write_bytes(container.pack(damaged))
         with pytest.raises(ArtifactError):
             qwyc.load(tmp_path / "bad.qwyc")
-    for target in ({"tolerance": 0.0}, {"tolerance": "x"}, {"kind": "two-classes"}):
+    first = {name: tensors[name].copy() for name in ("path.lower", "path.upper")}
+    first["path.lower"][0, 2] = np.inf  # the policy that never quits
+    damaged = container.Container(found.format, found.body, tensors | first)
+    (tmp_path / "bad.qwyc").write_bytes(container.pack(damaged))
+    with pytest.raises(ArtifactError, match="first policy of the path quits"):
+        qwyc.load(tmp_path / "bad.qwyc")
+    certificate = found.body["certificate"]
+    counts = certificate["counts"] | {"exits": [n for n in certificate["counts"]["exits"] if n]}
+    assert len(counts["exits"]) < len(certificate["counts"]["exits"])
+    exits = found.body | {"certificate": certificate | {"counts": counts}}
+    (tmp_path / "bad.qwyc").write_bytes(
+        container.pack(container.Container(found.format, exits, tensors))
+    )
+    with pytest.raises(ArtifactError, match="where they stopped"):
+        qwyc.load(tmp_path / "bad.qwyc")
+    changes = (
+        {"tolerance": 0.0},
+        {"tolerance": "x"},
+        {"kind": "two-classes"},
+        {"threshold": 1e308},
+    )
+    for target in changes:
         body = found.body | {"target": found.body["target"] | target}
         (tmp_path / "bad.qwyc").write_bytes(
             container.pack(container.Container(found.format, body, tensors))

@@ -7,17 +7,7 @@ import qwyc
 from objectives import EXACT, UNLIKE
 
 # What is refused, and nothing else is.
-REFUSED = {
-    ("CatBoost", "RMSEWithUncertainty"),
-    ("CatBoost", "LogLinQuantile"),
-    ("CatBoost", "SurvivalAft"),
-    ("scikit-learn", "AdaBoostRegressor"),
-    ("YDF", "random forest, two classes"),
-    ("YDF", "regression"),
-    ("Treelite", "regression"),
-    ("ONNX", "random forest, two classes"),
-    ("ONNX", "regression"),
-}
+REFUSED = {("scikit-learn", "AdaBoostRegressor")}
 
 
 def test_every_cell_is_exact_or_refused():

@@ -193,6 +193,18 @@ def test_the_live_model_is_asked_about_sparse_rows(rows, sample):
     qwyc.optimize(model, twice, alpha=0.2)
 
 
+@pytest.mark.parametrize("name", ["xgboost", "lightgbm", "random forest"])
+def test_bytes_that_libraries_do_not_read_are_converted_for_them(name, rows, sample):
+    """XGBoost ends the process where indptr has another byte order."""
+    model = MODELS[name][0]().fit(rows, target(rows))
+    expected = qwyc.read_model(model).score_full(sample)
+    for part, dtype in (("indptr", ">i4"), ("indptr", "i8"), ("indices", ">i4"), ("data", ">f4")):
+        other = sample.copy()
+        setattr(other, part, getattr(sample, part).astype(dtype))
+        made = qwyc.optimize(model, other, alpha=0.2, progress=False)
+        np.testing.assert_array_equal(made.score_full(other), expected)
+
+
 def test_what_scikit_learn_refuses_is_refused(rows):
     y = target(rows)
     forest = qwyc.read_model(RandomForestClassifier(3).fit(rows, y))

@@ -1,5 +1,7 @@
 """Values and probabilities of scikit-learn: bit for bit those of its own predict and predict_proba."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.ensemble import (
@@ -116,3 +118,24 @@ def test_what_is_no_sum_is_refused_by_name():
     forest = RandomForestRegressor(5, **SMALL).fit(X, TARGET)
     with pytest.raises(qwyc.OptionError, match="isolation forests"):
         qwyc.read_model(forest).score_samples(X)
+
+
+def test_a_predict_of_its_own_is_warned_of():
+    class Doubled(RandomForestRegressor):
+        def predict(self, X):
+            return 2 * super().predict(X)
+
+    model = Doubled(n_estimators=3, random_state=0).fit(X, TARGET)
+    with pytest.warns(qwyc.QwycWarning, match="Doubled has its own predict, which is not read"):
+        found = qwyc.read_model(model)
+    np.testing.assert_array_equal(2 * found.predict(X), model.predict(X))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", qwyc.QwycWarning)
+        qwyc.read_model(RandomForestRegressor(n_estimators=3, random_state=0).fit(X, TARGET))
+
+
+def test_outputs_are_not_called_classes():
+    both = RandomForestRegressor(n_estimators=3, random_state=0).fit(
+        X, np.column_stack([TARGET, TARGET])
+    )
+    assert "3 trees for 2 outputs" in repr(qwyc.read_model(both))

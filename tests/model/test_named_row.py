@@ -125,7 +125,7 @@ def test_what_is_missing_or_unknown_is_named():
     with pytest.raises(InputError, match="more than one column named 'c'"):
         fast.predict_one(pd.Series([1.0, "red", 2.0, 3.0], index=["a", "colour", "c", "c"]))
     for library in (pd.DataFrame, pl.DataFrame, pa.table):
-        with pytest.raises(InputError, match="a table of one row; got"):
+        with pytest.raises(InputError, match="a table or sparse matrix of one row; got"):
             fast.predict_one(library({k: [v, v] for k, v in row.items()}))
 
 

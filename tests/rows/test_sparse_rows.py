@@ -146,6 +146,12 @@ def test_what_is_no_valid_matrix_is_an_error(wide, models, rows):
         "beyond": {"data": rows.data[:-1]},
         "beyond the": {"indices": column[:-2]},
         "numbers for": {"indptr": begin[:-1]},
+        "for 700 rows": {"indptr": begin[:0]},
+        "indptr must hold whole numbers": {"indptr": begin + 0.5},
+        "indptr must": {"indptr": begin.reshape(1, -1)},
+        "indices must hold whole numbers": {"indices": column + 0.5},
+        "indices must": {"indices": column.astype(object)},
+        "data must": {"data": rows.data.reshape(-1, 1)},
     }
     for words, arrays in cases.items():
         for model in models.values():

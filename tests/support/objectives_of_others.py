@@ -45,6 +45,13 @@ def kinds(frame, target, labels):
         session = onnxruntime.InferenceSession(live.SerializeToString())
         return session.run(None, {"X": np.asarray(rows, np.float32)})
 
+    def values_of_ydf(live, rows):
+        return [live.predict(frame_of(rows))]
+
+    def values_of_treelite(live, rows):
+        narrow = np.ascontiguousarray(np.asarray(rows), dtype=np.float32)
+        return [treelite.gtil.predict(live, narrow, nthread=1)]
+
     boosted, forest = ydf.GradientBoostedTreesLearner, ydf.RandomForestLearner
     regression = {"task": ydf.Task.REGRESSION}
     kept = {"validation_ratio": 0.0}
@@ -52,19 +59,24 @@ def kinds(frame, target, labels):
     return [
         ("YDF", "boosted trees, two classes", lambda: of_ydf(boosted, labels, **kept), own_ydf),
         ("YDF", "random forest, two classes", lambda: of_ydf(forest, labels), own_ydf),
-        ("YDF", "regression", lambda: of_ydf(boosted, target, **regression, **kept), None),
+        ("YDF", "regression", lambda: of_ydf(boosted, target, **regression, **kept), values_of_ydf),
         (
             "Treelite",
             "boosted trees, two classes",
             lambda: of_treelite(xgboost.XGBClassifier, labels),
             own_treelite,
         ),
-        ("Treelite", "regression", lambda: of_treelite(xgboost.XGBRegressor, target), None),
+        (
+            "Treelite",
+            "regression",
+            lambda: of_treelite(xgboost.XGBRegressor, target),
+            values_of_treelite,
+        ),
         (
             "ONNX",
             "random forest, two classes",
             lambda: of_onnx(forests.RandomForestClassifier, labels),
             own_onnx,
         ),
-        ("ONNX", "regression", lambda: of_onnx(forests.RandomForestRegressor, target), None),
+        ("ONNX", "regression", lambda: of_onnx(forests.RandomForestRegressor, target), own_onnx),
     ]

@@ -250,7 +250,8 @@ def optimize(
         quit = budget.allowed(quit)
     proof = method == "auto" and budget.is_zero
     if X is None and not proof:
-        raise InputError("a sample of rows like those to come is needed, except with alpha=0")
+        rest = "" if tolerance is not None else ", except with alpha=0"
+        raise InputError(f"a sample of rows like those to come is needed{rest}")
     if groups is not None and (method != "auto" or max_rows is not None):
         raise OptionError("groups go with method='auto', and not with max_rows")
     if order_by is not None and (method != "auto" or max_rows is not None or groups is not None):

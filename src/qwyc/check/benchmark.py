@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from qwyc import importers
 from qwyc.check.parity import compare_with_model
-from qwyc.classifier import Classifier
+from qwyc.classifier import Classifier, check_classifier
 from qwyc.errors import InputError, ModelError, OptionError, ParityError
 from qwyc.model.ensemble import Ensemble
 from qwyc.predictor import Predictor
@@ -138,6 +138,8 @@ def bench(
     `source` is the file of the model that the classifier was made from: the library that trained it
     is timed too, where it is installed. Its decisions must be those of the full ensemble; the values of
     a model of values must be equal, bit for bit."""
+    if not isinstance(classifier, Predictor):
+        check_classifier(classifier)
     in_full = isinstance(classifier, Predictor)
     ensemble = classifier if isinstance(classifier, Predictor) else classifier.ensemble
     if ensemble.schema is None:

@@ -67,8 +67,8 @@ def read(path: str | os.PathLike[str]) -> Certified | Ensemble:
     try:
         with open(file_path(path), "rb") as file:
             facts = os.fstat(file.fileno())
-            if not stat.S_ISREG(facts.st_mode):
-                raise ValueError("not a qwyc file: it is a pipe or a device")
+            if stat.S_ISFIFO(facts.st_mode):
+                raise ValueError("not a qwyc file: it is a pipe")
             if facts.st_size == 0:
                 raise ValueError("not a qwyc file: it is empty")
             content = file.read(container.SIZE_BYTES)

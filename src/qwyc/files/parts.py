@@ -222,7 +222,7 @@ def read_certificate(
         raise ArtifactError(f"confidence must be between 0 and 1, got {confidence!r}")
     if number(facts["full_cost"]) <= 0:
         raise ArtifactError("costs must be positive")
-    counts = _read_counts(facts["counts"], _target(ensemble, policy))
+    counts = _read_counts(facts["counts"], _target(ensemble, policy), policy.n_models)
     counts = _with_groups(counts, policy, choices)
     return Certificate(
         budget=_read_budget(facts, ensemble, policy),
@@ -292,7 +292,7 @@ def _read_doubts(facts: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(text(doubt) for doubt in facts.get("doubts", ()))
 
 
-def _read_counts(facts: Mapping[str, Any], target: Target) -> Counts:
+def _read_counts(facts: Mapping[str, Any], target: Target, n_models: int) -> Counts:
     counts = Counts(
         _by_class(facts["by_class"], target),
         tuple(count(n) for n in facts["differences"]),
@@ -300,7 +300,8 @@ def _read_counts(facts: Mapping[str, Any], target: Target) -> Counts:
         number(facts["mean_cost"]),
         tuple(count(n) for n in facts.get("exits", ())),
     )
-    if counts.exits and sum(counts.exits) != counts.rows:
+    bins = len(exit_bins(n_models)) if counts.exits else 0
+    if len(counts.exits) != bins or (counts.exits and sum(counts.exits) != counts.rows):
         raise ArtifactError("the certificate counts other rows where they stopped")
     if len(counts.differences) != len(target.differences):
         raise ArtifactError("the certificate counts other kinds of difference")
@@ -363,8 +364,9 @@ def read_choices(
         shapes["stops"] = (K, T)
     if K == 0 or any(t[name].shape != shape for name, shape in shapes.items()):
         raise ArtifactError("the path's tensors differ in length")
-    for k in range(K):
-        _ = path[k]  # checks its thresholds
+    members = [path[k] for k in range(K)]  # checks their thresholds
+    if members[0].quit != "never":  # `full` relies on it
+        raise ArtifactError("the first policy of the path quits; it must not")
     by_class = _by_class(facts["by_class"], target)
     counts = PathCounts(by_class, t["differences"], t["mean_models"], t["mean_cost"], exits)
     if exits is not None and (exits.min() < 0 or (exits.sum(axis=1) != counts.rows).any()):

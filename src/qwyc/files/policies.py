@@ -96,6 +96,8 @@ def read_policy(
         if facts["kind"] != Within.kind:
             return Policy(order, *bounds, number(threshold), costs)
         estimates = Estimates(*(tensors[f"estimates.{f.name}"] for f in fields(Estimates)))
+        if number(threshold) != ensemble.threshold:
+            raise ArtifactError("outputs within a tolerance have the model's own threshold")
         within = Within(number(facts["tolerance"]), single_output(ensemble))
         return EstimatePolicy(order, *bounds, number(threshold), costs, estimates, within)
     models = ensemble.base_models

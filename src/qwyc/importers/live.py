@@ -45,6 +45,25 @@ def derives_from(model: object, name: str) -> bool:
     return any(base.__name__ == name for base in type(model).__mro__)
 
 
+# Top-level modules that define models which are read, or the classes that these derive from.
+_LIBRARIES = ("catboost", "keras", "lightgbm", "sklearn", "tf_keras", "treelite", "xgboost", "ydf")
+
+
+def overridden(model: Any) -> list[str]:
+    """The methods for predictions of a library's model that are not the library's own."""
+    names = ("predict", "predict_proba", "decision_function", "score_samples")
+    if not any(made_by(model, library) for library in _LIBRARIES):
+        return []
+    return [name for name in names if hasattr(model, name) and not _is_of_library(model, name)]
+
+
+def _is_of_library(model: Any, name: str) -> bool:
+    """Whether a method is defined by a class of a library, and not by one derived from it or by hand."""
+    bases = [base for base in type(model).__mro__ if name in vars(base)]
+    by_hand = name in getattr(model, "__dict__", {})
+    return not by_hand and (not bases or bases[0].__module__.split(".")[0] in _LIBRARIES)
+
+
 def unwrapped(model: Any) -> Any:
     """The estimator that decides inside a fitted search over parameters or a frozen estimator."""
     while made_by(model, "sklearn"):

@@ -108,10 +108,8 @@ class ClassTreeModels:
 
     @property
     def description(self) -> str:
-        """Such as "100 rounds of trees for 7 classes"."""
-        if self.has_vectors:
-            return f"{self.n_models} trees for {self.n_scores} classes"
-        return f"{self.n_models} rounds of trees for {self.n_scores} classes"
+        """Such as "100 rounds of trees"."""
+        return f"{self.n_models} trees" if self.has_vectors else f"{self.n_models} rounds of trees"
 
     @property
     def base(self) -> Floats:

@@ -129,6 +129,9 @@ class Ensemble:
     def description(self) -> str:
         """What it is, in a few words."""
         words = self.base_models.description
+        if self.by_class:
+            outputs = "classes" if self.has_classes else "outputs"
+            words += f" for {self.base_models.n_scores} {outputs}"
         if self.source is not None:
             words += f" from {self.source.library} {self.source.version}".rstrip()
             words += f" ({self.source.kind})"

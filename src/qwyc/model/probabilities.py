@@ -119,13 +119,11 @@ def single_output(ensemble: Ensemble) -> SingleOutput:
             f"a tolerance is for models with one output; {ensemble.description} has {what}: leave out "
             "tolerance, or evaluate in full with qwyc.read_model"
         )
-    if not ensemble.has_classes:
-        return SingleOutput(ensemble.output or IDENTITY, models.ties)
-    output = output_of(ensemble)
-    if output.kind == "path length":
+    output = output_of(ensemble) if ensemble.has_classes else ensemble.output or IDENTITY
+    if output.kind in ("path length", "halving"):  # of isolation forests; the latter falls
         raise OptionError(
-            f"{ensemble.description} gives anomaly scores and no probability, so that there is no output "
-            "to be within a tolerance of: leave out tolerance"
+            f"a tolerance is for probabilities and values, and {ensemble.description} gives anomaly "
+            "scores: leave out tolerance, or evaluate in full with qwyc.read_model"
         )
     return SingleOutput(output, models.ties)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from qwyc.errors import InputError, RowsError
 from qwyc.rows.selection import part, row_count
+from qwyc.rows.sparse import is_sparse
 from qwyc.runtime.progress import ProgressOption, progress_reporter
 
 
@@ -38,7 +39,7 @@ def row_blocks(
         if not done:
             raise X.named(_no_rows(), 0)
         return
-    if hasattr(X, "tocsr"):  # scipy sparse: converted once, not for each block
+    if is_sparse(X) and len(X.shape) == 2:  # converted once, not for each block
         X = X.tocsr()
     n = row_count(X)
     if not n:

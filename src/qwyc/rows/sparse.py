@@ -24,7 +24,7 @@ BLOCK_BYTES = 1 << 26  # of dense rows that Python looks at
 
 def is_sparse(X: Any) -> bool:
     """Whether X is a matrix or array of scipy.sparse."""
-    return hasattr(X, "tocsr") and hasattr(X, "nnz")
+    return hasattr(X, "tocsr") and hasattr(type(X), "nnz")  # of damaged ones, X.nnz may raise
 
 
 def takes_sparse(schema: Schema | None) -> bool:
@@ -36,13 +36,15 @@ def sparse_rows(X: Any, schema: Schema) -> _native.SparseRows:
     """A sparse matrix as rows that the base models take. Values are float32 or float64."""
     _refuse(X, schema)
     matrix = X.tocsr()
-    n, begin = int(X.shape[0]), np.ascontiguousarray(matrix.indptr, dtype=np.int64)
+    n = int(X.shape[0])
+    # Copied: rows are found by it, so it must not change once it was checked.
+    begin = np.array(_vector("indptr", matrix.indptr, "iu"), dtype=np.int64)
     if len(begin) != n + 1:
         raise _not_valid(f"indptr has {len(begin):,} numbers for {n:,} rows")
-    column = np.ascontiguousarray(matrix.indices)
+    column = np.ascontiguousarray(_vector("indices", matrix.indices, "iu"))
     if column.dtype not in (np.int32, np.int64) or not column.dtype.isnative:
         column = column.astype(np.int64)
-    value = _values(matrix.data, schema)
+    value = _values(_vector("data", matrix.data, "biuf"), schema)
     absent = np.nan if schema.absent == MISSING else 0.0
     try:
         rows = _native.SparseRows(value, column, begin, schema.n_features, absent)
@@ -51,6 +53,17 @@ def sparse_rows(X: Any, schema: Schema) -> _native.SparseRows:
     if schema.absent == FINITE_ZERO:
         _refuse_not_finite(value, column, begin, schema)
     return rows
+
+
+def _vector(name: str, values: Any, kinds: str) -> Array:
+    """One of the three arrays of CSR, if it is one-dimensional and of one of these kinds of numbers."""
+    array = np.asarray(values)
+    if array.ndim != 1 or array.dtype.kind not in kinds:
+        numbers = "whole numbers" if kinds == "iu" else "numbers"
+        raise _not_valid(
+            f"{name} must hold {numbers} in one dimension; it is {array.dtype} of shape {array.shape}"
+        )
+    return array
 
 
 def _not_valid(reason: str) -> RowsError:
@@ -118,17 +131,22 @@ def _refuse_not_finite(value: Array, column: Array, begin: Array, schema: Schema
 
 
 def canonical(X: Any) -> Any:
-    """The same matrix as every library reads it: in CSR, with entries of the same place added up, and with
-    indices of 32 bits where these are enough."""
+    """The same matrix as every library reads it: in CSR, with entries of the same place added up, in the
+    machine's own byte order, with both kinds of indices of 32 bits where these are enough, and without the
+    kinds of floats that some libraries refuse. XGBoost does not survive other bytes."""
     matrix = X.tocsr()
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
-    most = np.iinfo(np.int32).max
-    if matrix.indices.dtype != np.int32 and max(matrix.nnz, *matrix.shape) <= most:
-        parts = matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
-        matrix = type(matrix)(parts, shape=matrix.shape)
-    return matrix
+    few = max(matrix.nnz, *matrix.shape) <= np.iinfo(np.int32).max
+    index = np.dtype(np.int32 if few else np.int64)
+    data = matrix.data.astype(matrix.data.dtype.newbyteorder("="), copy=False)
+    if data.dtype.kind == "f" and data.dtype not in (np.float32, np.float64):
+        data = data.astype(np.float32 if data.dtype.itemsize < 4 else np.float64)
+    if matrix.indices.dtype == index == matrix.indptr.dtype and data is matrix.data:
+        return matrix
+    parts = data, matrix.indices.astype(index), matrix.indptr.astype(index)
+    return type(matrix)(parts, shape=matrix.shape)
 
 
 def dense_columns(
