@@ -8,10 +8,10 @@ import pytest
 import scipy.sparse
 import xgboost
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from tests.support.sparse import dense_of, matrix, target
 
 import qwyc
 from qwyc.errors import InputError, RowsError
+from sparse_matrices import dense_of, matrix, target
 
 WIDTH = 80
 

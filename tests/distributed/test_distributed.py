@@ -146,8 +146,8 @@ def test_what_is_wrong_is_said_before_anything_runs(engine, data, fitted):
     ):
         with pytest.raises(qwyc.OptionError, match=message):
             distributed.decide(fast, data, **wrong)
-    with pytest.raises(qwyc.OptionError, match=r"a qwyc\.Classifier was expected; got str"):
-        distributed.decide("model.qwyc", data)
+    with pytest.raises(qwyc.ArtifactError, match=r"cannot read none\.qwyc"):
+        distributed.decide("none.qwyc", data)
     with pytest.raises(qwyc.OptionError, match="seed must be"):
         distributed.sample(data, 5, seed=-1)
     with pytest.raises(qwyc.OptionError, match="max_rows must be"):

@@ -23,11 +23,11 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
-from tests.support.sparse import matrix, target
 
 import qwyc
 from qwyc.check.parity import compare_with_model
 from qwyc.errors import ParityError, RowsError
+from sparse_matrices import matrix, target
 
 WIDTH = 60
 BOOSTED = {"n_estimators": 20, "n_jobs": 1}

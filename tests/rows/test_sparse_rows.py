@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import scipy.sparse
 import xgboost
-from tests.support.sparse import dense_of, matrix, target
 
 import qwyc
 from qwyc import _native
@@ -20,6 +19,7 @@ from qwyc.files.parts import read_schema, schema_facts
 from qwyc.rows.identity import row_hashes, sparse_column_hashes, sparse_hashes
 from qwyc.rows.schema import ABSENT, REFUSED, Schema
 from qwyc.rows.sparse import dense_rows, sparse_rows
+from sparse_matrices import dense_of, matrix, target
 
 N, WIDTH = 700, 90
 SCHEMAS = {
