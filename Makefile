@@ -26,7 +26,7 @@ WITH_TOOLS := PATH="$(abspath $(BIN)):$$PATH"
 define native_tests
 	$(WITH_TOOLS) cmake -S . -B build/$(1) -G Ninja -DQWYC_TESTS=ON $(2) > /dev/null
 	$(WITH_TOOLS) cmake --build build/$(1)
-	$(WITH_TOOLS) ctest --test-dir build/$(1) --output-on-failure
+	$(WITH_TOOLS) ctest --test-dir build/$(1) --parallel 2 --output-on-failure
 endef
 
 # The C++ tests as users get the code.
