@@ -85,8 +85,9 @@ def test_the_command(tmp_path):
         "Regression: XGBoost",
         "Ranking: LightGBM",
         "IsolationForest",
-        "TL2cgen",
         "processor",
     ):
         assert words in done.stdout
+    # TL2cgen is in the extra "bench" only: it is timed, or the benchmark says that it is not installed.
+    assert "TL2cgen" in done.stdout or "No module named 'tl2cgen'" in done.stdout
     assert (tmp_path / "v.md").read_text().count("| qwyc, full") == 4
