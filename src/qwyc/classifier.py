@@ -354,9 +354,13 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def load_classifier(path: str | os.PathLike[str]) -> Classifier:
     """Read a classifier; ArtifactError where the file holds a model that never quits."""
+    return check_classifier(load_certified(path))
+
+
+def load_certified(path: str | os.PathLike[str]) -> Classifier | Approximation:
+    """Read what quits early; ArtifactError where the file holds a model that never quits."""
     found = load(path)
-    refuse_approximation(found)
-    if not isinstance(found, Classifier):
+    if not isinstance(found, (Classifier, Approximation)):
         raise ArtifactError(
             f"{path} holds a model without a policy, which evaluates every row in full; a classifier that "
             "quits early was expected: make one with qwyc.optimize(model, X, alpha=...)"

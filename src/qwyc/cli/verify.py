@@ -11,7 +11,7 @@ import typer
 import qwyc
 from qwyc.check.diagnose import diagnosis_of
 from qwyc.check.verify import verify_rows
-from qwyc.classifier import load_classifier
+from qwyc.classifier import load_certified
 from qwyc.cli.data import errors_name, open_rows
 from qwyc.cli.options import (
     FILES,
@@ -65,9 +65,7 @@ def verify(
 
     Exit code 0: pass; 1: fail; 2: wrong input; 3: undecided.
     """
-    classifier = qwyc.load(classifier_file)
-    if not isinstance(classifier, qwyc.Approximation):
-        classifier = load_classifier(classifier_file)
+    classifier = load_certified(classifier_file)
     requested = None if alpha is None else parse_alpha(alpha)
     limits = parse_by_class(by_class, classifier.ensemble.classes)
     with ProgressLine("Reading") as progress:
