@@ -21,6 +21,7 @@ PARTS = (
     "lightgbm-categories",
     "classes",
     "values",
+    "sparse",
     "growth",
 )
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from qwyc.check.benchmark import machine
 from qwyc.runtime.timing import clock_microseconds
 
-from . import classes, report, values
+from . import classes, report, sparse, values
 from .cases import CASES
 from .contest import Result, WrongAnswer, contest
 from .growth import Point, growth
@@ -27,7 +27,7 @@ from .sizes import SIZES, Sizes
 def run(chosen: argparse.Namespace, cores: int) -> None:
     """What the command line chose, on one thread and on all cores."""
     sizes = replace(SIZES[chosen.size or "full"], cpu_time=chosen.cpu_time)
-    parts = chosen.only or [*CASES, classes.NAME, values.NAME, "growth"]
+    parts = chosen.only or [*CASES, classes.NAME, values.NAME, sparse.NAME, "growth"]
     thread_counts = (1,) if chosen.one_thread or cores == 1 else (1, cores)
     warnings.filterwarnings("ignore")  # the libraries' about each other
     console = Console(width=120, highlight=False)
@@ -76,6 +76,11 @@ def run(chosen: argparse.Namespace, cores: int) -> None:
             tables = values.page(values.run_all(console, sizes))
             chosen.output.mkdir(parents=True, exist_ok=True)
             (chosen.output / "values.md").write_text(tables)
+        if sparse.NAME in parts:
+            clock = time.process_time if sizes.cpu_time else time.perf_counter
+            tables = sparse.run_all(console, sparse.SIZES[sizes.name], clock)
+            chosen.output.mkdir(parents=True, exist_ok=True)
+            (chosen.output / "sparse.md").write_text(tables)
         if "growth" in parts:
             with console.status("growth ...") as status:
                 for points in growth(sizes, lambda words: status.update(f"growth: {words} ...")):

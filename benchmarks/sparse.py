@@ -1,18 +1,23 @@
-"""Sparse rows, as text and one-hot columns give them, in CSR: against XGBoost and LightGBM themselves.
+"""Sparse rows, as text and one-hot columns give them, in CSR: against XGBoost, LightGBM and the libraries
+that run their models. A part of `make bench`, or
 
     python -m benchmarks.sparse [--quick | --tiny] [--cpu-time]
 
 One thread. Every row has 40 words of 5,000, the frequent ones more often, with a weight each. XGBoost is
 asked by `inplace_predict` on CSR, LightGBM by `predict` on CSR, qwyc by `score_full` and by `predict`,
-which quits. Everybody's answers are checked first: full scores must be the library's own, bit for bit."""
+which quits. Treelite and TL2cgen get CSR too (TL2cgen in its own form, made beforehand). ONNX Runtime has
+no sparse rows: it gets dense blocks, and making them is timed, since somebody has to. Everybody's answers
+are checked first: full scores of qwyc must be the library's own, bit for bit; who decides many rows
+differently does not evaluate the same model and is left out."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import time
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -24,11 +29,15 @@ from qwyc.check.benchmark import FULL, QUITTING, machine
 from qwyc.runtime.timing import Contestant, Timing, interleave
 
 from . import peers, report
-from .cache import trained
+from .cache import Trained, trained
 from .contest import WrongAnswer
+from .peers import LeftOut, Peer
 
+NAME = "sparse"
 ALPHA = 0.005
 WORDS_A_ROW = 40
+MANY = 0.001  # of the decisions
+DENSE_ROWS = 1000  # at a time
 
 
 @dataclass(frozen=True)
@@ -97,16 +106,64 @@ LIBRARIES = {
 }
 
 
+# ---- the libraries that evaluate others' models -----------------------------------------------
+
+
+def tl2cgen(model: Trained, threads: int) -> Peer:
+    """TL2cgen, whose own form of CSR is made beforehand."""
+    module, _ = peers.library("tl2cgen")
+    dtype = np.dtype(peers.as_treelite(model.model).input_type)
+
+    def form(rows: Any) -> Any:
+        rows = rows.astype(dtype)  # a copy, whose indices get the types that it takes
+        rows.indices, rows.indptr = rows.indices.astype(np.uintc), rows.indptr.astype(np.uintp)
+        return module.DMatrix(rows)
+
+    return replace(peers.tl2cgen(model, threads), form=form)
+
+
+def onnx_runtime(model: Trained, threads: int) -> Peer:
+    """ONNX Runtime on blocks of dense rows, which are made while the clock runs. What is absent is missing
+    for XGBoost and zero for LightGBM."""
+    dense = peers.onnx_runtime(model, threads)
+    assert dense.batch is not None
+    one_block = dense.batch
+    absent = np.nan if hasattr(model.model, "get_booster") else 0.0
+
+    def predict(rows: Any) -> Any:
+        labels = []
+        for start in range(0, rows.shape[0], DENSE_ROWS):
+            some = rows[start : start + DENSE_ROWS]
+            block = np.full(some.shape, absent, np.float32)
+            block[np.repeat(np.arange(some.shape[0]), np.diff(some.indptr)), some.indices] = (
+                some.data
+            )
+            labels.append(one_block(block))
+        return np.concatenate(labels)
+
+    return replace(dense, batch=predict)
+
+
+def treelite(model: Trained, threads: int) -> Peer:
+    """Treelite's GTIL, which takes CSR as it is."""
+    dtype = np.dtype(peers.as_treelite(model.model).input_type)
+    return replace(peers.treelite(model, threads), form=lambda rows: rows.astype(dtype))
+
+
+OTHERS = (treelite, tl2cgen, onnx_runtime)
+
+
 @dataclass(frozen=True)
 class Result:
     """What was found about one library."""
 
     library: str
-    version: str
-    used: int  # columns that trees look at
+    versions: dict[str, str]  # by contestant, as the next two
     timings: dict[str, Timing]
+    differ: dict[str, int]  # decisions unlike the model's own
+    used: int  # columns that trees look at
     mean_models: float
-    differ: int  # early decisions unlike the model's own
+    left_out: dict[str, str]  # and why
 
     @property
     def rows(self) -> list[list[str]]:
@@ -114,43 +171,81 @@ class Result:
         own = self.timings[self.library].microseconds
         lines = []
         for name, timing in self.timings.items():
-            version = self.version if name == self.library else qwyc.__version__
-            differ = f"{self.differ:,} ({self.differ / timing.rows:.2%})"
+            differ = self.differ[name]
             lines.append(
                 [
-                    f"{name} {version}",
-                    f"{timing.microseconds:.2f}",
-                    f"{own / timing.microseconds:.1f}",
-                    differ if name == QUITTING else "0",
+                    f"{name} {self.versions[name]}",
+                    f"{timing.microseconds:.3g}",
+                    f"{own / timing.microseconds:.2g}",
+                    f"{differ:,} ({differ / timing.rows:.2%})" if differ else "0",
                 ]
             )
         return lines
 
 
 def contest(library: str, size: Size, clock: Callable[[], float]) -> Result:
-    """The library's answers and ours, checked; then everyone timed in turn."""
+    """The library's answers and everybody's, checked; then all are timed in turn."""
     train, scores_of, packages = LIBRARIES[library]
     _, version = peers.library(*packages)
-    model = trained(train, columns=size.columns, trees=size.trees, rows=size.training_rows).model
-    own = scores_of(model)
+    model = trained(train, columns=size.columns, trees=size.trees, rows=size.training_rows)
+    own = scores_of(model.model)
     rows, _ = texts(size.rows, size.columns, 2)
     sample, _ = texts(size.sample_rows, size.columns, 3)
-    fast = qwyc.optimize(model, sample, alpha=ALPHA, evaluation="quit", threads=1, progress=False)
+    fast = qwyc.optimize(
+        model.model, sample, alpha=ALPHA, evaluation="quit", threads=1, progress=False
+    )
     if not np.array_equal(np.asarray(fast.score_full(rows), np.float64), own(rows)):
         raise WrongAnswer(f"the full scores of {library} are not its own")
-    decided = fast.decide(rows, threads=1)
-    timings = interleave(
-        {
-            library: Contestant(own, [rows], size.rows),
-            FULL: Contestant(partial(fast.score_full, threads=1), [rows], size.rows),
-            QUITTING: Contestant(partial(fast.predict, threads=1), [rows], size.rows),
-        },
-        seconds=size.seconds,
-        clock=clock,
-    )
+    decided, positive = fast.decide(rows, threads=1), own(rows) > 0
+    contestants = {library: Contestant(own, [rows], size.rows)}
+    versions, differ, left_out = {library: version}, {library: 0}, {}
+    for prepare in OTHERS:
+        try:
+            peer = prepare(model, 1)
+        except LeftOut as reason:
+            left_out[prepare.__name__] = str(reason)
+            continue
+        assert peer.batch is not None
+        form = peer.form(rows)
+        unlike = int((peer.positive(peer.batch(form)) != positive).sum())
+        if unlike > MANY * size.rows:
+            left_out[peer.name] = f"it decides {unlike:,} of {size.rows:,} rows differently"
+            continue
+        versions[peer.name], differ[peer.name] = peer.version, unlike
+        contestants[peer.name] = Contestant(peer.batch, [form], size.rows)
+    contestants[FULL] = Contestant(partial(fast.score_full, threads=1), [rows], size.rows)
+    contestants[QUITTING] = Contestant(partial(fast.predict, threads=1), [rows], size.rows)
+    versions |= {FULL: qwyc.__version__, QUITTING: qwyc.__version__}
+    differ |= {FULL: 0, QUITTING: int((decided.label != positive).sum())}
+    timings = interleave(contestants, seconds=size.seconds, clock=clock)
     used = len(np.unique(fast.ensemble.base_models.feature_needs()[1]))
-    differ = int((decided.label != model.predict(rows)).sum())
-    return Result(library, version, used, timings, float(decided.steps.mean()), differ)
+    steps = float(decided.steps.mean())
+    return Result(library, versions, timings, differ, used, steps, left_out)
+
+
+def run_all(console: Console, size: Size, clock: Callable[[], float]) -> str:
+    """Print a table for each library, and give all of it in Markdown."""
+    page = []
+    for library in LIBRARIES:
+        with console.status(f"{NAME}: {library} ..."):
+            result = contest(library, size, clock)
+        title = (
+            f"{library}, {size.trees} trees; {size.rows:,} rows of {size.columns:,} columns in CSR, "
+            f"{WORDS_A_ROW} entries a row; 1 thread"
+        )
+        header = ["", "µs per row", f"times as fast as {library}", "decisions that differ"]
+        report.show(console, f"\n{title}", header, result.rows)
+        words = [
+            f"Trees look at {result.used:,} columns. Quitting takes {result.mean_models:.1f} of "
+            f"{size.trees} base models per row, alpha = {ALPHA:.1%}; decisions are compared with "
+            f"{library}'s own on rows that neither the model nor the policy was fitted on.",
+            *[f"Left out: {who}: {why}." for who, why in result.left_out.items()],
+        ]
+        console.print("\n".join(words))
+        lines = [header, ["---"] * len(header), *result.rows]
+        table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+        page.append("\n\n".join([f"{title}:", table, *words]))
+    return "\n\n".join(page) + "\n"
 
 
 def main() -> None:
@@ -162,22 +257,11 @@ def main() -> None:
     parser.add_argument("--cpu-time", action="store_true", help="for a busy machine")
     chosen = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
-    size = SIZES[chosen.size or "full"]
+    warnings.filterwarnings("ignore")  # the libraries' about each other
     console = Console(width=120, highlight=False)
     console.print(", ".join(f"{name} {value}" for name, value in machine().items()))
-    for library in LIBRARIES:
-        result = contest(library, size, time.process_time if chosen.cpu_time else time.perf_counter)
-        title = (
-            f"\n{library}, {size.trees} trees; {size.rows:,} rows of {size.columns:,} columns in CSR, "
-            f"{WORDS_A_ROW} entries a row; 1 thread"
-        )
-        header = ["", "µs per row", f"times as fast as {library}", "decisions that differ"]
-        report.show(console, title, header, result.rows)
-        console.print(
-            f"Trees look at {result.used:,} columns. Quitting takes {result.mean_models:.1f} of "
-            f"{size.trees} base models per row, alpha = {ALPHA:.1%}; decisions are compared with "
-            f"{library}'s own on rows that neither the model nor the policy was fitted on."
-        )
+    clock = time.process_time if chosen.cpu_time else time.perf_counter
+    run_all(console, SIZES[chosen.size or "full"], clock)
 
 
 if __name__ == "__main__":
