@@ -32,6 +32,13 @@ Needs needs_of(const MaskedTrees& trees) {
     return needs;
 }
 
+int32_t lines_of(std::span<const int32_t> features) {
+    int32_t lines = 0;
+    for (size_t i = 0; i < features.size(); ++i)
+        lines += i == 0 || features[i] / kLineFeatures != features[i - 1] / kLineFeatures;
+    return lines;
+}
+
 Times Times::of(double n_rows) {
     const double words = std::floor(n_rows / 64), rest = n_rows - 64 * words;
     const double few = rest > 0 && rest <= kFew ? 1 : 0;
@@ -42,7 +49,8 @@ double mask_cost(const Times& times, const Needs& needs) {
     return times.slabs * (cost_of(MaskCost::kSlab, needs) + needs.planes) +
            times.words * (cost_of(MaskCost::kWord, needs) -
                           (MaskCost::kWord.tree - MaskCost::kFew.tree) * needs.late) +
-           times.few * cost_of(MaskCost::kFew, needs);
+           times.few * cost_of(MaskCost::kFew, needs) +
+           (64 * times.words + kFew * times.few) * needs.far;
 }
 
 RowsAtStep::RowsAtStep(double n, double share) : mean_(n * share) {
@@ -98,6 +106,7 @@ Divider<Real>::Divider(const Forest<Real>& forest, const Questions<Real>& questi
                        double walk)
     : last_(last),
       walk_(walk),
+      far_line_(far_line_cost(forest.n_features())),
       masked_(last),
       planes_(last),
       survival_(last + 1),
@@ -105,6 +114,7 @@ Divider<Real>::Divider(const Forest<Real>& forest, const Questions<Real>& questi
     double reached = 1;
     // The last step that asked each question, and that read each feature.
     std::vector<int32_t> asked(questions.all.size(), -1), read(forest.n_features(), -1);
+    std::vector<int32_t> fetched(forest.n_features() / kLineFeatures + 1, -1);
     for (int32_t r = 0; r < last; ++r) {
         if (survival[r] < reached) reached = std::max(survival[r], 0.0);
         survival_[r] = reached;
@@ -124,9 +134,11 @@ Divider<Real>::Divider(const Forest<Real>& forest, const Questions<Real>& questi
         for (int32_t q : questions.of_tree(forest, order[r])) {
             note(asked, q, &New::questions);
             note(read, questions.all[q].feature, &New::features);
+            note(fetched, questions.all[q].feature / kLineFeatures, &New::lines);
         }
         for (int32_t back = 0; back < kMaxSegmentTrees; ++back) {
             total.features -= here[back].features, total.questions -= here[back].questions;
+            total.lines -= here[back].lines;
             here[back] = total;
         }
     }
@@ -165,6 +177,7 @@ Division Divider<Real>::divide(double n) const {
             needs.planes += planes_[r];
             needs.features += fresh(r, r - a).features;
             needs.questions += fresh(r, r - a).questions;
+            needs.far += far_line_ * fresh(r, r - a).lines;
             double cost;
             if (!masked(a))
                 cost = rows.mean() * std::min(kDeepTree * needs.trees, walk_cost(a, b));

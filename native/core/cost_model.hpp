@@ -26,6 +26,10 @@ struct MaskCost {
     static constexpr double kFullTree = 8;  // of a word in full: sums are not tested
 };
 
+constexpr double kFarLine = 4;          // a cache line of one row, where rows are wide:
+constexpr int64_t kNearFeatures = 256;  // of more features
+constexpr int32_t kLineFeatures = 16;   // floats of a cache line
+
 // For one row of many.
 struct RowCost {
     static constexpr double kRow = MaskCost::kWord.rows / 64,
@@ -56,7 +60,17 @@ struct Needs {
     int32_t features = 0, questions = 0, trees = 0;
     double planes = 0;  // nanoseconds to make them, for a slab
     int32_t late = 0;   // trees that only a few rows of a word reach before they quit
+    double far = 0;     // nanoseconds to fetch the cache lines of one row, where rows are wide
 };
+
+// Nanoseconds to fetch a cache line of one row. A block of wide rows does not fit the second-level
+// cache, so every pass over it fetches the lines that it looks at.
+inline double far_line_cost(int64_t n_features) {
+    return n_features > kNearFeatures ? kFarLine : 0;
+}
+
+// Cache lines of a row of floats that hold these features, which ascend.
+int32_t lines_of(std::span<const int32_t> features);
 
 // Nanoseconds to make the planes of a tree for a slab.
 double planes_cost(const MaskedTree& tree);
@@ -138,13 +152,14 @@ class Divider {
   private:
     // What a segment that begins at step r - back needs for step r and has not needed before.
     struct New {
-        uint16_t features = 0, questions = 0;
+        uint16_t features = 0, questions = 0, lines = 0;
     };
     const New& fresh(int32_t r, int32_t back) const;
     bool masked(int32_t r) const { return masked_[r] != 0; }
 
     int32_t last_;
     double walk_;                   // nanoseconds for kWalksAtOnce trees
+    double far_line_;               // and for a cache line of a row
     std::vector<uint8_t> masked_;   // by step
     std::vector<double> planes_;    // by step
     std::vector<double> survival_;  // by step, and 0 at the end; never rising

@@ -58,8 +58,9 @@ typename FullEngine<Real>::Plan FullEngine<Real>::make_plan(
             plan.cost += needs.planes / kSlab;
             plan.planes += needs.planes;
             plan.any_masked = true;
-            plan.cost +=
-                RowCost::kRow + RowCost::kFeature * needs.features + answers_cost(part.trees);
+            plan.cost += RowCost::kRow + RowCost::kFeature * needs.features +
+                         answers_cost(part.trees) +
+                         far_line_cost(forest_.n_features()) * lines_of(part.trees.features);
             plan.n_questions += needs.questions, plan.n_features += needs.features;
         }
         plan.parts.push_back(std::move(part));

@@ -12,6 +12,7 @@ namespace qwyc {
 namespace {
 
 constexpr int64_t kBlockBytes = 1 << 20;  // of rows: a block fits the second-level cache
+constexpr int64_t kMostBytes = 1 << 21;   // and fills it where rows are wide, to have many of them
 constexpr int64_t kMaxBlockRows = 16384;
 constexpr int64_t kRowsAtOnce = 65536;  // that one thread takes
 
@@ -145,8 +146,10 @@ void QuitEngine<Real, Policy>::decide(const RowsView<In>& rows, const DecisionsO
         return;
     }
     const int64_t width = std::max<int64_t>(rows.width, 1);
-    const int64_t fits = kBlockBytes / (width * static_cast<int64_t>(sizeof(In))) / kSlab * kSlab;
-    const int64_t block = std::clamp<int64_t>(fits, 4 * kSlab, kMaxBlockRows);
+    const int64_t row_bytes = width * static_cast<int64_t>(sizeof(In));
+    const int64_t least = std::clamp<int64_t>(kMostBytes / row_bytes / kSlab, 1, 4) * kSlab;
+    const int64_t fits = kBlockBytes / row_bytes / kSlab * kSlab;
+    const int64_t block = std::clamp<int64_t>(fits, least, kMaxBlockRows);
     const int64_t share = (rows.n / std::max(threads, 1) / kSlab + 1) * kSlab;  // rows per thread
     const int64_t at_once = std::min({share, kRowsAtOnce, max_rows_in_int32(rows.row_stride)});
     parallel_for(rows.n, at_once, threads, [&](int64_t begin, int64_t end) {

@@ -97,6 +97,7 @@ TEST(rows_that_stay_are_read_seldom_and_rows_that_quit_are_left_out) {
 TEST(segments_need_what_their_layout_has) {
     for (uint64_t seed = 0; seed < 4; ++seed) {
         Trees<float> trees;
+        if (seed >= 2) trees.n_features = 400;  // wide rows
         Random random(seed);
         constexpr int32_t kTrees = 150;
         for (int32_t t = 0; t < kTrees; ++t) {
@@ -117,9 +118,17 @@ TEST(segments_need_what_their_layout_has) {
                 lay_out(forest, questions, std::span<const int32_t>(order).first(last), false);
             Needs needs = needs_of(laid_out);
             --needs.questions;  // the one that is never so
+            needs.far = far_line_cost(trees.n_features) * lines_of(laid_out.features);
+            CHECK_EQUAL(needs.far > 0, seed >= 2);
             CHECK(std::abs(found.cost - mask_cost(64, needs)) < 1e-6);
         }
     }
+}
+
+TEST(lines_are_those_that_hold_a_feature) {
+    const std::vector<int32_t> none, features{0, 3, 15, 16, 64, 79, 80};
+    CHECK_EQUAL(lines_of(none), 0);
+    CHECK_EQUAL(lines_of(features), 4);
 }
 
 TEST(small_batches_have_long_segments) {
