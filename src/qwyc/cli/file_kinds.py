@@ -45,7 +45,7 @@ def kind_of(path: Path) -> FileKind | None:
         return FileKind(f"a model of {library}", "model")
     if head[:1] == b"\x80" or path.suffix in (".pkl", ".pickle", ".joblib"):
         return FileKind(
-            "a pickle", "unreadable", f"qwyc reads no pickles, because that runs code; {SAVE_AS}"
+            "a pickle", "unreadable", f"reading one runs code, so no command does; {SAVE_AS}"
         )
     if path.suffix in (".keras", ".h5", ".hdf5"):
         return FileKind("a Keras model", "unreadable", "no command reads it; use qwyc from Python")
@@ -92,7 +92,7 @@ def check_classifier(path: Path, data: Iterable[str] = (), command: str = "") ->
         remedy = kind.remedy or (
             f"make one with: qwyc optimize {path} DATA -o {path.with_suffix('.qwyc').name}"
             if kind.role == "model"
-            else f"{_swapped(data, command)}qwyc optimize MODEL DATA makes a .qwyc file"
+            else f"{_swapped(data, command)}make a .qwyc file with: qwyc optimize MODEL DATA"
         )
         raise InputError(f"{path} is {kind.what}; a .qwyc file was expected. {_sentence(remedy)}")
     check_rows(data, command)
