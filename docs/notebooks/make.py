@@ -23,7 +23,8 @@ def notebook() -> nbformat.NotebookNode:
         if part.startswith("```python"):
             made.cells.append(nbformat.v4.new_code_cell(part[10:-5].strip()))
         elif part.strip():
-            links = re.sub(r"\]\(([a-z-]+\.md)", r"](../\1", part.strip())
+            # Pages of the site: MkDocs does not rewrite links in notebooks.
+            links = re.sub(r"\]\(([a-z-]+)\.md", r"](../\1.html", part.strip())
             made.cells.append(nbformat.v4.new_markdown_cell(links))
     for number, cell in enumerate(made.cells):
         cell.id = f"cell-{number}"

@@ -67,7 +67,7 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     shown = re.findall(r"<b><code>(\w+)</code></b>", section)
     assert shown == re.findall(r"^    (\w+) : ", qwyc.optimize.__doc__, flags=re.M)
     for page in (tmp_path / "site").glob("**/*.html"):
-        targets = re.findall(r'(?:href|src)="([^"#:?]+)', page.read_text())
+        targets = re.findall(r'(?:href|src)="([^"#:?]+)["#?]', page.read_text())
         missing = [t for t in targets if t.startswith(".") or not t.startswith("/")]
         missing = [t for t in missing if not (page.parent / t).exists()]
         assert not missing, f"{page.name}: {missing}"
