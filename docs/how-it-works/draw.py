@@ -1,7 +1,7 @@
 """Draw docs/images/how-it-works.svg: `python docs/how-it-works/draw.py`.
 
-A policy is fitted by the paper's Algorithm 1 to made-up scores. The left panel shows its thresholds and the
-running sums of some rows, the right one the share of rows that is still undecided."""
+The paper's Algorithm 1 fits a policy to made-up scores. The upper panel shows its thresholds and the
+running sums of some rows, the lower one the share of rows that is still undecided."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ import qwyc
 
 PICTURE = Path(__file__).parents[1] / "images" / "how-it-works.svg"
 ROWS, T = 4000, 24
-WIDTH, HEIGHT, TOP, BOTTOM = 900, 380, 46, 330
-LEFT, RIGHT = (56, 516), (600, 876)  # x of both panels
+WIDTH, HEIGHT = 560, 590
+X1, X2 = 56, 540  # of both panels
+SUMS, SHARES = (40, 300), (370, 540)  # y of each
 BLUE, ORANGE, GREY = "#1f5fa8", "#c4501b", "#6b6b6b"
-FONT = 'font-family="DejaVu Sans, Helvetica, sans-serif" font-size="13"'
+FONT = 'font-family="DejaVu Sans, Helvetica, sans-serif" font-size="14"'
 WANTED = (2, 4, 7, 12, T)  # steps that the drawn rows take
 
 
@@ -32,19 +33,21 @@ def draw() -> str:
     high = 11.0
 
     def x(step: float) -> float:
-        return LEFT[0] + (LEFT[1] - LEFT[0]) * step / T
+        return X1 + (X2 - X1) * step / T
 
     def y(value: float) -> float:
-        return (TOP + BOTTOM) / 2 - (BOTTOM - TOP) / 2 * float(np.clip(value, -high, high)) / high
+        middle, half = (SUMS[0] + SUMS[1]) / 2, (SUMS[1] - SUMS[0]) / 2
+        return middle - half * float(np.clip(value, -high, high)) / high
 
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" {FONT}>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
+        f'viewBox="0 0 {WIDTH} {HEIGHT}" {FONT}>',
         "<title>Rows quit when their running sum leaves the band between two thresholds</title>",
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
-        _text(LEFT[0], 24, "Running sums of five rows", "#222222", weight="bold"),
-        _text(RIGHT[0], 24, "Rows still undecided", "#222222", weight="bold"),
+        _text(X1, 24, "Running sums of five rows", "#222222", weight="bold"),
+        _text(X1, SHARES[0] - 16, "Rows still undecided", "#222222", weight="bold"),
     ]
-    for limit, edge, colour in ((policy.upper, TOP, BLUE), (policy.lower, BOTTOM, ORANGE)):
+    for limit, edge, colour in ((policy.upper, SUMS[0], BLUE), (policy.lower, SUMS[1], ORANGE)):
         known = [k for k in range(T - 1) if np.isfinite(limit[k])]
         line = " ".join(f"{x(steps[k]):.1f},{y(limit[k]):.1f}" for k in known)
         first, last = x(steps[known[0]]), x(steps[known[-1]])
@@ -53,8 +56,8 @@ def draw() -> str:
             'fill-opacity="0.14"/>'
         )
         out.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
-    out.append(_text(LEFT[1], TOP + 16, "quits as positive", BLUE, "end"))
-    out.append(_text(LEFT[1], BOTTOM - 8, "quits as negative", ORANGE, "end"))
+    out.append(_text(X2, SUMS[0] + 18, "quits as positive", BLUE, "end"))
+    out.append(_text(X2, SUMS[1] - 10, "quits as negative", ORANGE, "end"))
     for row in _chosen(decisions.steps, decisions.label):
         n = int(decisions.steps[row])
         path = [(0.0, 0.0), *((float(steps[k]), float(sums[row, k])) for k in range(n))]
@@ -63,23 +66,21 @@ def draw() -> str:
         out.append(f'<polyline points="{line}" fill="none" stroke="{GREY}" stroke-width="1.2"/>')
         end = path[-1]
         out.append(f'<circle cx="{x(end[0]):.1f}" cy="{y(end[1]):.1f}" r="4.5" fill="{colour}"/>')
-    out += _axes(LEFT, f"base models evaluated, of {T}")
+    out += _axes(SUMS)
     undecided = [1.0, *(float(np.mean(decisions.steps > k)) for k in steps[:-1]), 0.0]
-    across = (RIGHT[1] - RIGHT[0]) / T
-    tall = BOTTOM - TOP
+    tall = SHARES[1] - SHARES[0]
     points = " ".join(
-        f"{RIGHT[0] + across * k:.1f},{BOTTOM - tall * share:.1f}"
-        for k, share in enumerate(undecided)
+        f"{x(k):.1f},{SHARES[1] - tall * share:.1f}" for k, share in enumerate(undecided)
     )
-    area = f"{RIGHT[0]},{BOTTOM} {points} {RIGHT[1]},{BOTTOM}"
+    area = f"{X1},{SHARES[1]} {points} {X2},{SHARES[1]}"
     out.append(f'<polygon points="{area}" fill="{BLUE}" fill-opacity="0.14"/>')
     out.append(f'<polyline points="{points}" fill="none" stroke="{BLUE}" stroke-width="2"/>')
     mean = f"{decisions.steps.mean():.1f} of {T} on average"
-    out.append(_text(RIGHT[1], TOP + 40, mean, BLUE, "end"))
+    out.append(_text(X2, SHARES[0] + 30, mean, BLUE, "end"))
     for share in (0, 0.5, 1):
-        height = BOTTOM - tall * share
-        out.append(_text(RIGHT[0] - 8, height + 4, f"{share:.0%}", GREY, "end"))
-    out += _axes(RIGHT, f"base models evaluated, of {T}")
+        height = SHARES[1] - tall * share
+        out.append(_text(X1 - 8, height + 4, f"{share:.0%}", GREY, "end"))
+    out += _axes(SHARES)
     return "\n".join([*out, "</svg>", ""])
 
 
@@ -88,11 +89,11 @@ def _chosen(steps: np.ndarray, labels: np.ndarray) -> list[int]:
     return [int(np.flatnonzero((steps == n) & (labels == k % 2))[0]) for k, n in enumerate(WANTED)]
 
 
-def _axes(panel: tuple[int, int], name: str) -> list[str]:
-    left, right = panel
+def _axes(panel: tuple[int, int]) -> list[str]:
+    top, bottom = panel
     return [
-        f'<path d="M{left} {TOP} V{BOTTOM} H{right}" fill="none" stroke="{GREY}"/>',
-        _text((left + right) / 2, BOTTOM + 32, name, GREY, "middle"),
+        f'<path d="M{X1} {top} V{bottom} H{X2}" fill="none" stroke="{GREY}"/>',
+        _text((X1 + X2) / 2, bottom + 26, f"base models evaluated, of {T}", GREY, "middle"),
     ]
 
 
