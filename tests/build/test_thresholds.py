@@ -97,6 +97,10 @@ def test_alpha_has_the_same_default_everywhere(trained):
     assert made.certificate_.alpha == 0.005
     by_class = qwyc.optimize(forest, X[2000:], by_class={"yes": 0.05}, progress=False)
     assert by_class.certificate.alpha is None
+    alone = qwyc.EarlyExitClassifier(forest, by_class={"yes": 0.05}).fit(X[2000:])
+    assert alone.certificate_.alpha is None
+    near = qwyc.optimize(forest, X[2000:], tolerance=0.2, progress=False)
+    assert near.certificate.alpha == 0.005
 
 
 def test_the_advice_for_an_approximation_can_be_followed(trained):
