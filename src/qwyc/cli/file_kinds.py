@@ -25,14 +25,14 @@ class FileKind:
 
 def kind_of(path: Path) -> FileKind | None:
     """What a file or folder is; None where it cannot be told, or there is nothing to read."""
-    if path.is_dir():
-        return _kind_of_folder(path)
-    if not path.is_file():  # a pipe must not be opened twice
-        return None
     try:
+        if path.is_dir():
+            return _kind_of_folder(path)
+        if not path.is_file():  # a pipe must not be opened twice
+            return None
         with path.open("rb") as file:
             head = file.read(512)
-    except OSError:
+    except (OSError, ValueError):  # or the path holds a null character
         return None  # whoever reads the file says why it cannot
     if is_qwyc(head):
         return FileKind("a .qwyc file", "qwyc")
