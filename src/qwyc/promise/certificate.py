@@ -238,7 +238,7 @@ class Certificate(Observed):
             "left_out": self.left_out,
             "recertified": None
             if self.recertified is None
-            else {"rows": self.rows + self.left_out, "sample": self.recertified or None},
+            else {"rows": self.rows, "sample": self.recertified or None},
             "windows": [
                 asdict(window) | {"rows": window.rows, "interval": self._interval(window)}
                 for window in self.windows
