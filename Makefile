@@ -7,7 +7,7 @@ CPP := $(wildcard native/*/*.cpp native/*/*.hpp examples/*/*.c)
 COMMA := ,
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: demo test test-all ctest sanitize java chromium lint format stubs bench bench-batches bench-frames bench-engines bench-export bench-lattices experiments clean
+.PHONY: demo docs coverage test test-all ctest sanitize java chromium lint format stubs bench bench-batches bench-frames bench-engines bench-export bench-lattices experiments clean
 
 demo: $(VENV)/.demo
 	$(BIN)/qwyc demo
@@ -16,8 +16,8 @@ test: lint ctest
 	$(BIN)/python -m pytest
 
 # What needs more than `make test` may: packages built and installed as users get them, other versions of
-# the trainers, TensorFlow Lattice, Spark (which needs Java 17), Ray and Dask with two workers each, and the
-# HTML report in a browser (which needs Chromium).
+# the trainers, TensorFlow Lattice, Spark (which needs Java 17), Ray and Dask with two workers each, the
+# HTML report in a browser (which needs Chromium), MLflow and servers, and the documentation as a site.
 test-all: $(VENV)/.all java chromium sanitize
 	$(BIN)/python -m pytest -m slow -n 0
 
@@ -59,6 +59,17 @@ chromium:
 	@{ which chromium || which google-chrome; } > /dev/null && which chromedriver > /dev/null \
 	  || { test "$$(id -u)" = 0 && apt-get install --yes --quiet chromium chromium-driver; } \
 	  || { echo "The HTML report is tested in Chromium with its driver (chromedriver), both on PATH; install them and run this again"; exit 1; }
+
+# The documentation as a site in build/site. A warning is an error: links and anchors that lead nowhere,
+# pages that are not in the navigation, and docstrings that do not match a signature.
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# Lines that the fast tests run, of the Python code.
+coverage: $(VENV)/.dev
+	$(PIP) install "coverage[toml]>=7"
+	$(BIN)/python -m coverage run -m pytest -n 0
+	$(BIN)/python -m coverage report
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -129,7 +140,11 @@ $(VENV)/.dev: $(VENV)/.tools $(NATIVE)
 
 $(VENV)/.all: $(VENV)/.dev
 	$(PIP) install --upgrade setuptools wheel # Spark comes as source, and is built without isolation too
-	$(PIP) install --no-build-isolation --editable '.[dev,engines,lattice,browser]'
+	$(PIP) install --no-build-isolation --editable '.[dev,engines,lattice,browser,serving,docs]'
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.dev
+	$(PIP) install --no-build-isolation --editable '.[dev,docs]'
 	touch $@
 
 # The peers to compare with; one that cannot be installed is left out, and the benchmark says so.

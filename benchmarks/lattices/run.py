@@ -130,7 +130,7 @@ def optimized(model: Any, policy_rows: Any, shape: Shape, found: Found) -> Any:
                 policy_rows,
                 alpha=ALPHA,
                 quit=shape.quit,
-                threshold=found.threshold,
+                threshold=qwyc.Score(found.threshold),
                 threads=1,
                 progress=False,
             )

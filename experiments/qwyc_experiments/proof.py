@@ -87,7 +87,7 @@ def main() -> None:
         thresholds = [ensemble.threshold, *rng.choice(full, 3)]
         differ, steps = 0, []
         for threshold in thresholds:
-            fast = qwyc.optimize(ensemble, alpha=0, threshold=float(threshold))
+            fast = qwyc.optimize(ensemble, alpha=0, threshold=qwyc.Score(float(threshold)))
             decisions = fast.decide(rows)
             differ += int(np.sum((decisions.label == 1) != (full >= threshold)))
             steps.append(decisions.steps.mean())

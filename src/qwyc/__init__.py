@@ -40,7 +40,7 @@ from qwyc.policy.policy import Policy
 from qwyc.policy.scores import ScoreMatrix
 from qwyc.predictor import Predictor, read_model
 from qwyc.promise.certificate import Certificate
-from qwyc.target.probability import Probability
+from qwyc.target.thresholds import Probability, Score
 
 if TYPE_CHECKING:
     from qwyc import plot
@@ -80,6 +80,7 @@ __all__ = [
     "Probability",
     "QwycError",
     "QwycWarning",
+    "Score",
     "ScoreMatrix",
     "TrainingRowsWarning",
     "Verification",

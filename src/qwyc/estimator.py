@@ -26,6 +26,7 @@ from qwyc.policy.policy import Policy
 from qwyc.promise.budget import budget_of
 from qwyc.promise.certificate import Certificate, check_confidence
 from qwyc.promise.repeats import TOGETHER, units
+from qwyc.promise.requested import DEFAULT_ALPHA
 from qwyc.promise.split import FEWEST_TO_FIT
 from qwyc.rows.identity import table_hashes
 from qwyc.rows.selection import row_count, take
@@ -73,7 +74,7 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     ----------
     estimator : a classifier that `qwyc.optimize` takes; or a pipeline or a search that ends in one.
     alpha, by_class, confidence, quit, only, threshold, costs, feature_costs, method, repeats, headroom,
-        max_rows, evaluation : as in `qwyc.optimize`. For limits by class alone, pass alpha=None.
+        max_rows, evaluation : as in `qwyc.optimize`. alpha is 0.005 by default, unless by_class is given.
     holdout : the part of the data to optimise on where `estimator` has to be fitted: a share, or a
         number of rows.
     random_state : of the split, and of an `estimator` to be fitted whose own random_state is None.
@@ -93,7 +94,7 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         self,
         estimator: Any,
         *,
-        alpha: float | Mapping[str, float] | None = 0.005,
+        alpha: float | Mapping[str, float] | None = None,
         by_class: Mapping[Any, float] | None = None,
         confidence: float = 0.95,
         quit: str = "both",
@@ -216,7 +217,8 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
         """Rows to fit on, and rows to optimise on, each ascending."""
         n = row_count(X)
-        budget = None if self.alpha is None and self.by_class is not None else budget_of(self.alpha)
+        alpha = DEFAULT_ALPHA if self.alpha is None and self.by_class is None else self.alpha
+        budget = None if alpha is None else budget_of(alpha)
         if budget is not None and budget.is_zero and self.method == "auto":
             return np.arange(n), np.arange(n)  # proven, whatever the rows
         aside = _holdout(self.holdout, n)

@@ -50,7 +50,7 @@ def ensemble(
     dtype: str = "float32",
     categories: Mapping[Feature, Sequence[Category]] | None = None,
 ) -> Ensemble:
-    """An ensemble of lattices: f(x) = base + sum of weights[t] * members[t](x), or base + their mean.
+    """An ensemble of lattices: `f(x) = base + sum of weights[t] * members[t](x)`, or base + their mean.
 
     members: `Lattice` and `Linear`; or ensembles of lattices, and live models that `qwyc.read_model` reads
         as such, which are put together: their features are united by name, or by position where they have

@@ -45,7 +45,7 @@ def tradeoff(classifier: Classifier, *, ax: Axes | None = None) -> Axes:
         xscale="log",
         xlabel=f"alpha: decisions that may differ, % ({percent(seen.confidence)} confidence, log scale)",
         ylabel="base models per row, on rows held out",
-        title="What fewer changed decisions cost",
+        title="Base models evaluated per row, by alpha",
     )
     ax.set_ylim(0, None)
     ax.xaxis.set_major_formatter("{x:g}")

@@ -164,3 +164,22 @@ def test_rows_in_memory_are_not_a_data_set(fitted):
     assert not distributed.is_distributed(X_new)
     with pytest.raises(qwyc.InputError, match="a Dask DataFrame or a DuckDB relation was expected"):
         distributed.decide(fast, X_new)
+
+
+def test_the_rows_that_it_was_recertified_on_are_on_record(fitted, tmp_path):
+    fast, X_new = fitted
+    assert fast.certificate.recertified is None
+    assert fast.certificate.as_dict()["recertified"] is None
+    assert "(held out: " in str(fast.certificate)
+    better = qwyc.recertify(fast, X_new[:8000])
+    digest = better.certificate.recertified
+    assert len(digest) == 64
+    assert better.certificate.as_dict()["recertified"] == {"rows": 8000, "sample": digest}
+    assert f"(recertified on other rows, digest {digest[:8]}: " in str(better.certificate)
+    assert qwyc.recertify(fast, X_new[:8001]).certificate.recertified != digest
+    better.save(tmp_path / "new.qwyc")
+    again = qwyc.load(tmp_path / "new.qwyc")
+    assert again.certificate.recertified == again.choices.evidence.recertified == digest
+    assert again.at(alpha=0.05).certificate.recertified == digest  # the same rows are counted
+    fast.save(tmp_path / "old.qwyc")
+    assert b"recertified" not in (tmp_path / "old.qwyc").read_bytes()

@@ -216,7 +216,6 @@ def test_what_it_does_not_go_with_is_refused():
     refused(model, "method='joint'", method="joint")
     refused(model, "feature_costs", feature_costs=np.ones(5))
     refused(model, "alpha must be above 0", alpha=0)
-    refused(model, "needs alpha", alpha=None)
     refused(model, "one number", alpha={"negative": 0.1, "positive": 0.1})
     refused(model, "tolerance must be", tolerance=0)
     refused(model, "tolerance must be", tolerance=-1.0)

@@ -168,7 +168,7 @@ def test_an_unknown_kind_of_url(made, monkeypatch, library):
         (["all.csv", "all.parquet"], "all.parquet is parquet and all.csv is csv"),
         (["all.csv", "-"], "standard input (-) is read alone"),
         (["all.csv", "none.csv"], "cannot read none.csv: no such file"),
-        (["all.csv", "m.qwyc"], "m.qwyc must be a .csv"),
+        (["all.csv", "m.qwyc"], "m.qwyc is a .qwyc file; rows were expected"),
         (
             ["int.parquet", "float.parquet"],
             "float.parquet differs from int.parquet: its "

@@ -50,7 +50,7 @@ def test_files_with_a_tolerance(folder, kind, tolerance):
     for command in (["report", made], ["bench", made, new]):
         done = run(*command)
         assert done.returncode == 2
-        assert b"qwyc.Approximation, made with --tolerance" in done.stderr
+        assert b"FILE was made with --tolerance" in done.stderr
     done = run("predict", made, new, "--unseen", "flag")
     assert done.returncode == 2
     assert b"--unseen" in done.stderr

@@ -192,7 +192,7 @@ def test_alpha_zero_on_random_forests_whose_full_scores_tie_with_the_threshold(s
     rows = random_rows(seed, ensemble, n=3000)
     full = ensemble.score_full(rows)
     for beta in (ensemble.threshold, *np.quantile(full, [0.2, 0.5, 0.9], method="nearest")):
-        fast = qwyc.optimize(ensemble, rows, alpha=0, threshold=float(beta))
+        fast = qwyc.optimize(ensemble, rows, alpha=0, threshold=qwyc.Score(float(beta)))
         np.testing.assert_array_equal(fast.predict(rows) == 1, full >= beta)
 
 

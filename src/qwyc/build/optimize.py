@@ -37,7 +37,7 @@ from qwyc.promise.group_labels import group_numbers
 from qwyc.promise.ordered import order_of
 from qwyc.promise.origin import Origin, Origins
 from qwyc.promise.repeats import INDEPENDENT, REPEATS
-from qwyc.promise.requested import budget_for, index_of_class
+from qwyc.promise.requested import DEFAULT_ALPHA, budget_for, index_of_class
 from qwyc.promise.tolerance import ToleranceBudget
 from qwyc.rows.selection import row_count, take
 from qwyc.runtime.arguments import (
@@ -46,7 +46,7 @@ from qwyc.runtime.arguments import (
     check_number,
 )
 from qwyc.runtime.progress import ProgressOption
-from qwyc.target.probability import Probability
+from qwyc.target.thresholds import Probability, Score, Threshold
 
 METHODS = ("auto", "joint", "natural")
 EVALUATIONS = ("model", "measured", "quit", "full")
@@ -63,7 +63,7 @@ def optimize(
     confidence: float = 0.95,
     quit: str = "both",
     only: Any = None,
-    threshold: float | Probability | None = None,
+    threshold: Threshold | None = None,
     costs: Any = None,
     feature_costs: Any = None,
     method: str = "auto",
@@ -90,7 +90,7 @@ def optimize(
     confidence: float = 0.95,
     quit: str = "both",
     only: Any = None,
-    threshold: float | Probability | None = None,
+    threshold: Threshold | None = None,
     costs: Any = None,
     feature_costs: Any = None,
     method: str = "auto",
@@ -116,7 +116,7 @@ def optimize(
     confidence: float = 0.95,
     quit: str = "both",
     only: Any = None,
-    threshold: float | Probability | None = None,
+    threshold: Threshold | None = None,
     costs: Any = None,
     feature_costs: Any = None,
     method: str = "auto",
@@ -151,9 +151,10 @@ def optimize(
         anything.
     X : rows like those to come, without labels, and not those that the model was trained on; or a data
         set of Spark, Ray or Dask, of which 100,000 rows are drawn (or `max_rows`).
-    alpha : the share of decisions that may differ from the full ensemble's; or both kinds apart,
-        `dict(negative=..., positive=...)`: full-positive rows called negative, and the reverse. 0 is
-        proven for every input by bounds on what the remaining trees can add, and needs no X.
+    alpha : the share of decisions that may differ from the full ensemble's, by default 0.005 unless
+        `by_class` is given; or both kinds apart, `dict(negative=..., positive=...)`: full-positive rows
+        called negative, and the reverse. 0 is proven for every input by bounds on what the remaining
+        trees can add, and needs no X.
     by_class : the share that may be lost of each class that is named, `{label: share}`: of the rows that
         the full ensemble puts in that class, at most this share is decided differently. Alone or with
         `alpha`. Without `alpha`, only mistakes on the classes named are risked, so that rows quit one way
@@ -169,9 +170,12 @@ def optimize(
         full decision. So rows of this class can be lost, and none is gained: `alpha` is the share of all
         rows that may be lost, and `by_class={label: share}` that of the rows of the class. The label of a
         row that left is the best other class so far, which need not be the full ensemble's.
-    threshold : of two classes: decide positive where score >= threshold; None is the model's own decision.
-        `Probability(0.3)` puts it where the model's predicted probability is 0.3. For a model with an
-        output calibration (TensorFlow Lattice), a number is compared with the model's own output.
+    threshold : of two classes: decide positive where the score, or the probability, reaches it. None is the
+        model's own decision. `qwyc.Probability(0.3)` is a predicted probability of the positive class,
+        `qwyc.Score(0.3)` a full score, which is in log-odds for most boosted trees. A bare number is a
+        score, and is refused where it could be mistaken for a probability: between 0 and 1, for a model
+        whose scores are not its probabilities. The positive class is the second of the model's classes. For
+        a model with an output calibration (TensorFlow Lattice), a score is compared with its output.
     costs : cost of evaluating each base model, (T,), or a `Costs` where base models share parts; None
         is 1 for all, as in the paper; "size" the nodes of trees that rows visit, or the multiply-adds
         and comparisons of lattices; "measured" the time that each takes on this machine. The
@@ -219,9 +223,11 @@ def optimize(
     if not callable(evaluation):
         check_choice("evaluation", evaluation, EVALUATIONS)
     seed, headroom = check_count("seed", seed, least=0), check_count("headroom", headroom, least=0)
+    if alpha is None and by_class is None:
+        alpha = DEFAULT_ALPHA
     if tolerance is not None:
         refuse_beside_tolerance(by_class, quit, only, threshold, feature_costs, method)
-    elif by_class is None or alpha is not None:
+    elif alpha is not None:
         budget_of(alpha)  # a wrong alpha is said before the model is read
     source = importers.open_model(model)
     within = None
@@ -330,7 +336,17 @@ def _threshold(threshold: Any, ensemble: Ensemble) -> float:
         return ensemble.threshold
     if isinstance(threshold, Probability):
         return ensemble.link.score_at(threshold.value)
-    return ensemble.link.score_of_output(check_number("threshold", threshold))
+    if isinstance(threshold, Score):
+        return ensemble.link.score_of_output(float(threshold.value))
+    number = check_number("threshold", threshold)
+    if 0 < number < 1 and ensemble.link.score_is_no_probability:
+        as_probability = ensemble.link.probability(ensemble.link.score_of_output(number))
+        raise OptionError(
+            f"threshold={number!r} could be a score or a probability, and this model's scores are no "
+            f"probabilities: a score of {number!r} is a probability of {as_probability:.4g}. Pass "
+            f"threshold=qwyc.Score({number!r}) or threshold=qwyc.Probability({number!r})"
+        )
+    return ensemble.link.score_of_output(number)
 
 
 def _draw(

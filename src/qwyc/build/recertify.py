@@ -58,7 +58,7 @@ def recertify(
 
     `unseen` is what happens to values that the model refuses, as in `Classifier.decide`. With "flag", their
     rows are left out; `certificate.left_out` says how many these are, and the promise is about rows without
-    such values.
+    such values. `certificate.recertified` is a digest of X, which files keep.
     """
     check_classifier(classifier)
     check_unseen_rows(classifier, unseen)
@@ -77,6 +77,7 @@ def recertify(
     level = check_confidence(DEFAULT_CONFIDENCE if level is None else level)
     counter = grouped = None
     certified_on: Origin | None = None
+    digest = ""  # of a data set it is not known
     doubts: tuple[str, ...] = ()
     if distributed.is_distributed(X):
         if groups is not None:
@@ -129,6 +130,7 @@ def recertify(
         windows=None,
         doubts=doubts,
         left_out=sums.left_out,
+        recertified=digest,
     )
     choices = Choices(before.path, evidence)
     chosen = classifier.chosen_from(choices, budget, level, room)

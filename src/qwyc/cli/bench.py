@@ -9,6 +9,7 @@ import typer
 
 from qwyc.classifier import load_any
 from qwyc.cli.data import errors_name, open_rows
+from qwyc.cli.file_kinds import check_model
 from qwyc.cli.options import FILES, ClassifierFile, DataFormat, Json, argument
 from qwyc.cli.printing import make_console, print_json
 from qwyc.cli.progress import ProgressLine
@@ -37,12 +38,13 @@ def bench(
 ) -> None:
     """Time a classifier: with early quitting, in full, and in the library that trained the model.
 
-    FILE may also be a model: a file of XGBoost, LightGBM, CatBoost, ONNX or Treelite, or one that
-    qwyc.read_model(model).save wrote. It is timed in full, and its values, or its decisions, are
+    FILE may also be a model: a file of XGBoost, LightGBM, CatBoost, ONNX or Treelite, or a .qwyc file of
+    a model that never quits. It is timed in full, and its values, or its decisions, are
     compared with those of the library.
     """
     from qwyc.check import benchmark
 
+    check_model(classifier_file, data, "qwyc bench FILE DATA...")
     classifier = load_any(classifier_file)
     if model is None and is_model_file(classifier_file) and benchmark.is_installed(classifier):
         model = classifier_file

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from qwyc.classifier import load_classifier
+from qwyc.cli.file_kinds import check_classifier
 from qwyc.cli.options import ClassifierFile, Json, argument, flag
 from qwyc.cli.printing import print_json
 
@@ -52,6 +53,7 @@ def export(
 
     [dim]qwyc export c fraud.qwyc -o fraud --prefix fraud[/]
     """
+    check_classifier(classifier_file)
     classifier = load_classifier(classifier_file)
     source, header = classifier.export_c(output, prefix=prefix, small=small)
     if as_json:

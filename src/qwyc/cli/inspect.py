@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import qwyc
+from qwyc.cli.file_kinds import check_classifier
 from qwyc.cli.options import ClassifierFile, Json
 from qwyc.cli.printing import print_json
 from qwyc.report import inspection
@@ -10,6 +11,7 @@ from qwyc.report import inspection
 
 def inspect(classifier_file: ClassifierFile, as_json: Json = False) -> None:
     """Print what a classifier is, what it guarantees, and what other values of alpha would cost."""
+    check_classifier(classifier_file)
     classifier = qwyc.load(classifier_file)
     if isinstance(classifier, qwyc.Predictor):
         if as_json:

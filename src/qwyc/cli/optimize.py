@@ -12,6 +12,7 @@ import typer
 
 import qwyc
 from qwyc.cli.data import errors_name, group_labels, order_values
+from qwyc.cli.file_kinds import check_model, kind_of
 from qwyc.cli.options import (
     FILES,
     Alpha,
@@ -39,9 +40,6 @@ from qwyc.rows.files.reader import TableFiles
 from qwyc.runtime.output import check_target
 
 COST_NAMES = ("size", "measured")  # any other value of --costs names a file
-
-
-DEFAULT_ALPHA = 0.005
 
 
 class Quit(str, Enum):
@@ -125,9 +123,10 @@ def optimize(
     threshold: Annotated[
         str | None,
         option(
-            "Lowest score of the positive class, or its probability, as in p=0.3 \\[default: the "
-            "threshold of MODEL]",
-            metavar="SCORE",
+            "From where on a row is positive: a probability of the positive class, as in p=0.3, or a full "
+            "score, as in score=0.3. The positive class is the second of the model's classes \\[default: "
+            "the threshold of MODEL]",
+            metavar="p=NUMBER",
         ),
     ] = None,
     costs: Annotated[
@@ -197,6 +196,7 @@ def optimize(
     [dim]qwyc optimize fraud.json sample.parquet -o fraud.qwyc --alpha 0.001 --quit negative[/]
     """
     _check_columns(groups, order_by, data, method, max_rows)
+    check_model(model, data or (), "qwyc optimize MODEL DATA...")
     target = output or _default_target(model)
     check_target(target, regular=True, inputs=_files_to_read(model, data, costs, feature_costs))
     options: dict[str, Any] = {
@@ -219,8 +219,6 @@ def optimize(
         options["feature_costs"] = _parse_feature_costs(feature_costs, ensemble)
         options["by_class"] = parse_by_class(by_class, ensemble.classes)
         options["only"] = parse_only(only, ensemble.classes)
-        if alpha is None and by_class is None:
-            options["alpha"] = DEFAULT_ALPHA
         rows = None
         about: TableFiles | Path = model
         if data:
@@ -250,13 +248,8 @@ def _ensemble_in(model: Path) -> qwyc.Ensemble:
 
 
 def _is_classifier(path: Path) -> bool:
-    """Whether a file starts like a .qwyc file: 8 bytes with the length of a JSON header, the header."""
-    try:
-        with path.open("rb") as file:
-            start = file.read(512)
-    except OSError:  # reported when the model is read
-        return False
-    return start[7:9] == b"\0{" and b'"qwyc"' in start
+    kind = kind_of(path)
+    return kind is not None and kind.role == "qwyc"
 
 
 def _default_target(model: Path) -> Path:
@@ -277,16 +270,18 @@ def _files_to_read(
     return [path for path in named if path is not None]
 
 
-def _parse_threshold(text: str | None) -> float | qwyc.Probability | None:
+def _parse_threshold(text: str | None) -> float | qwyc.Score | qwyc.Probability | None:
     if text is None:
         return None
+    name, _, number = text.rpartition("=")
+    kinds = {"": float, "p": qwyc.Probability, "score": qwyc.Score}
     try:
-        return qwyc.Probability(float(text[2:])) if text.startswith("p=") else float(text)
-    except ValueError as error:
+        return kinds[name](float(number))  # type: ignore[no-any-return]
+    except (ValueError, KeyError) as error:
         if isinstance(error, qwyc.QwycError):
             raise
         raise OptionError(
-            f"threshold must be a score such as 0.5, or a probability such as p=0.3; got {text!r}"
+            f"threshold must be a probability such as p=0.3, or a score such as score=0.5; got {text!r}"
         ) from None
 
 

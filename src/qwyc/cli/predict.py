@@ -18,6 +18,7 @@ import typer
 from qwyc.approximation import Approximation
 from qwyc.classifier import Classifier, load_any
 from qwyc.cli.data import schema_of
+from qwyc.cli.file_kinds import check_model
 from qwyc.cli.options import (
     FILES,
     ClassifierFile,
@@ -90,8 +91,8 @@ def predict(
     for one class (--only), the label of a row that left early, which is not complete, is the best other
     class so far. Rows are read, decided and written batch by batch, so memory does not grow with the file.
 
-    FILE may also be a model: a file of XGBoost, LightGBM, CatBoost, ONNX or Treelite, or one that
-    qwyc.read_model(model).save wrote. It is evaluated in full. The output then has label, or value where
+    FILE may also be a model: a file of XGBoost, LightGBM, CatBoost, ONNX or Treelite, or a .qwyc file of
+    a model that never quits. It is evaluated in full. The output then has label, or value where
     the model gives values, such as a regression.
 
     A file that was made with --tolerance gives value, or label and the probability of the positive class,
@@ -105,6 +106,7 @@ def predict(
     kept = keep or []
     kind = _output_format(output, to)
     check_target(output, inputs=[classifier_file, *local_paths(data)])
+    check_model(classifier_file, data, "qwyc predict FILE DATA...")
     classifier = load_any(classifier_file)
     if proba or raw or isinstance(classifier, Predictor):
         if unseen != Unseen.error:

@@ -49,6 +49,21 @@ _WITH_VALUE = re.compile(
 _NAMES = re.compile(
     rf"(?<![\w./'\"=-])({'|'.join(name for name in _OPTIONS if '_' in name)})(?![\w/'\"=-]|\.\w)"
 )
+# Calls and names of Python for which there is a command or a plain word.
+_PHRASES = {
+    "decide(X, unseen='flag')": "qwyc predict --unseen flag",
+    "leave model out": "leave out --model",
+    "by_class={label: share}": "--by-class LABEL=SHARE",
+    "qwyc.read_model(model).predict(X)": "qwyc predict",
+    "qwyc.read_model(model)": "qwyc predict",
+    "with qwyc.read_model": "with qwyc predict on the model",
+    "qwyc.optimize(model, X, alpha=...)": "qwyc optimize",
+    "a qwyc.Classifier was expected; got a qwyc.Approximation, made with tolerance=": (
+        "this command takes files that decide, and FILE was made with --tolerance"
+    ),
+}
+_KINDS = {"Score": "score", "Probability": "p"}
+_THRESHOLDS = re.compile(r"threshold=qwyc\.(Score|Probability)\(([^)]*)\)")
 _ROWS = re.compile(r"\b(pass|of|but) X\b(?![\w./'\"(=-])")
 
 
@@ -80,9 +95,9 @@ def save_classifier(
 
 def as_commands(message: str) -> str:
     """A message that names arguments of Python's functions, with the options of commands instead."""
-    message = message.replace("decide(X, unseen='flag')", "qwyc predict --unseen flag")
-    message = message.replace("leave model out", "leave out --model")
-    message = message.replace("by_class={label: share}", "--by-class LABEL=SHARE")
+    for python, command in _PHRASES.items():
+        message = message.replace(python, command)
+    message = _THRESHOLDS.sub(lambda found: f"--threshold {_KINDS[found[1]]}={found[2]}", message)
     message = _WITH_VALUE.sub(_as_option, message)
     message = _NAMES.sub(lambda found: _flag(found[1]), message)
     return _ROWS.sub(r"\1 DATA", message)

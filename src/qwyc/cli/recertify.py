@@ -10,6 +10,7 @@ import typer
 import qwyc
 from qwyc.classifier import load_classifier
 from qwyc.cli.data import errors_name, open_rows
+from qwyc.cli.file_kinds import check_classifier
 from qwyc.cli.options import (
     FILES,
     AlphaOfFile,
@@ -61,6 +62,7 @@ def recertify(
     [dim]qwyc recertify fraud.qwyc october.parquet -o fraud-october.qwyc[/]
     """
     check_target(output, regular=True, inputs=local_paths(data))  # FILE may be replaced
+    check_classifier(classifier_file, data, "qwyc recertify FILE DATA... -o OUT")
     classifier = load_classifier(classifier_file)
     requested = None if alpha is None else parse_alpha(alpha)
     with ProgressLine("Reading") as progress:

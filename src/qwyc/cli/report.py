@@ -9,6 +9,7 @@ import typer
 
 from qwyc.classifier import load_classifier
 from qwyc.cli.data import errors_name, order_values, schema_of
+from qwyc.cli.file_kinds import check_classifier
 from qwyc.cli.options import FILES, ClassifierFile, DataFormat, Threads, flag, option
 from qwyc.cli.progress import ProgressLine
 from qwyc.errors import OptionError
@@ -73,6 +74,7 @@ def report(
         name = "--slice" if labels is None else "--labels"
         raise OptionError(f"{name} names a column of DATA, but there is no DATA; give --data too")
     check_target(target, regular=True, inputs=[classifier_file, *local_paths(data or [])])
+    check_classifier(classifier_file, data or (), "qwyc report FILE --data DATA")
     classifier = load_classifier(classifier_file)
     with ProgressLine("Reading") as progress:
         rows: Any = None

@@ -13,6 +13,7 @@ from qwyc.check.diagnose import diagnosis_of
 from qwyc.check.verify import verify_rows
 from qwyc.classifier import load_certified
 from qwyc.cli.data import errors_name, open_rows
+from qwyc.cli.file_kinds import check_classifier, check_model
 from qwyc.cli.options import (
     FILES,
     AlphaOfFile,
@@ -65,6 +66,9 @@ def verify(
 
     Exit code 0: pass; 1: fail; 2: wrong input; 3: undecided.
     """
+    check_classifier(classifier_file, data, "qwyc verify FILE DATA...")
+    if model is not None:
+        check_model(model)
     classifier = load_certified(classifier_file)
     requested = None if alpha is None else parse_alpha(alpha)
     limits = parse_by_class(by_class, classifier.ensemble.classes)

@@ -204,7 +204,7 @@ def certificate_facts(certificate: Certificate) -> dict[str, Any]:
         "groups": certificate.groups,
         "headroom": certificate.headroom,
         "doubts": list(certificate.doubts),
-    } | _left_out_facts(certificate.left_out)
+    } | _later_facts(certificate)
 
 
 def read_certificate(
@@ -239,13 +239,20 @@ def read_certificate(
         headroom=count(facts.get("headroom", 0)),
         doubts=_read_doubts(facts),
         windows=_windows_of(policy, choices),
-        left_out=count(facts.get("left_out", 0)),
+        **_read_later(facts),
     )
 
 
-def _left_out_facts(left_out: int) -> dict[str, Any]:
-    """Files in which no row was left out are as they were before rows could be."""
-    return {"left_out": left_out} if left_out else {}
+def _later_facts(seen: Certificate | Evidence) -> dict[str, Any]:
+    """Where no row was left out and nothing recertified, files are as they were before that could be."""
+    left_out = {"left_out": seen.left_out} if seen.left_out else {}
+    return left_out | ({} if seen.recertified is None else {"recertified": seen.recertified})
+
+
+def _read_later(facts: Mapping[str, Any]) -> dict[str, Any]:
+    digest = facts.get("recertified")
+    recertified = None if digest is None else text(digest)
+    return {"left_out": count(facts.get("left_out", 0)), "recertified": recertified}
 
 
 def _counts_facts(counts: Counts) -> dict[str, Any]:
@@ -329,7 +336,7 @@ def evidence_facts(choices: Choices) -> dict[str, Any]:
         "sample": seen.sample,
         "groups": seen.groups,
         "doubts": list(seen.doubts),
-        **_left_out_facts(seen.left_out),
+        **_later_facts(seen),
     } | evidence_parts.facts(seen)
 
 
@@ -389,7 +396,7 @@ def read_choices(
         groups=count(facts["groups"]),
         doubts=_read_doubts(facts),
         windows=evidence_parts.read_windows(facts, t, counts, target),
-        left_out=count(facts.get("left_out", 0)),
+        **_read_later(facts),
     )
     choices = Choices(path, evidence)
     choices.index_of(policy)  # which was chosen from it

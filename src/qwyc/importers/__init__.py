@@ -42,6 +42,7 @@ __all__ = [
     "OpenModel",
     "Predictions",
     "is_model_file",
+    "library_of_file",
     "load_live",
     "open_model",
     "read_model",
@@ -238,7 +239,15 @@ def is_model_file(path: Path) -> bool:
             head = file.read(512)
     except OSError:
         return False
-    return any(importer.looks_like(head) for importer in FILES)
+    return library_of_file(head) is not None
+
+
+def library_of_file(head: bytes) -> str | None:
+    """The library that wrote a file that starts with `head`, 512 bytes; None where it is none of them."""
+    for importer in FILES:
+        if importer.looks_like(head):
+            return importer.FILE_KINDS.partition(" (")[0]
+    return None
 
 
 def _importer_of(path: Path) -> FileImporter:

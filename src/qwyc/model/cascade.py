@@ -19,7 +19,7 @@ from qwyc.policy.policy import Policy
 
 
 class Cascade:
-    """Decides rows with a policy over callables: f(x) = base + sum of models[t](x).
+    """Decides rows with a policy over callables: `f(x) = base + sum of models[t](x)`.
 
     Rows may be an array, a pandas, Polars or Arrow table, a sparse matrix or a list; a base model is
     called with the same kind of thing, holding only the rows that are still undecided. An `Ensemble` of

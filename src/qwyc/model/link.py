@@ -70,6 +70,11 @@ class Link:
             max(y[k] + (score - x[k]) * ((y[k + 1] - y[k]) / (x[k + 1] - x[k])), y[k]), y[k + 1]
         )
 
+    @property
+    def score_is_no_probability(self) -> bool:
+        """Whether there are probabilities, and a threshold on them is another than one on outputs."""
+        return (self.means if self.kind == "piecewise" else self.kind) == "logistic"
+
     def probability(self, score: float) -> float:
         """The probability of the positive class at a score."""
         kind = self.means if self.kind == "piecewise" else self.kind

@@ -149,6 +149,9 @@ class Certificate(Observed):
     doubts: tuple[str, ...] = ()  # why nothing is promised, as clauses; none where it is
     windows: tuple[Window, ...] = ()  # where rows have an order; the counts are those of the latest
     left_out: int = 0  # rows that were not counted, since the model refuses a value of theirs
+    # Digest of the rows of `recertify` that it rests on, "" where they were not in memory; None: it rests
+    # on a part of the sample.
+    recertified: str | None = None
     # Which features rows need along the order; None where it is not known. `Certified` fills it in.
     features: FeatureUse | None = field(default=None, compare=False, repr=False)
 
@@ -233,6 +236,9 @@ class Certificate(Observed):
             "headroom": self.headroom,
             "doubts": list(self.doubts),
             "left_out": self.left_out,
+            "recertified": None
+            if self.recertified is None
+            else {"rows": self.rows, "sample": self.recertified or None},
             "windows": [
                 asdict(window) | {"rows": window.rows, "interval": self._interval(window)}
                 for window in self.windows
@@ -250,18 +256,21 @@ class Certificate(Observed):
         counted = f"{self.budget.describe_counts(self.counts)} of {self.rows:,} rows"
         losses = "" if self.tolerance is not None else f"{describe_losses(self.classes)}; "
         source = f"fitted on {self.fit_rows:,} others, seed {self.seed}, sample {self.sample[:8]}"
+        rests_on = "held out" if self.recertified is None else "recertified on other rows"
+        if self.recertified:
+            rests_on += f", digest {self.recertified[:8]}"
         if self.left_out:
             source = f"{number_of(self.left_out, 'row')} with refused values left out; {source}"
         if self.doubts:
             reasons = "; ".join(self.doubts)
             return (
-                f"No promise for new rows: {reasons}. Requested: {self.budget.at_most}. Held out: "
-                f"{counted} {self.budget.differ} ({losses}{source})."
+                f"No promise for new rows: {reasons}. Requested: {self.budget.at_most}. "
+                f"{rests_on.capitalize()}: {counted} {self.budget.differ} ({losses}{source})."
             )
         return (
             f"With {percent(self.confidence)} confidence, "
             f"{self.budget.statement(self.budget.target.differences)} "
-            f"(held out: {counted}; {losses}{source}).{self._meaning()}"
+            f"({rests_on}: {counted}; {losses}{source}).{self._meaning()}"
         )
 
     @property

@@ -45,6 +45,7 @@ class Evidence:
     doubts: tuple[str, ...] = ()  # why nothing is promised, as clauses
     windows: PathWindows | None = None  # where rows have an order; `counts` are of the latest then
     left_out: int = 0  # rows that are not counted, since the model refuses a value of theirs
+    recertified: str | None = None  # as in a certificate
 
     def passes(self, k: int, budget: Budget, confidence: float) -> bool:
         """Whether the k-th policy passes: by the counts, and by what was observed in every window."""
@@ -79,7 +80,10 @@ def too_little_evidence(
     """The error for counts that cannot show a budget even where nothing differs. `way` is the way out."""
     what = "rows" if counts.groups is None else "groups"
     needs = budget.shortfall(counts, confidence, budget.target.differences)
-    way = way or f"Certify on more {what}, which recertify does without fitting again"
+    again = "Certify on more {}, which recertify does without fitting again"
+    if budget.tolerance is not None:  # recertify takes classifiers only
+        again = "Optimise the model again, on more {}"
+    way = way or again.format(what)
     return InfeasibleError(
         f"{budget.named} at confidence {confidence:g} needs {needs or f'more certifying {what}'}. "
         f"{way}, or ask for a larger share."
@@ -149,4 +153,5 @@ class Choices:
             doubts=seen.doubts,
             windows=() if seen.windows is None else seen.windows[k],
             left_out=seen.left_out,
+            recertified=seen.recertified,
         )

@@ -16,6 +16,7 @@ from qwyc.target.many_classes import ManyClasses
 from qwyc.target.two_classes import TwoClasses
 
 MOST_LABELS = 20  # in a message
+DEFAULT_ALPHA = 0.005  # where neither alpha nor limits by class are given
 
 
 def budget_for(

@@ -11,6 +11,7 @@ from qwyc.promise.certificate import percent
 from qwyc.promise.certified import Certified
 from qwyc.report.features import feature_facts, feature_lines
 from qwyc.report.text import summary
+from qwyc.runtime.wording import one_line
 
 ALPHAS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02)
 
@@ -21,6 +22,7 @@ def inspect(certified: Certified) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "model": ensemble.description,
         "classes": ensemble.classes.tolist(),
+        "positive_class": positive_class(ensemble),
         "threshold": policy.threshold if isinstance(policy, Policy) else None,
         "base_models": policy.n_models,
         "quits": policy.quit,
@@ -49,10 +51,17 @@ def inspect_model(ensemble: Ensemble) -> dict[str, Any]:
     return {
         "model": ensemble.description,
         "classes": ensemble.classes.tolist(),
+        "positive_class": positive_class(ensemble),
         "base_models": ensemble.n_models,
         "features": None if ensemble.schema is None else ensemble.schema.n_features,
         "digest": ensemble.digest,
     }
+
+
+def positive_class(ensemble: Ensemble) -> Any:
+    """The label of the positive class of two; None where there are more, or none."""
+    labels = ensemble.classes.tolist()
+    return labels[1] if ensemble.has_classes and len(labels) == 2 else None
 
 
 def why(certified: Certified) -> str:
@@ -113,6 +122,12 @@ def describe(certified: Certified) -> str:
     """The same facts as text: the classifier's own four lines, and what they leave out."""
     base_models, others = certified.ensemble.base_models, other_alphas(certified)
     lines = [summary(certified), f"  evaluation {why(certified)}"]
+    positive = positive_class(certified.ensemble)
+    if positive is not None:
+        lines.append(
+            f"  positive   class {one_line(positive)}: the second of the model's two classes, which "
+            "libraries sort"
+        )
     lines.append(f"  costs      {certified.cost_unit}")
     _, layout = base_models.layout()
     if layout:

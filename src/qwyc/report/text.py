@@ -51,7 +51,10 @@ def _decision(certified: Certified) -> str:
         "positive": f"quits early for {positive} only; {negative} always gets its full score",
         "never": "never quits early",
     }[policy.quit]
-    return f"{positive} where score >= {_threshold(certified)}, otherwise {negative}; {quits}"
+    return (
+        f"{positive} (the positive class) where score >= {_threshold(certified)}, otherwise {negative}; "
+        f"{quits}"
+    )
 
 
 def _output(certified: Certified) -> str:

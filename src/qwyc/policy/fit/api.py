@@ -54,6 +54,7 @@ def fit_policy(
 
     At most a share `alpha` of the rows *in this sample* is decided differently from the full
     ensemble; on new rows it will be more, since order and thresholds are fitted to these very rows.
+    Scores of K classes take neither threshold, labels, budget, gamma nor bin_width, and `quit` is "both".
 
     Parameters
     ----------
@@ -82,8 +83,6 @@ def fit_policy(
     only : of scores of K classes, the index of one of them: a filter for this class, a FilterPolicy. Rows
         that are surely of another class leave early. `alpha` is the share of the sample that is lost: rows
         of the class that leave. The order "joint" is not for filters.
-
-    Scores of K classes take neither threshold, labels, budget, gamma nor bin_width, and `quit` is "both".
     """
     check_choice("rule", rule, RULES)
     check_choice("budget", budget, BUDGETS)
