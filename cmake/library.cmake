@@ -8,6 +8,7 @@ add_library(qwyc_capi OBJECT
   native/capi/model.cpp
   native/capi/outputs.cpp
   native/capi/qwyc.cpp
+  native/files/certificate.cpp
   native/files/container.cpp
   native/files/digest.cpp
   native/files/json.cpp

@@ -152,10 +152,9 @@ class LatticeEvaluator final : public Evaluator {
     }
     template <class In>
     void score_any(const RowsView<In>& rows, double* full, int threads) const {
-        with_contiguous(rows, threads,
-                        [&](const In* some, int64_t begin, int64_t n, int threads) {
-                            full_.score(some, n, nullptr, full + begin, threads);
-                        });
+        with_contiguous(rows, threads, [&](const In* some, int64_t begin, int64_t n, int threads) {
+            full_.score(some, n, nullptr, full + begin, threads);
+        });
     }
 
     double threshold_;

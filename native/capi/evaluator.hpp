@@ -14,7 +14,8 @@ namespace qwyc::capi {
 struct Decided {
     int32_t* label;  // index of the class
     int32_t* steps;  // base models evaluated
-    // (n, K): full scores where all were evaluated, otherwise running sums. May be null where K > 1.
+    // (n, K): full scores where all were evaluated, otherwise running sums. May be null where K
+    // > 1.
     double* score;
 };
 

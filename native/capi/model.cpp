@@ -95,11 +95,11 @@ void Model::decide(const RowsView<In>& rows, const Wanted& out, int threads) con
     with_readable(rows, rules_, model_.schema.single, [&](const auto& some, int64_t first) {
         for (int64_t i = 0; i < some.n; i += kRowsAtOnce) {
             const int64_t begin = first + i;
-            decide_part(some.part(i, std::min(i + kRowsAtOnce, some.n)),
-                        {out.label ? out.label + begin : nullptr,
-                         out.steps ? out.steps + begin : nullptr,
-                         out.score ? out.score + begin * K : nullptr},
-                        threads);
+            decide_part(
+                some.part(i, std::min(i + kRowsAtOnce, some.n)),
+                {out.label ? out.label + begin : nullptr, out.steps ? out.steps + begin : nullptr,
+                 out.score ? out.score + begin * K : nullptr},
+                threads);
         }
     });
 }
@@ -167,8 +167,7 @@ void Model::probabilities(const RowsView<In>& rows, double* out, int threads) co
                        [&](const double* full, int64_t begin, int64_t n) {
                            std::copy_n(full, 2 * n, out + 2 * begin);
                        });
-    if (!probability_.refused().empty())
-        throw files::UnsupportedError(probability_.refused());
+    if (!probability_.refused().empty()) throw files::UnsupportedError(probability_.refused());
     in_full(*evaluator_, K, rows, threads, [&](const double* full, int64_t begin, int64_t n) {
         double* const to = out + begin * n_classes;
         if (probability_.width(K) == n_classes) return probability_.apply(full, n, K, to);
@@ -197,11 +196,11 @@ void Model::values(const RowsView<In>& rows, double* out, int threads) const {
     });
 }
 
-#define QWYC_INSTANTIATE(In)                                                                  \
-    template void Model::decide(const RowsView<In>&, const Wanted&, int) const;               \
-    template void Model::decide_one(const In*, const Wanted&) const;                          \
-    template void Model::decide_full(const RowsView<In>&, int32_t*, double*, int) const;      \
-    template void Model::probabilities(const RowsView<In>&, double*, int) const;              \
+#define QWYC_INSTANTIATE(In)                                                             \
+    template void Model::decide(const RowsView<In>&, const Wanted&, int) const;          \
+    template void Model::decide_one(const In*, const Wanted&) const;                     \
+    template void Model::decide_full(const RowsView<In>&, int32_t*, double*, int) const; \
+    template void Model::probabilities(const RowsView<In>&, double*, int) const;         \
     template void Model::values(const RowsView<In>&, double*, int) const;
 QWYC_INSTANTIATE(float)
 QWYC_INSTANTIATE(double)

@@ -107,9 +107,9 @@ Output Output::of_probabilities(const files::ModelParts& model) {
     constexpr std::array<std::string_view, 5> exact = {"", "xgboost", "lightgbm", "catboost",
                                                        "scikit-learn"};
     const auto& [kind, form, single, scale] = model.link;
-    const bool known = std::find(exact.begin(), exact.end(), model.library) != exact.end() ||
-                       (kind == "logistic" &&
-                        (model.library == "ydf" || model.library == "treelite"));
+    const bool known =
+        std::find(exact.begin(), exact.end(), model.library) != exact.end() ||
+        (kind == "logistic" && (model.library == "ydf" || model.library == "treelite"));
     if (known && model.K == 1) {
         if (kind == "logistic" && form == "plain") return {model, {"logistic", single, scale}};
         if (kind == "identity") return {model, {"identity", single, 1.0}};

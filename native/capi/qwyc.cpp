@@ -51,7 +51,8 @@ qwyc_status fail(qwyc_status status, const char* prefix, const char* what) noexc
 
 qwyc_status fail_to_read(const char* prefix, const std::error_code& code) noexcept {
     try {
-        return fail(QWYC_ERROR_READ, prefix, ("the file cannot be read: " + code.message()).c_str());
+        return fail(QWYC_ERROR_READ, prefix,
+                    ("the file cannot be read: " + code.message()).c_str());
     } catch (...) {
         return fail(QWYC_ERROR_READ, prefix, "the file cannot be read");
     }
@@ -159,8 +160,7 @@ qwyc_status load(const Load& read, qwyc_model** model, const char* prefix) noexc
                 const Container file(read());
                 *model = new qwyc_model(file);
             } catch (const std::invalid_argument& error) {  // of the constructors in core/
-                throw qwyc::files::FileError("not a sound qwyc file: " +
-                                             std::string(error.what()));
+                throw qwyc::files::FileError("not a sound qwyc file: " + std::string(error.what()));
             }
         },
         prefix);
@@ -186,11 +186,11 @@ void decide_columns(const Model& model, const qwyc_column* columns, int64_t n, i
                 std::transform(static_cast<const double*>(columns[j].data) + begin,
                                static_cast<const double*>(columns[j].data) + end, to, cast);
         }
-        model.decide(RowsView<Real>{copy.data(), some, width, 1, some},
-                     {out.label ? out.label + begin : nullptr,
-                      out.steps ? out.steps + begin : nullptr,
-                      out.score ? out.score + begin * K : nullptr},
-                     1);
+        model.decide(
+            RowsView<Real>{copy.data(), some, width, 1, some},
+            {out.label ? out.label + begin : nullptr, out.steps ? out.steps + begin : nullptr,
+             out.score ? out.score + begin * K : nullptr},
+            1);
     });
 }
 

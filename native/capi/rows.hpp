@@ -30,8 +30,7 @@ class RowRules {
     // `row` are the numbers of one row with a stride, `index` is its number in messages.
     template <class In>
     void check(const In* row, int64_t stride, int64_t index) const {
-        schema_.single ? check_as<float>(row, stride, index)
-                       : check_as<double>(row, stride, index);
+        schema_.single ? check_as<float>(row, stride, index) : check_as<double>(row, stride, index);
     }
 
     // The number as base models take it.
@@ -47,24 +46,24 @@ class RowRules {
     void check_as(const In* row, int64_t stride, int64_t index) const {
         bool finite = true;
         for (int64_t j = 0; j < schema_.n_features; ++j)
-            finite &= std::abs(static_cast<Real>(row[j * stride])) <=
-                      std::numeric_limits<Real>::max();
+            finite &=
+                std::abs(static_cast<Real>(row[j * stride])) <= std::numeric_limits<Real>::max();
         if (finite) [[likely]]
             return;
         for (int64_t j = 0; j < schema_.n_features; ++j) {
             const auto x = static_cast<Real>(row[j * stride]);
             if (std::isnan(x) && !schema_.accepts_missing) refuse_missing(j, index);
-            if (std::isnan(x) && std::find(schema_.must_have.begin(), schema_.must_have.end(),
-                                           j) != schema_.must_have.end())
+            if (std::isnan(x) && std::find(schema_.must_have.begin(), schema_.must_have.end(), j) !=
+                                     schema_.must_have.end())
                 throw RowsError(where(index) + "a missing value in " + schema_.place(j) +
                                 ", for which the model has no output: fill it in or drop the row");
             if (std::isinf(x) && !schema_.accepts_infinity)
-                throw RowsError(where(index) +
-                                (schema_.single ? "infinity, or a number past float32, in "
-                                                : "infinity in ") +
-                                schema_.place(j) +
-                                "; the source library refuses infinities with this model: fill "
-                                "them in or drop the rows");
+                throw RowsError(
+                    where(index) +
+                    (schema_.single ? "infinity, or a number past float32, in " : "infinity in ") +
+                    schema_.place(j) +
+                    "; the source library refuses infinities with this model: fill "
+                    "them in or drop the rows");
         }
     }
     [[noreturn]] void refuse_missing(int64_t j, int64_t index) const {

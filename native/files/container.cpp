@@ -1,5 +1,9 @@
 #include "files/container.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -7,10 +11,6 @@
 #include <cstring>
 #include <new>
 #include <system_error>
-
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "files/sha256.hpp"
 
@@ -81,7 +81,8 @@ void FileBytes::Free::operator()(std::byte* data) const {
 FileBytes read_file(const char* path) {
     const OpenFile file(path);
     struct stat facts;
-    if (::fstat(file.number(), &facts) != 0) throw std::system_error(errno, std::generic_category());
+    if (::fstat(file.number(), &facts) != 0)
+        throw std::system_error(errno, std::generic_category());
     if (S_ISDIR(facts.st_mode)) throw std::system_error(EISDIR, std::generic_category());
     require(S_ISREG(facts.st_mode), "not a qwyc file: it is no regular file");
     require(facts.st_size > 0, "not a qwyc file: it is empty");

@@ -70,7 +70,8 @@ std::string model_digest(const Container& file, const ModelParts& model) {
     std::string facts = "{\"classes\": " + model.classes.facts;
     facts += ", \"inputs\": " + model.schema.facts;
     facts += ", \"numbers\": [" + numbers + hex_text(model.threshold) + "]";
-    if (model.classes.values.empty() && model.output) facts += ", \"output\": " + model.output_facts;
+    if (model.classes.values.empty() && model.output)
+        facts += ", \"output\": " + model.output_facts;
     facts += ", \"rules\": [" + how + "]}";
     Sha256 digest;
     digest.add(facts);

@@ -174,7 +174,8 @@ class Parser {
         }
         std::vector<size_t> order(keys.size());
         std::iota(order.begin(), order.end(), size_t{0});
-        std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return keys[a] < keys[b]; });
+        std::sort(order.begin(), order.end(),
+                  [&](size_t a, size_t b) { return keys[a] < keys[b]; });
         for (size_t i = 1; i < order.size(); ++i)
             require(keys[order[i - 1]] != keys[order[i]], "a key occurs twice");
     }
@@ -228,7 +229,7 @@ class Parser {
         uint32_t code = 0;
         for (int i = 0; i < 4; ++i, ++at_) {
             const char c = text_[at_];
-            const int digit = is_digit(c)             ? c - '0'
+            const int digit = is_digit(c)            ? c - '0'
                               : c >= 'a' && c <= 'f' ? c - 'a' + 10
                               : c >= 'A' && c <= 'F' ? c - 'A' + 10
                                                      : -1;

@@ -33,9 +33,10 @@ class Json {
 };
 
 struct JsonLimits {
-    int depth = 64;                     // of lists and objects within each other
-    size_t values = size_t{1} << 22;    // in all
-    bool canonical = false;  // no spaces between tokens, keys ascending, ASCII only: what qwyc writes
+    int depth = 64;                   // of lists and objects within each other
+    size_t values = size_t{1} << 22;  // in all
+    bool canonical =
+        false;  // no spaces between tokens, keys ascending, ASCII only: what qwyc writes
 };
 
 // The one value that a text holds. Like Python's reader it takes NaN, Infinity and -Infinity for

@@ -16,12 +16,14 @@ struct Facts {
 Facts facts_of(const Container& file) {
     const Json& body = file.body();
     if (file.format() == 1)
-        return {&at(body, "inputs"), &body, &at(body, "threshold"), &at(body, "classes"),
-                &at(body, "link"), &at(body, "source"), &at(body, "model_digest"), nullptr};
+        return {&at(body, "inputs"),       &body,
+                &at(body, "threshold"),    &at(body, "classes"),
+                &at(body, "link"),         &at(body, "source"),
+                &at(body, "model_digest"), nullptr};
     const Json& model = at(body, "model");
-    return {&at(model, "schema"), &at(model, "base_models"), &at(model, "threshold"),
-            &at(model, "classes"), &at(model, "link"), &at(model, "source"), &at(model, "digest"),
-            model.find("output")};
+    return {&at(model, "schema"),  &at(model, "base_models"), &at(model, "threshold"),
+            &at(model, "classes"), &at(model, "link"),        &at(model, "source"),
+            &at(model, "digest"),  model.find("output")};
 }
 
 Family family_of(const Container& file) {
@@ -179,8 +181,7 @@ FileParts read_parts(const Container& file) {
     const Json& target = at(body, old ? "policy" : "target");
     const Target kind = old ? Target::kTwoClasses : target_of(target);
     const Json& evidence = at(body, "evidence");
-    require((evidence.kind == Json::Kind::kNull) !=
-                file.has(old ? "path.price" : "path.penalty"),
+    require((evidence.kind == Json::Kind::kNull) != file.has(old ? "path.price" : "path.penalty"),
             "a path needs its evidence, and the evidence its path");
     std::vector<std::string> origins;
     if (const Json* rows = old ? nullptr : body.find("origins")) {
@@ -251,7 +252,8 @@ FlatLattices<Real> flat_lattices(const Container& file) {
 
 ClassArrays class_arrays(const Container& file, const ModelParts& model) {
     const auto of_tree = file.values<int32_t>("class-trees.tree_class");
-    const char* const leaves = of_tree.empty() ? "class-trees.leaf_vector" : "class-trees.leaf_value";
+    const char* const leaves =
+        of_tree.empty() ? "class-trees.leaf_vector" : "class-trees.leaf_value";
     return {static_cast<int32_t>(model.K),
             of_tree,
             file.values<int64_t>("class-trees.step_begin"),

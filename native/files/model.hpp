@@ -41,11 +41,11 @@ struct ModelParts {
     LinkFacts link;
     std::optional<OutputFacts> output;
     std::string output_facts;  // the JSON text that the digest is over
-    Rules rules;         // of trees
-    Ties ties;           // of class-trees
-    bool mean = false;   // of lattices
-    int64_t K = 1;       // scores
-    int64_t T = 0;       // base models
+    Rules rules;               // of trees
+    Ties ties;                 // of class-trees
+    bool mean = false;         // of lattices
+    int64_t K = 1;             // scores
+    int64_t T = 0;             // base models
 };
 
 // A whole file.

@@ -14,12 +14,12 @@ enum class Target : uint8_t { kTwoClasses, kManyClasses, kOneClass, kWithin };
 // Spans refer to the container.
 struct PolicyParts {
     Target target = Target::kTwoClasses;
-    double threshold = 0;                   // of two classes, and within a tolerance
-    std::span<const int32_t> order;         // (T,)
-    std::span<const double> lower, upper;   // (T,) of two classes, and within a tolerance
-    std::vector<double> lead;               // (T, K) of many classes, or one
-    std::span<const double> drop;           // (T,) or none: where classes are ruled out
-    int32_t only = -1;                      // the class of a filter
+    double threshold = 0;                           // of two classes, and within a tolerance
+    std::span<const int32_t> order;                 // (T,)
+    std::span<const double> lower, upper;           // (T,) of two classes, and within a tolerance
+    std::vector<double> lead;                       // (T, K) of many classes, or one
+    std::span<const double> drop;                   // (T,) or none: where classes are ruled out
+    int32_t only = -1;                              // the class of a filter
     std::span<const double> slope, knots, offsets;  // within a tolerance
     std::span<const int64_t> begin;                 // (T + 1,) of knots
     double tolerance = 0;

@@ -28,11 +28,11 @@ enum class Unseen : uint8_t { kMissing, kInvalid, kFirst, kError };
 struct Schema {
     int64_t n_features = 0;
     std::optional<std::vector<std::string>> names;
-    bool single = false;                                // float32, otherwise float64
+    bool single = false;                               // float32, otherwise float64
     std::map<int64_t, std::vector<Label>> categories;  // position = code
-    Unseen unseen = Unseen::kMissing;                   // what an unknown category becomes
-    bool hashed = false;                                // categories are CatBoost's hashes
-    double missing = 0;                                 // means missing besides NaN; NaN: nothing
+    Unseen unseen = Unseen::kMissing;                  // what an unknown category becomes
+    bool hashed = false;                               // categories are CatBoost's hashes
+    double missing = 0;                                // means missing besides NaN; NaN: nothing
     bool accepts_missing = true, accepts_infinity = true;
     std::vector<int64_t> must_have;  // columns in which NaN is refused
     std::map<int64_t, double> own_missing;

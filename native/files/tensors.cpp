@@ -24,15 +24,22 @@ constexpr Expected kClassTrees[] = {{"tree_class", 1, Type::kI32},
                                     {"leaf_vector", 2, Type::kF64},
                                     {"step_begin", 1, Type::kI64},
                                     {"start", 1, Type::kF64}};
-constexpr Expected kLattices[] = {
-    {"calibrator_kind", 1, Type::kU8},     {"calibrator_feature", 1, Type::kI32},
-    {"point_begin", 1, Type::kI64},        {"point", 1, Type::kF64, true},
-    {"output", 1, Type::kF64, true},       {"has_missing", 1, Type::kU8},
-    {"missing_value", 1, Type::kF64, true}, {"missing_output", 1, Type::kF64, true},
-    {"other_output", 1, Type::kF64, true}, {"interpolation", 1, Type::kU8},
-    {"weight", 1, Type::kF64},             {"input_begin", 1, Type::kI64},
-    {"input", 1, Type::kI32},              {"size", 1, Type::kI32},
-    {"vertex_begin", 1, Type::kI64},       {"vertex", 1, Type::kF64, true}};
+constexpr Expected kLattices[] = {{"calibrator_kind", 1, Type::kU8},
+                                  {"calibrator_feature", 1, Type::kI32},
+                                  {"point_begin", 1, Type::kI64},
+                                  {"point", 1, Type::kF64, true},
+                                  {"output", 1, Type::kF64, true},
+                                  {"has_missing", 1, Type::kU8},
+                                  {"missing_value", 1, Type::kF64, true},
+                                  {"missing_output", 1, Type::kF64, true},
+                                  {"other_output", 1, Type::kF64, true},
+                                  {"interpolation", 1, Type::kU8},
+                                  {"weight", 1, Type::kF64},
+                                  {"input_begin", 1, Type::kI64},
+                                  {"input", 1, Type::kI32},
+                                  {"size", 1, Type::kI32},
+                                  {"vertex_begin", 1, Type::kI64},
+                                  {"vertex", 1, Type::kF64, true}};
 constexpr Expected kPolicy[] = {{"policy.order", 1, Type::kI32}, {"policy.costs", 1, Type::kF64}};
 constexpr Expected kThresholds[] = {{"policy.lower", 1, Type::kF64},
                                     {"policy.upper", 1, Type::kF64}};
@@ -45,16 +52,21 @@ constexpr Expected kPath[] = {{"path.penalty", 1, Type::kF64},
                               {"path.fit_differences", 2, Type::kI64},
                               {"path.mean_models", 1, Type::kF64},
                               {"path.mean_cost", 1, Type::kF64}};
-constexpr Expected kPathThresholds[] = {{"path.lower", 2, Type::kF64}, {"path.upper", 2, Type::kF64}};
+constexpr Expected kPathThresholds[] = {{"path.lower", 2, Type::kF64},
+                                        {"path.upper", 2, Type::kF64}};
 // Each may be absent.
 constexpr Expected kOfFeatures[] = {{"policy.feature_costs", 1, Type::kF64},
                                     {"certificate.stops", 1, Type::kI64}};
-constexpr Expected kLaterPath[] = {
-    {"path.exits", 2, Type::kI64},           {"path.stops", 2, Type::kI64},
-    {"path.group_sizes", 2, Type::kI64},     {"path.group_begin", 1, Type::kI64},
-    {"path.group_at", 1, Type::kI64},        {"path.group_differences", 2, Type::kI64},
-    {"path.prior_differences", 2, Type::kI64}, {"path.prior_squares", 2, Type::kI64},
-    {"path.window_classes", 2, Type::kI64},  {"path.window_differences", 3, Type::kI64}};
+constexpr Expected kLaterPath[] = {{"path.exits", 2, Type::kI64},
+                                   {"path.stops", 2, Type::kI64},
+                                   {"path.group_sizes", 2, Type::kI64},
+                                   {"path.group_begin", 1, Type::kI64},
+                                   {"path.group_at", 1, Type::kI64},
+                                   {"path.group_differences", 2, Type::kI64},
+                                   {"path.prior_differences", 2, Type::kI64},
+                                   {"path.prior_squares", 2, Type::kI64},
+                                   {"path.window_classes", 2, Type::kI64},
+                                   {"path.window_differences", 3, Type::kI64}};
 constexpr Expected kDrop[] = {{"policy.drop", 1, Type::kF64}, {"path.drop", 2, Type::kF64}};
 
 class Check {
@@ -66,10 +78,11 @@ class Check {
     }
     void need(const std::string& name, const Expected& expected) {
         const Tensor& found = file_.tensor(name);
-        const bool fits = found.type == expected.type ||
-                          (expected.may_be_single && found.type == Type::kF32);
+        const bool fits =
+            found.type == expected.type || (expected.may_be_single && found.type == Type::kF32);
         if (!fits || found.shape.size() != expected.axes)
-            throw FileError("tensor " + name + " has another type or number of axes than it should");
+            throw FileError("tensor " + name +
+                            " has another type or number of axes than it should");
         ++known_;
     }
     void allow(std::span<const Expected> all) {
