@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := CMakeLists.txt $(wildcard $(foreach end,cpp hpp inc,native/*/*.$(end)))
-CPP := $(wildcard native/*/*.cpp native/*/*.hpp examples/*/*.c)
+CPP := $(wildcard native/*/*.cpp native/*/*.hpp examples/*/*.c examples/*/*.cpp include/*.h)
 COMMA := ,
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
@@ -29,9 +29,9 @@ define native_tests
 	$(WITH_TOOLS) ctest --test-dir build/$(1) --parallel 2 --output-on-failure $(3)
 endef
 
-# The C++ tests as users get the code.
+# The C++ tests as users get the code, and the C library, which Python's tests load.
 ctest: $(VENV)/.dev
-	$(call native_tests,ctest,-DQWYC_PYTHON=OFF)
+	$(call native_tests,ctest,-DQWYC_PYTHON=OFF -DQWYC_LIBRARY=ON)
 
 # The C++ tests, and Python's tests of the engine, under sanitizers; needs g++ and its libraries. The
 # editable install is not touched. Python itself is not instrumented, so leaks are not looked for; and
