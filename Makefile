@@ -7,7 +7,7 @@ CPP := $(wildcard native/*/*.cpp native/*/*.hpp examples/*/*.c examples/*/*.cpp 
 COMMA := ,
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: demo test test-all ctest sanitize java chromium lint format stubs bench bench-batches bench-frames bench-engines bench-export bench-lattices experiments clean
+.PHONY: demo test test-all ctest sanitize java chromium rust lint format stubs bench bench-batches bench-frames bench-engines bench-export bench-lattices bench-library experiments clean
 
 demo: $(VENV)/.demo
 	$(BIN)/qwyc demo
@@ -16,9 +16,9 @@ test: lint ctest
 	$(BIN)/python -m pytest
 
 # What needs more than `make test` may: packages built and installed as users get them, other versions of
-# the trainers, TensorFlow Lattice, Spark (which needs Java 17), Ray and Dask with two workers each, and the
-# HTML report in a browser (which needs Chromium).
-test-all: $(VENV)/.all java chromium sanitize
+# the trainers, TensorFlow Lattice, Spark (which needs Java 17), Ray and Dask with two workers each, the
+# HTML report in a browser (which needs Chromium), and the C library in Rust.
+test-all: $(VENV)/.all java chromium rust sanitize
 	$(BIN)/python -m pytest -m slow -n 0
 
 # Builds the native core in build/$(1) with some options, and runs its C++ tests, but for those that $(3) leaves out.
@@ -60,6 +60,10 @@ chromium:
 	  || { test "$$(id -u)" = 0 && apt-get install --yes --quiet chromium chromium-driver; } \
 	  || { echo "The HTML report is tested in Chromium with its driver (chromedriver), both on PATH; install them and run this again"; exit 1; }
 
+rust:
+	@which rustc > /dev/null || { test "$$(id -u)" = 0 && apt-get install --yes --quiet rustc; } \
+	  || { echo "The example of the C library in Rust needs rustc on PATH; install it and run this again"; exit 1; }
+
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -94,6 +98,10 @@ bench-engines: $(VENV)/.all java
 # Exported C, against TL2cgen and predict_one.
 bench-export: $(VENV)/.bench
 	$(BIN)/python -W ignore -m benchmarks.export
+
+# The C library: loading, one row and many rows.
+bench-library: $(VENV)/.bench
+	$(BIN)/python -W ignore -m benchmarks.library
 
 # Ensembles of lattices, against TensorFlow Lattice. Writes a page of the documentation.
 bench-lattices: $(VENV)/.all

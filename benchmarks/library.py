@@ -2,10 +2,10 @@
 
     python -W ignore -m benchmarks.library [--trees 500] [--seconds 3] [--tiny]
 
-XGBoost on UCI Adult, depth 5. The library is compiled in build/ctest, as `make ctest` does, and called from a
-C program on one thread. Times are processor time. Loading is the median of many loads in one process, each
-followed by the decision of one row; the first load of the process stands beside it. One row at a time is the
-pass at the first decile."""
+XGBoost on UCI Adult, depth 5. The library is compiled in build/ctest, as `make ctest` does, and called
+from a C program on one thread. Times are processor time. Loading is the median of many loads in one
+process, each followed by the decision of one row; the first load of the process stands beside it. Rows are
+timed by the pass at the first decile."""
 
 from __future__ import annotations
 
@@ -127,11 +127,9 @@ def measure(
     (folder / "timer.c").write_text(TIMER)
     (folder / "rows").write_bytes(np.ascontiguousarray(rows).tobytes())
     built, program = library(), folder / "timer"
-    subprocess.run(
-        ["cc", "-std=c99", "-O2", f"-I{ROOT}/include", folder / "timer.c", "-o", program]
-        + [f"-L{built}", "-lqwyc", f"-Wl,-rpath,{built}"],
-        check=True,
-    )
+    linked = (f"-L{built}", "-lqwyc", f"-Wl,-rpath,{built}")
+    source = ("-std=c99", "-O2", f"-I{ROOT}/include", folder / "timer.c")
+    subprocess.run(["cc", *source, "-o", program, *linked], check=True)
     words = [program, folder / "model.qwyc", str(len(rows)), str(seconds)]
     done = subprocess.run(
         [*words, folder / "rows", folder / "labels"], capture_output=True, text=True, check=True

@@ -5,9 +5,9 @@ string(REGEX REPLACE "^#define QWYC_ABI_VERSION " "" QWYC_ABI_VERSION "${abi_lin
 add_library(qwyc_capi OBJECT
   native/capi/categories.cpp
   native/capi/evaluator.cpp
+  native/capi/functions.cpp
   native/capi/model.cpp
   native/capi/outputs.cpp
-  native/capi/qwyc.cpp
   native/files/certificate.cpp
   native/files/container.cpp
   native/files/digest.cpp

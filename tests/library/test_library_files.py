@@ -93,7 +93,9 @@ def test_a_changed_byte_is_found(kind):
 
 
 def test_a_wrong_checksum():
-    _, message = refused(CONTENTS["trees"].replace(b'\\"sha256\\":\\"', b'\\"sha256\\":\\"f', 1)[:-1])
+    _, message = refused(
+        CONTENTS["trees"].replace(b'\\"sha256\\":\\"', b'\\"sha256\\":\\"f', 1)[:-1]
+    )
     assert message
     found = container.unpack(CONTENTS["trees"], (2,))
     header = {"body": found.body, "format": 2, "sha256": "0" * 64}
@@ -272,7 +274,7 @@ def test_versions():
 
 def test_text_beyond_ascii():
     ensemble = random_ensemble(3, n_trees=4)
-    names = tuple(f"größe 😀 \\ \" {j}" for j in range(ensemble.schema.n_features))
+    names = tuple(f'größe 😀 \\ " {j}' for j in range(ensemble.schema.n_features))
     labels = np.array(["naïve\n", "oui"])
     named = replace(ensemble, schema=replace(ensemble.schema, names=names), classes=labels)
     fast = with_random_policy(named, random_rows(3, ensemble))

@@ -58,16 +58,16 @@ def link(prefix, source, target, *flags):
 
 def lines(fast, rows):
     decided = fast.decide(rows)
-    return [
-        f"{a},{b}" for a, b in zip(decided.label.tolist(), decided.steps.tolist(), strict=True)
-    ]
+    return [f"{a},{b}" for a, b in zip(decided.label.tolist(), decided.steps.tolist(), strict=True)]
 
 
 def test_only_the_functions_of_the_header_are_exported(prefix):
     shown = run("nm", "-D", "--defined-only", prefix / "lib" / "libqwyc.so")
     exported = {line.split()[-1] for line in shown.splitlines()}
     header = (prefix / "include" / "qwyc.h").read_text()
-    declared = {part.split("(")[0].split()[-1].lstrip("*") for part in header.split("QWYC_API ")[2:]}
+    declared = {
+        part.split("(")[0].split()[-1].lstrip("*") for part in header.split("QWYC_API ")[2:]
+    }
     assert exported == declared
     assert len(declared) == 27
     assert (prefix / "lib" / "libqwyc.so.1").exists()
@@ -85,9 +85,7 @@ def test_the_example_in_c_decides_a_csv(prefix, model, tmp_path):
     fast, path, rows = model
     program = tmp_path / "decide_file"
     link(prefix, ROOT / "examples" / "c" / "decide_file.c", program, "-std=c99")
-    text = "\n".join(
-        ",".join("" if np.isnan(x) else repr(x) for x in row) for row in rows.tolist()
-    )
+    text = "\n".join(",".join("" if np.isnan(x) else repr(x) for x in row) for row in rows.tolist())
     found = run(program, path, input=text.encode(), env=with_library(prefix))
     assert found.splitlines() == lines(fast, rows)
     bad = subprocess.run(
