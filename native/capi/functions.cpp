@@ -1,6 +1,4 @@
 // The C interface of include/qwyc.h. No exception leaves it.
-#include "qwyc.h"
-
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -11,6 +9,7 @@
 
 #include "capi/model.hpp"
 #include "core/parallel.hpp"
+#include "qwyc.h"
 
 using qwyc::RowsView;
 using qwyc::capi::ArgumentError;
