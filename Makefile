@@ -7,7 +7,7 @@ CPP := $(wildcard native/*/*.cpp native/*/*.hpp examples/*/*.c examples/*/*.cpp 
 COMMA := ,
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: demo test test-all ctest sanitize java chromium rust lint format stubs bench bench-batches bench-frames bench-engines bench-export bench-lattices bench-library experiments clean
+.PHONY: demo test test-all ctest sanitize java chromium rust arm lint format stubs bench bench-batches bench-frames bench-engines bench-export bench-lattices bench-library experiments clean
 
 demo: $(VENV)/.demo
 	$(BIN)/qwyc demo
@@ -59,6 +59,18 @@ chromium:
 	@{ which chromium || which google-chrome; } > /dev/null && which chromedriver > /dev/null \
 	  || { test "$$(id -u)" = 0 && apt-get install --yes --quiet chromium chromium-driver; } \
 	  || { echo "The HTML report is tested in Chromium with its driver (chromedriver), both on PATH; install them and run this again"; exit 1; }
+
+# The core, and the C library with its tests, for 64-bit ARM under an emulator. Not a part of test-all: the
+# core takes minutes to compile a third time.
+ARM_TESTS := test_forest test_json test_library test_sha256
+arm: $(VENV)/.dev
+	@which aarch64-linux-gnu-g++ qemu-aarch64 > /dev/null \
+	  || { test "$$(id -u)" = 0 && apt-get install --yes --quiet g++-aarch64-linux-gnu qemu-user; } \
+	  || { echo "ARM is tested with g++-aarch64-linux-gnu and qemu-user; install them and run this again"; exit 1; }
+	$(WITH_TOOLS) cmake -S . -B build/arm -G Ninja -DQWYC_TESTS=ON -DQWYC_PYTHON=OFF -DCMAKE_SYSTEM_NAME=Linux \
+	  -DCMAKE_SYSTEM_PROCESSOR=aarch64 -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++ > /dev/null
+	$(WITH_TOOLS) cmake --build build/arm --target $(ARM_TESTS)
+	set -e; for test in $(ARM_TESTS); do qemu-aarch64 -L /usr/aarch64-linux-gnu build/arm/native/tests/$$test; done
 
 rust:
 	@which rustc > /dev/null || { test "$$(id -u)" = 0 && apt-get install --yes --quiet rustc; } \
