@@ -148,7 +148,7 @@ ModelParts read_model(const Container& file, Family family) {
     const Facts facts = facts_of(file);
     ModelParts model{};
     model.family = family;
-    model.schema = Schema::of(*facts.schema);
+    model.schema = Schema::of(*facts.schema, file.format());
     model.classes = Labels::of(*facts.classes);
     model.threshold = number(*facts.threshold);
     if (facts.source->kind != Json::Kind::kNull) {

@@ -91,7 +91,7 @@ Label Label::of(const Json& value) {
     }
 }
 
-Schema Schema::of(const Json& facts) {
+Schema Schema::of(const Json& facts, int format) {
     Schema schema;
     const int64_t n = schema.n_features = count(at(facts, "n_features"));
     const Json& names = at(facts, "names");
@@ -122,9 +122,10 @@ Schema Schema::of(const Json& facts) {
                                                        : number(missing, false);
     schema.accepts_missing = flag(at(facts, "accepts_missing"));
     schema.accepts_infinity = flag(at(facts, "accepts_infinity"));
-    std::string integers = "direct";  // files of format 1 may not say it
-    if (const Json* how = facts.find("integers")) {
-        integers = one_of(*how, {"direct", "float32", "float32 objects", "checked", "float64"});
+    std::string integers = "direct";
+    if (format > 1 || facts.find("integers")) {
+        integers = one_of(at(facts, "integers"),
+                          {"direct", "float32", "float32 objects", "checked", "float64"});
         if (integers == "float32 objects") integers = "float32";
     }
     if (const Json* columns = facts.find("must_have"))

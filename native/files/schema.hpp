@@ -38,7 +38,8 @@ struct Schema {
     std::map<int64_t, double> own_missing;
     std::string facts;  // the JSON text that the model's digest is over
 
-    static Schema of(const Json& facts);
+    // Files of format 1 may not say how integers are read.
+    static Schema of(const Json& facts, int format);
 
     // "column 3", with its name where it has one.
     std::string place(int64_t feature) const;
