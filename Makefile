@@ -3,11 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := CMakeLists.txt $(wildcard $(foreach end,cpp hpp inc,native/*/*.$(end)))
-CPP := $(wildcard native/*/*.cpp native/*/*.hpp examples/*/*.c)
+CPP := $(wildcard native/*/*.cpp native/*/*.hpp examples/*/*.c examples/*/*.cpp include/*.h)
 COMMA := ,
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: demo docs coverage test test-all ctest sanitize java chromium lint format stubs bench bench-batches bench-frames bench-engines bench-export bench-lattices experiments clean
+.PHONY: demo docs coverage test test-all ctest sanitize java chromium rust arm lint format stubs bench bench-batches bench-frames bench-engines bench-export bench-lattices bench-library experiments clean
 
 demo: $(VENV)/.demo
 	$(BIN)/qwyc demo
@@ -17,8 +17,9 @@ test: lint ctest
 
 # What needs more than `make test` may: packages built and installed as users get them, other versions of
 # the trainers, TensorFlow Lattice, Spark (which needs Java 17), Ray and Dask with two workers each, the
-# HTML report in a browser (which needs Chromium), MLflow and servers, and the documentation as a site.
-test-all: $(VENV)/.all java chromium sanitize
+# HTML report in a browser (which needs Chromium), MLflow and servers, the documentation as a site, and the
+# C library in Rust.
+test-all: $(VENV)/.all java chromium rust sanitize
 	$(BIN)/python -m pytest -m slow -n 0
 
 # Builds the native core in build/$(1) with some options, and runs its C++ tests, but for those that $(3) leaves out.
@@ -29,9 +30,9 @@ define native_tests
 	$(WITH_TOOLS) ctest --test-dir build/$(1) --parallel 2 --output-on-failure $(3)
 endef
 
-# The C++ tests as users get the code.
+# The C++ tests as users get the code, and the C library, which Python's tests load.
 ctest: $(VENV)/.dev
-	$(call native_tests,ctest,-DQWYC_PYTHON=OFF)
+	$(call native_tests,ctest,-DQWYC_PYTHON=OFF -DQWYC_LIBRARY=ON)
 
 # The C++ tests, and Python's tests of the engine, under sanitizers; needs g++ and its libraries. The
 # editable install is not touched. Python itself is not instrumented, so leaks are not looked for; and
@@ -71,6 +72,22 @@ coverage: $(VENV)/.dev
 	$(BIN)/python -m coverage run -m pytest -n 0
 	$(BIN)/python -m coverage report
 
+# The core, and the C library with its tests, for 64-bit ARM under an emulator. Not a part of test-all: the
+# core takes minutes to compile a third time.
+ARM_TESTS := test_forest test_json test_library test_sha256
+arm: $(VENV)/.dev
+	@which aarch64-linux-gnu-g++ qemu-aarch64 > /dev/null \
+	  || { test "$$(id -u)" = 0 && apt-get install --yes --quiet g++-aarch64-linux-gnu qemu-user; } \
+	  || { echo "ARM is tested with g++-aarch64-linux-gnu and qemu-user; install them and run this again"; exit 1; }
+	$(WITH_TOOLS) cmake -S . -B build/arm -G Ninja -DQWYC_TESTS=ON -DQWYC_PYTHON=OFF -DCMAKE_SYSTEM_NAME=Linux \
+	  -DCMAKE_SYSTEM_PROCESSOR=aarch64 -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++ > /dev/null
+	$(WITH_TOOLS) cmake --build build/arm --target $(ARM_TESTS)
+	set -e; for test in $(ARM_TESTS); do qemu-aarch64 -L /usr/aarch64-linux-gnu build/arm/native/tests/$$test; done
+
+rust:
+	@which rustc > /dev/null || { test "$$(id -u)" = 0 && apt-get install --yes --quiet rustc; } \
+	  || { echo "The example of the C library in Rust needs rustc on PATH; install it and run this again"; exit 1; }
+
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -105,6 +122,10 @@ bench-engines: $(VENV)/.all java
 # Exported C, against TL2cgen and predict_one.
 bench-export: $(VENV)/.bench
 	$(BIN)/python -W ignore -m benchmarks.export
+
+# The C library: loading, one row and many rows.
+bench-library: $(VENV)/.bench
+	$(BIN)/python -W ignore -m benchmarks.library
 
 # Ensembles of lattices, against TensorFlow Lattice. Writes a page of the documentation.
 bench-lattices: $(VENV)/.all

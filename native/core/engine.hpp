@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <mutex>
 #include <type_traits>
 #include <vector>
 
@@ -52,9 +53,9 @@ class FullEngine {
     class Worker;
 
     const Forest<Real>& forest() const { return forest_; }
-    const Questions<Real>& questions() const { return questions_; }
+    const Questions<Real>& questions() const { return layout().questions; }
     const RowTrees& row_trees() const { return row_trees_; }
-    const DeepTrees<Real>& deep() const { return deep_; }
+    const DeepTrees<Real>& deep() const { return layout().deep; }
 
     // (T,) nanoseconds to make a tree's planes for a slab, by the cost model; 0 where it is walked.
     std::vector<double> planes() const;
@@ -66,14 +67,14 @@ class FullEngine {
     // kSlab where that never is faster.
     int32_t large_from(std::string_view isa) const {
         for (size_t i = 0; i < kMaskIsas.size(); ++i)
-            if (kMaskIsas[i] == isa) return large_from_[i];
-        return large_ ? kSlab + 1 : 0;
+            if (kMaskIsas[i] == isa) return layout().large_from[i];
+        return layout().large ? kSlab + 1 : 0;
     }
 
     // Trees that are walked node by node where rows quit: too many leaves, or a category with too
     // many values. In full scores fewer may be.
     int64_t n_walked() const {
-        return std::count(questions_.masked.begin(), questions_.masked.end(), 0);
+        return std::count(questions().masked.begin(), questions().masked.end(), 0);
     }
 
   private:
@@ -90,10 +91,27 @@ class FullEngine {
         double cost = 0;                          // nanoseconds for one row of many
         double planes = 0;                        // those of all trees, for a slab
     };
+    // What many rows are evaluated with. It is made when it is first needed: one row does without.
+    struct Layout {
+        explicit Layout(const Forest<Real>& forest) : questions(forest) {}
+
+        Questions<Real> questions;
+        std::unique_ptr<Questions<Real>> large;  // of large trees too, if they are ever on masks
+        DeepTrees<Real> deep;                    // of many leaves, or on no masks
+        Plan plan;
+        Plan few;  // of fewer than large_from rows
+        RowsForMasks large_from{};
+        int32_t walk_below = 0;  // so few rows are walked one by one
+    };
+    const Layout& layout() const {
+        std::call_once(once_, [this] { layout_ = make_layout(); });
+        return *layout_;
+    }
+    std::unique_ptr<const Layout> make_layout() const;
     Plan make_plan(const Questions<Real>& questions) const;
-    void use_large();  // on masks, where that is faster
+    void use_large(Layout& layout) const;  // on masks, where that is faster
     const Plan& plan_of(std::string_view isa, int32_t rows) const {
-        return std::min(rows, kSlab) < large_from(isa) ? few_ : plan_;
+        return std::min(rows, kSlab) < large_from(isa) ? layout().few : layout().plan;
     }
     // Of a worker: more where all trees are walked, which are then loaded once.
     int32_t rows_at_once(std::string_view isa) const {
@@ -102,15 +120,10 @@ class FullEngine {
     static constexpr int32_t kMaxDeepRows = 4096;
 
     const Forest<Real>& forest_;
-    Questions<Real> questions_;
-    std::unique_ptr<Questions<Real>> large_;  // of large trees too, if they are ever on masks
     RowTrees row_trees_;
-    DeepTrees<Real> deep_;        // of many leaves, or on no masks
     std::vector<int32_t> order_;  // of the source
-    Plan plan_;
-    Plan few_;  // of fewer than large_from rows
-    RowsForMasks large_from_{};
-    int32_t walk_below_;  // so few rows are walked one by one
+    mutable std::once_flag once_;
+    mutable std::unique_ptr<const Layout> layout_;
 };
 
 // Decisions under one policy, a ThresholdPolicy or a FanPolicy.
@@ -132,7 +145,7 @@ class QuitEngine {
                 std::string_view isa = "") const;
 
     // Nanoseconds for one row of many on one thread, by the cost model and the expected survival.
-    double expected_cost() const { return expected_cost_; }
+    double expected_cost() const { return layout().expected_cost; }
 
     // The state of a row that is evaluated alone. No memory is allocated.
     struct OneRow {
@@ -165,12 +178,25 @@ class QuitEngine {
     // A division of the steps, for blocks of up to so many rows.
     struct Plan {
         int64_t most_rows;
-        std::vector<int32_t> segments;  // in segments_
+        std::vector<int32_t> segments;  // in Layout::segments
     };
-    const Plan& plan_for(int64_t n_rows) const {
-        return *std::find_if(plans_.begin(), plans_.end(),
-                             [=](const Plan& plan) { return n_rows <= plan.most_rows; });
+
+    // What many rows are evaluated with. It is made when it is first needed: one row does without.
+    struct Layout {
+        std::vector<Segment> segments;
+        std::vector<Plan> plans;  // the last is for any number of rows
+        double expected_cost = 0;
+
+        const Plan& plan_for(int64_t n_rows) const {
+            return *std::find_if(plans.begin(), plans.end(),
+                                 [=](const Plan& plan) { return n_rows <= plan.most_rows; });
+        }
+    };
+    const Layout& layout() const {
+        std::call_once(once_, [this] { layout_ = make_layout(); });
+        return *layout_;
     }
+    std::unique_ptr<const Layout> make_layout() const;
 
     // Adds the leaves at steps [state.step, end) to a row's sum, until it does not continue.
     Outcome follow(OneRow& state, const int32_t* leaf, int32_t end) const;
@@ -180,10 +206,10 @@ class QuitEngine {
     const FullEngine<Real>& full_;
     const Forest<Real>& forest_;
     Policy policy_;
-    int32_t quit_end_;  // no row quits at this step or later
-    std::vector<Segment> segments_;
-    std::vector<Plan> plans_;  // the last is for any number of rows
-    double expected_cost_;
+    int32_t quit_end_;             // no row quits at this step or later
+    std::vector<double> reached_;  // (T,) the share of rows that reaches each step
+    mutable std::once_flag once_;
+    mutable std::unique_ptr<const Layout> layout_;
 };
 
 static_assert(!std::is_copy_constructible_v<QuitEngine<float>> &&

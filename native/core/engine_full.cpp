@@ -12,19 +12,24 @@ namespace qwyc {
 
 template <class Real>
 FullEngine<Real>::FullEngine(const Forest<Real>& forest)
-    : forest_(forest), questions_(forest), row_trees_(forest) {
-    std::vector<uint8_t> deep(questions_.masked);
-    for (uint8_t& tree : deep) tree = !tree;
-    deep_ = DeepTrees<Real>(forest, deep);
-    const auto n = static_cast<int32_t>(forest.n_trees());
-    order_.resize(n);
+    : forest_(forest), row_trees_(forest), order_(forest.n_trees()) {
     std::iota(order_.begin(), order_.end(), 0);
-    plan_ = make_plan(questions_);
+}
+
+template <class Real>
+auto FullEngine<Real>::make_layout() const -> std::unique_ptr<const Layout> {
+    auto layout = std::make_unique<Layout>(forest_);
+    std::vector<uint8_t> deep(layout->questions.masked);
+    for (uint8_t& tree : deep) tree = !tree;
+    layout->deep = DeepTrees<Real>(forest_, deep);
+    const auto n = static_cast<int32_t>(order_.size());
+    const Plan& plan = layout->plan = make_plan(layout->questions);
     const double walk = WalkCost::kRow + walk_cost(row_trees_) * n / kWalksAtOnce;
-    walk_below_ = plan_.any_masked
-                      ? rows_to_walk(walk, {plan_.n_features, plan_.n_questions, n, plan_.planes})
-                      : 6;
-    use_large();
+    layout->walk_below =
+        plan.any_masked ? rows_to_walk(walk, {plan.n_features, plan.n_questions, n, plan.planes})
+                        : 6;
+    use_large(*layout);
+    return layout;
 }
 
 template <class Real>
@@ -71,7 +76,7 @@ typename FullEngine<Real>::Plan FullEngine<Real>::make_plan(
 template <class Real>
 std::vector<double> FullEngine<Real>::planes() const {
     std::vector<double> cost(order_.size());
-    const Plan& plan = large_ ? few_ : plan_;
+    const Plan& plan = layout().large ? layout().few : layout().plan;
     for (const Part& part : plan.parts)
         for (int32_t t = 0; t < part.trees.n_trees(); ++t)
             cost[part.begin + t] = planes_cost(part.trees.trees[t]);
@@ -79,24 +84,26 @@ std::vector<double> FullEngine<Real>::planes() const {
 }
 
 template <class Real>
-void FullEngine<Real>::use_large() {
+void FullEngine<Real>::use_large(Layout& layout) const {
     const auto is_large = [](int64_t leaves) {
         return leaves > kMaxMaskedLeaves && leaves <= kMaxLargeLeaves;
     };
     bool any = false;
     for (int32_t t : order_) any = any || is_large(forest_.leaves_of(t));
     if (!any) return;
-    large_ = std::make_unique<Questions<Real>>(forest_, kMaxCategoryBytes, kMaxLargeLeaves);
+    layout.large = std::make_unique<Questions<Real>>(forest_, kMaxCategoryBytes, kMaxLargeLeaves);
     // Categories that large trees tell apart may be too many for masks, of small trees too.
-    const auto lost = [&](int32_t t) { return questions_.masked[t] && !large_->masked[t]; };
-    const RowsForMasks from = rows_for_masks(forest_, *large_);
+    const auto lost = [&](int32_t t) {
+        return layout.questions.masked[t] && !layout.large->masked[t];
+    };
+    const RowsForMasks from = rows_for_masks(forest_, *layout.large);
     if (*std::min_element(from.begin(), from.end()) > kSlab ||
         std::any_of(order_.begin(), order_.end(), lost)) {
-        large_.reset();
+        layout.large.reset();
         return;
     }
-    large_from_ = from;
-    few_ = std::exchange(plan_, make_plan(*large_));
+    layout.large_from = from;
+    layout.few = std::exchange(layout.plan, make_plan(*layout.large));
 }
 
 template <class Real>

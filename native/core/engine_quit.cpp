@@ -42,18 +42,27 @@ template <class Real, class Policy>
 QuitEngine<Real, Policy>::QuitEngine(const FullEngine<Real>& full,
                                      const typename Policy::View& policy,
                                      std::span<const double> survival)
-    : full_(full), forest_(full.forest()), policy_(policy), quit_end_(quit_end(policy_)) {
-    std::vector<double> reached(n_steps());
-    for (size_t r = 0; r < reached.size(); ++r)  // a typical curve, where none is known
-        reached[r] = survival.empty() ? 1.0 / (1.0 + static_cast<double>(r) / 6) : survival[r];
-    const Questions<Real>& questions = full.questions();
-    const std::vector<double> planes = full.planes();
-    const Divider<Real> divider(forest_, questions, policy_.order(), quit_end_, reached, planes,
-                                walk_cost(full.row_trees()));
-    std::map<std::pair<int32_t, int32_t>, int32_t> laid_out;  // where a segment is in segments_
+    : full_(full),
+      forest_(full.forest()),
+      policy_(policy),
+      quit_end_(quit_end(policy_)),
+      reached_(n_steps()) {
+    for (size_t r = 0; r < reached_.size(); ++r)  // a typical curve, where none is known
+        reached_[r] = survival.empty() ? 1.0 / (1.0 + static_cast<double>(r) / 6) : survival[r];
+}
+
+template <class Real, class Policy>
+auto QuitEngine<Real, Policy>::make_layout() const -> std::unique_ptr<const Layout> {
+    auto layout = std::make_unique<Layout>();
+    auto& segments = layout->segments;
+    const Questions<Real>& questions = full_.questions();
+    const std::vector<double> planes = full_.planes();
+    const Divider<Real> divider(forest_, questions, policy_.order(), quit_end_, reached_, planes,
+                                walk_cost(full_.row_trees()));
+    std::map<std::pair<int32_t, int32_t>, int32_t> laid_out;  // where a segment is
     const auto segment_of = [&](const Steps& steps) {
         const auto [at, is_new] =
-            laid_out.try_emplace({steps.begin, steps.end}, static_cast<int32_t>(segments_.size()));
+            laid_out.try_emplace({steps.begin, steps.end}, static_cast<int32_t>(segments.size()));
         if (is_new) {
             const auto trees = policy_.order().subspan(steps.begin, steps.end - steps.begin);
             Segment segment{steps.begin, steps.end, questions.masked[trees[0]] != 0, 6, {}};
@@ -62,7 +71,7 @@ QuitEngine<Real, Policy>::QuitEngine(const FullEngine<Real>& full,
                 segment.walk_below = rows_to_walk(divider.walk_cost(steps.begin, steps.end),
                                                   needs_of(segment.trees));
             }
-            segments_.push_back(std::move(segment));
+            segments.push_back(std::move(segment));
         }
         return at->second;
     };
@@ -70,12 +79,13 @@ QuitEngine<Real, Policy>::QuitEngine(const FullEngine<Real>& full,
         const Division division = divider.divide(size.typical);
         Plan plan{size.most, {}};
         for (const Steps& steps : division.segments) plan.segments.push_back(segment_of(steps));
-        plans_.push_back(std::move(plan));
-        expected_cost_ = division.cost / size.typical;  // in the end, of one row of many
+        layout->plans.push_back(std::move(plan));
+        layout->expected_cost = division.cost / size.typical;  // in the end, of one row of many
     }
     // Rows that never quit are then evaluated in full.
-    const bool all_quit = reached.empty() || quit_end_ >= n_steps();
-    if (!all_quit) expected_cost_ += reached[quit_end_] * full.expected_cost();
+    const bool all_quit = reached_.empty() || quit_end_ >= n_steps();
+    if (!all_quit) layout->expected_cost += reached_[quit_end_] * full_.expected_cost();
+    return layout;
 }
 
 template <class Real, class Policy>

@@ -22,14 +22,14 @@ class FullEngine<Real>::Worker {
           forest_(engine.forest_),
           kernels_(kernels),
           mask_kernels_(masks),
-          deep_(engine.forest_, engine.deep_, kernels) {}
+          deep_(engine.forest_, engine.deep(), kernels) {}
 
     // n <= rows_at_once rows: those at row[0..n), or the first where there is no list. values:
     // where the first tree's values go, those of the next tree `values_stride` later; or null.
     // full: (n,).
     void run(const RowsView<In>& rows, const int32_t* row, int32_t n, float* values,
              int64_t values_stride, double* full) {
-        if (n <= engine_.walk_below_ && !values) {
+        if (n <= engine_.layout().walk_below && !values) {
             engine_.score_few(rows, row, n, full);
             return;
         }

@@ -48,8 +48,9 @@ class QuitEngine<Real, Policy>::Worker {
         first_ = begin;
         if (rows.columns) written_.assign(rows.width, 0);
         bool listed = false;  // rows are in row_ and sums_; otherwise they are begin, begin + 1...
-        for (int32_t number : engine_.plan_for(n).segments) {
-            const Segment& segment = engine_.segments_[number];
+        const auto& layout = engine_.layout();
+        for (int32_t number : layout.plan_for(n).segments) {
+            const Segment& segment = layout.segments[number];
             if (left == 0) break;
             if (left <= segment.walk_below) {
                 list(listed, begin, left);
