@@ -109,6 +109,7 @@ Divider<Real>::Divider(const Forest<Real>& forest, const Questions<Real>& questi
       far_line_(far_line_cost(forest.n_features())),
       masked_(last),
       planes_(last),
+      deep_(last),
       survival_(last + 1),
       fresh_(static_cast<size_t>(last) * kMaxSegmentTrees) {
     double reached = 1;
@@ -120,7 +121,10 @@ Divider<Real>::Divider(const Forest<Real>& forest, const Questions<Real>& questi
         survival_[r] = reached;
         masked_[r] = questions.masked[order[r]];
         planes_[r] = planes[order[r]];
-        if (!masked_[r]) continue;
+        if (!masked_[r]) {
+            deep_[r] = kDeepLevel * forest.depth_of(order[r]);
+            continue;
+        }
         New* const here = &fresh_[static_cast<size_t>(r) * kMaxSegmentTrees];
         New total;
         // First how many were last needed so many steps back, then the rest.
@@ -167,10 +171,12 @@ Division Divider<Real>::divide(double n) const {
     for (int32_t a = last_ - 1; a >= 0; --a) {
         const RowsAtStep rows(n, survival_[a]);
         Needs needs;
+        double deep = 0;
         for (int32_t b = a + 1; b <= std::min(last_, a + kMaxSegmentTrees); ++b) {
             const int32_t r = b - 1;
             if (masked(r) != masked(a)) break;
             ++needs.trees;
+            deep += deep_[r];
             constexpr double kFewOnAverage = 0.75 * kFew;
             if (std::min(rows.mean(), 64.0) * survival_[r] < kFewOnAverage * survival_[a])
                 ++needs.late;
@@ -180,7 +186,7 @@ Division Divider<Real>::divide(double n) const {
             needs.far += far_line_ * fresh(r, r - a).lines;
             double cost;
             if (!masked(a))
-                cost = rows.mean() * std::min(kDeepTree * needs.trees, walk_cost(a, b));
+                cost = rows.mean() * (rows.few() ? std::min(deep, walk_cost(a, b)) : deep);
             else
                 cost = rows.few() ? rows.cost(needs, walk_cost(a, b)) : rows.cost(needs);
             if (cost + best[b] < best[a]) best[a] = cost + best[b], next[a] = b;

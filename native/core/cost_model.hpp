@@ -38,7 +38,10 @@ struct RowCost {
     static constexpr double kFullTree = (MaskCost::kFullTree + MaskCost::kSlab.tree / 8) / 64;
 };
 
-constexpr double kDeepTree = 12;  // one row of many, through a tree that is too large for masks
+// One row of many, through a tree that is too large for masks: for each level of the tree, and
+// through a tree of whatever depth.
+constexpr double kDeepLevel = 1.6;
+constexpr double kDeepTree = 12;
 
 // For a row of a few that are walked tree by tree.
 struct WalkCost {
@@ -162,6 +165,7 @@ class Divider {
     double far_line_;               // and for a cache line of a row
     std::vector<uint8_t> masked_;   // by step
     std::vector<double> planes_;    // by step
+    std::vector<double> deep_;      // by step, nanoseconds for one of many rows; 0 if masked
     std::vector<double> survival_;  // by step, and 0 at the end; never rising
     std::vector<New> fresh_;        // (last, kMaxSegmentTrees)
 };

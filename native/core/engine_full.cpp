@@ -49,7 +49,7 @@ typename FullEngine<Real>::Plan FullEngine<Real>::make_plan(
                     if (asked[q] != begin) asked[q] = begin, ++added;
             if (here > 0 && here + added > kMaxQuestions) break;
             here += added;
-            plan.cost += !part.masked ? kDeepTree
+            plan.cost += !part.masked ? kDeepLevel * forest_.depth_of(end)
                          : forest_.leaves_of(end) > kMaxMaskedLeaves
                              ? large_tree_cost(forest_, questions, end)
                              : RowCost::kFullTree;

@@ -140,6 +140,9 @@ class Forest {
         return rules_.less_equal ? x <= node.threshold : x < node.threshold;
     }
 
+    // Splits on the longest way to a leaf of tree t.
+    int32_t depth_of(int64_t t) const { return depth_from(root(t)); }
+
     // How many nodes rows (n, n_features) visit in tree t on average.
     template <class In>
     double mean_path_length(int64_t t, const In* rows, int64_t n) const {
@@ -186,6 +189,11 @@ class Forest {
     double finish(const FullSum& sum) const;
 
   private:
+    int32_t depth_from(int32_t child) const {
+        if (child < 0) return 0;
+        const Node<Real>& at = node(child);
+        return 1 + std::max(depth_from(at.child[0]), depth_from(at.child[1]));
+    }
     // The child that `row` goes to from node `at`. There is no branch on the value, because
     // processors cannot predict it.
     template <bool LessEqual, bool Special = true, class In>

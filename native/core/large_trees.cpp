@@ -135,13 +135,6 @@ struct Layout {
     }
 };
 
-template <class Real>
-int32_t depth_of(const Forest<Real>& forest, int32_t child) {
-    if (child < 0) return 0;
-    const Node<Real>& node = forest.node(child);
-    return 1 + std::max(depth_of(forest, node.child[0]), depth_of(forest, node.child[1]));
-}
-
 // Whether every level of a tree is complete and asks one question.
 template <class Real>
 bool is_oblivious(const Forest<Real>& forest, const Questions<Real>& questions, int32_t tree) {
@@ -240,7 +233,7 @@ RowsForMasks rows_for_masks(const Forest<Real>& forest, const Questions<Real>& q
             if (!questions.masked[t] || forest.leaves_of(t) <= kMaxMaskedLeaves) continue;
             splits += splits_cost(is, forest, questions, t);
             words += word_cost(is, forest, t);
-            walks += is.level * depth_of(forest, forest.root(t));
+            walks += is.level * forest.depth_of(t);
         }
         from[isa] = kSlab + 1;
         for (int32_t w = kSlabWords; w > 0; --w) {
