@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from qwyc.errors import InputError
-
-# A batch may have so many rows without any data. More rows need at least one bit each.
-MAX_ROWS_WITHOUT_DATA = 1 << 16
+from qwyc.limits import MAX_ROWS_WITHOUT_DATA  # more rows need at least one bit each
 
 
 def validated(batches: Iterator[Any], name: str, kind: str) -> Iterator[Any]:
