@@ -24,22 +24,18 @@ def refuse_if_loading_crashes(importer: str, path: Path) -> None:
     """ModelError where the library ends its process, or does not come to an end, while it loads the file.
     `importer` is the name of the module that reads files of the library."""
     command = [sys.executable, "-c", _CODE, importer, str(path)]
-    quiet = {
-        "stdin": subprocess.DEVNULL,
-        "stdout": subprocess.DEVNULL,
-        "stderr": subprocess.DEVNULL,
-    }
+    nothing = subprocess.DEVNULL
     try:
-        code = subprocess.run(command, timeout=_SECONDS, check=False, **quiet).returncode
+        done = subprocess.run(
+            command, stdin=nothing, stdout=nothing, stderr=nothing, timeout=_SECONDS, check=False
+        )
     except subprocess.TimeoutExpired:
         raise ModelError(f"{path}: loading it takes the library more than {_SECONDS} s") from None
     except OSError:  # no process can be started here
         return
-    if code < 0:
-        try:
-            name = signal.Signals(-code).name
-        except ValueError:
-            name = f"signal {-code}"
+    if done.returncode < 0:  # a signal has ended it
+        known = {one.value: one.name for one in signal.Signals}
+        name = known.get(-done.returncode, str(-done.returncode))
         raise ModelError(
             f"{path}: the library that wrote it crashes while it loads the file ({name}); save the model "
             "again, or leave the model out"
