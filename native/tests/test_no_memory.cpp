@@ -27,22 +27,56 @@ void* allocate(size_t size, size_t alignment) {
 
 }  // namespace
 
+constexpr size_t kLeast = alignof(std::max_align_t);
+
+// All forms, as sanitizers have their own for each.
 void* operator new(size_t size) {
-    return allocate(size, alignof(std::max_align_t));
+    return allocate(size, kLeast);
+}
+void* operator new[](size_t size) {
+    return allocate(size, kLeast);
 }
 void* operator new(size_t size, std::align_val_t alignment) {
-    return allocate(size, std::max(static_cast<size_t>(alignment), alignof(std::max_align_t)));
+    return allocate(size, std::max(static_cast<size_t>(alignment), kLeast));
+}
+void* operator new[](size_t size, std::align_val_t alignment) {
+    return allocate(size, std::max(static_cast<size_t>(alignment), kLeast));
+}
+void* operator new(size_t size, const std::nothrow_t&) noexcept {
+    try {
+        return allocate(size, kLeast);
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
+void* operator new[](size_t size, const std::nothrow_t& nothrow) noexcept {
+    return operator new(size, nothrow);
 }
 void operator delete(void* data) noexcept {
+    std::free(data);
+}
+void operator delete[](void* data) noexcept {
     std::free(data);
 }
 void operator delete(void* data, size_t) noexcept {
     std::free(data);
 }
+void operator delete[](void* data, size_t) noexcept {
+    std::free(data);
+}
+void operator delete(void* data, const std::nothrow_t&) noexcept {
+    std::free(data);
+}
 void operator delete(void* data, std::align_val_t) noexcept {
     std::free(data);
 }
+void operator delete[](void* data, std::align_val_t) noexcept {
+    std::free(data);
+}
 void operator delete(void* data, size_t, std::align_val_t) noexcept {
+    std::free(data);
+}
+void operator delete[](void* data, size_t, std::align_val_t) noexcept {
     std::free(data);
 }
 
