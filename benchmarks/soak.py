@@ -56,9 +56,9 @@ def soak(seconds: float, threads: int) -> tuple[dict[str, list[float]], list[str
     latencies: dict[str, list[float]] = defaultdict(list)
     wrong: list[str] = []
     lock = threading.Lock()
-    end = time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as folder:
         calls = calls_on(Path(folder))
+        end = time.monotonic() + seconds
 
         def work(number: int) -> None:
             rng, own = np.random.default_rng(number), defaultdict(list)

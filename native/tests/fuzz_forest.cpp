@@ -29,6 +29,15 @@ T odd_value(Random& random) {
     }
 }
 
+// The next value up or down; integers go round at their ends.
+template <class T>
+void step(T& value, int by) {
+    if constexpr (std::is_floating_point_v<T>)
+        value += static_cast<T>(by);
+    else
+        value = static_cast<T>(static_cast<uint64_t>(value) + static_cast<uint64_t>(by));
+}
+
 // Overwrites, moves, removes or repeats an entry of an array.
 template <class T>
 void mutate(std::vector<T>& array, Random& random) {
@@ -43,7 +52,7 @@ void mutate(std::vector<T>& array, Random& random) {
     else if (kind == 5)
         array[place()] = odd_value<T>(random);
     else
-        array[place()] += static_cast<T>(random.below(2) ? 1 : -1);
+        step(array[place()], random.below(2) ? 1 : -1);
 }
 
 template <class Real>
