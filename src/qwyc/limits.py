@@ -25,6 +25,8 @@ MAX_ROWS_COUNTED = 1 << 40  # by a certificate or its evidence
 
 # ---- data files --------------------------------------------------------------------------------
 MAX_ROWS_WITHOUT_DATA = 1 << 16  # of a batch whose columns have no bytes
+MAX_CSV_HEADER = 1 << 20  # bytes; the types of columns are inferred from as many
+MAX_CSV_ROW = 1 << 23  # bytes, which is also a batch
 
 # ---- messages ----------------------------------------------------------------------------------
 MAX_VALUE_SHOWN = 60  # characters of a value out of a file, within a message
