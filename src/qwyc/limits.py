@@ -21,6 +21,7 @@ MAX_DEPTH = 24  # of CatBoost's symmetric trees; CatBoost itself stops at 16
 MAX_HEADER_BYTES = 100_000_000  # as safetensors has it
 MAX_TENSORS = 256  # in one file
 MAX_AXES = 4  # of one tensor
+MAX_MONITOR_BYTES = 1 << 20  # of a file of a monitor, which takes a few thousand
 MAX_ROWS_COUNTED = 1 << 40  # by a certificate or its evidence
 
 # ---- data files --------------------------------------------------------------------------------

@@ -140,6 +140,15 @@ def qwyc_files():
     return made
 
 
+def monitor_files():
+    """A monitor that has seen rows."""
+    import qwyc
+
+    monitor = qwyc.Monitor(classifier(), rate=0.5)
+    monitor.predict(np.random.default_rng(2).normal(size=(2000, 3)).astype(np.float32))
+    return [_saved(monitor.save, ".json")]
+
+
 def table_files(kind):
     """A table with columns of numbers, text, dictionaries and nulls."""
     import pyarrow as pa
@@ -182,6 +191,7 @@ MAKERS = {
     "onnx": onnx_files,
     "qwyc": qwyc_files,
     "qwyc-resealed": qwyc_files,
+    "monitor": monitor_files,
     "csv": lambda: table_files("csv"),
     "parquet": lambda: table_files("parquet"),
     "arrow": lambda: table_files("arrow"),

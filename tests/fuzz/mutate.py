@@ -207,6 +207,7 @@ def _tensor(tensor, rng):
 STRUCTURED = {
     "xgboost-json": _json,
     "catboost-json": _json,
+    "monitor": _json,
     "lightgbm": _text,
     "csv": _text,
     "qwyc-resealed": _resealed,

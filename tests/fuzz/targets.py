@@ -20,7 +20,9 @@ TABLE_BOUND = MemoryBound(40, 256 * MB)
 
 def bound_of(target):
     """The memory that a target may take."""
-    return TABLE_BOUND if target in DATA else MEMORY[target.split("-")[0]]
+    if target in DATA:
+        return TABLE_BOUND
+    return MEMORY["qwyc" if target == "monitor" else target.split("-")[0]]
 
 
 @cache
@@ -39,6 +41,11 @@ def run(target, path):
                 )
                 classifier().predict(features)
                 kept.to_pylist()
+            elif target == "monitor":
+                monitor = qwyc.Monitor.load(path, classifier())
+                monitor.predict(_rows(3))
+                monitor.metrics()
+                repr((monitor.alarm, monitor.interval, monitor))
             elif target.startswith("qwyc"):
                 _use(qwyc.load(path))
             else:
