@@ -7,7 +7,7 @@ CPP := $(wildcard native/*/*.cpp native/*/*.hpp examples/*/*.c examples/*/*.cpp 
 COMMA := ,
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: demo docs coverage test test-all ctest sanitize java chromium rust arm lint format stubs bench bench-batches bench-frames bench-engines bench-export bench-lattices bench-library experiments clean
+.PHONY: demo docs coverage test test-all ctest sanitize fuzz soak java chromium rust arm lint format stubs bench bench-batches bench-frames bench-engines bench-export bench-lattices bench-library experiments clean
 
 demo: $(VENV)/.demo
 	$(BIN)/qwyc demo
@@ -50,6 +50,21 @@ sanitize: $(VENV)/.dev
 	$(call native_tests,sanitize-thread,-DQWYC_SANITIZE=thread $(WITH_PYTHON),--exclude-regex test_mask_kernels)
 	TSAN_OPTIONS="halt_on_error=1 suppressions=native/tests/tsan.suppressions" LD_PRELOAD="$(call LIBRARY,tsan)" \
 	  $(BIN)/python native/tests/run_pytest.py build/sanitize-thread/_native.*.so $(THREADED)
+
+# Mutated model files, .qwyc files and tables against their readers, then mutated forests against the native
+# core under sanitizers: SECONDS for each of the two. Findings are in build/fuzz/findings.
+SECONDS ?= 60
+SEED ?= 0
+fuzz: $(VENV)/.dev
+	PYTHONPATH=tests:tests/support $(BIN)/python -W ignore -m fuzz --seconds $(SECONDS) --seed $(SEED)
+	$(WITH_TOOLS) cmake -S . -B build/fuzz/native -G Ninja -DQWYC_TESTS=ON -DQWYC_PYTHON=OFF \
+	  -DQWYC_SANITIZE=address$(COMMA)undefined > /dev/null
+	$(WITH_TOOLS) cmake --build build/fuzz/native --target fuzz_forest
+	build/fuzz/native/native/tests/fuzz_forest $(SECONDS) $(SEED)
+
+# Mixed calls on threads for ten minutes: latencies, and memory that stays where it is.
+soak: $(VENV)/.dev
+	$(BIN)/python -W ignore -m benchmarks.soak
 
 java:
 	@java -version 2>/dev/null || test -x "$$JAVA_HOME/bin/java" \

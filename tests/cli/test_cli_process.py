@@ -37,6 +37,14 @@ def repeated_rows(folder, times):
     return header + b"\n" + rows * times
 
 
+def writes_in(process, folder):
+    """Whether a process has a file of a folder open, which may be without a name yet."""
+    links = Path(f"/proc/{process.pid}/fd").iterdir()
+    with contextlib.suppress(FileNotFoundError):  # one that was closed meanwhile
+        return any(os.readlink(link).startswith(f"{folder}/") for link in links)
+    return False
+
+
 @pytest.mark.parametrize(
     "command",
     [
@@ -54,7 +62,7 @@ def test_ctrl_c_while_a_pipe_is_waited_for(made, tmp_path, command):
         process.stdin.write(repeated_rows(made, 80))  # more than a pipe holds: it is being read
         process.stdin.flush()
         if command[0] == "predict":
-            wait_until(lambda: list(tmp_path.iterdir()))  # it has begun to write
+            wait_until(lambda: writes_in(process, tmp_path))  # it has begun to write
         process.send_signal(signal.SIGINT)
         assert process.wait(TIMEOUT) == 130
         assert process.stderr.read() == b"qwyc: interrupted\n"
@@ -234,7 +242,7 @@ def test_sigterm_cleans_up_too(made, tmp_path):
     with started(*arguments, cwd=tmp_path, stdin=PIPE, stderr=PIPE) as process:
         process.stdin.write(repeated_rows(made, 80))
         process.stdin.flush()
-        wait_until(lambda: list(tmp_path.iterdir()))  # it has begun to write
+        wait_until(lambda: writes_in(process, tmp_path))  # it has begun to write
         process.terminate()
         assert process.wait(TIMEOUT) == 128 + signal.SIGTERM
         assert process.stderr.read() == b""

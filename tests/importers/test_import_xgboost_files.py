@@ -215,8 +215,8 @@ def test_huge_category_sets_are_refused(tmp_path, monkeypatch):
         qwyc.read_model(written(tmp_path / "m.json", doc))
     tree["categories"][0] = 2**24 - 1
     assert qwyc.read_model(written(tmp_path / "m.json", doc)).n_models == 3
-    monkeypatch.setattr(flatten, "MAX_WORDS", 1000)
-    with pytest.raises(ModelError, match="too many to hold"):
+    monkeypatch.setattr(flatten, "MAX_CATEGORY_WORDS", 1000)
+    with pytest.raises(ModelError, match="at most 4,000 are held"):
         qwyc.read_model(written(tmp_path / "m.json", doc))
 
 

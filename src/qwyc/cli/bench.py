@@ -11,7 +11,7 @@ from qwyc.classifier import load_any
 from qwyc.cli.data import errors_name, open_rows
 from qwyc.cli.file_kinds import check_model
 from qwyc.cli.options import FILES, ClassifierFile, DataFormat, Json, argument
-from qwyc.cli.printing import make_console, print_json
+from qwyc.cli.printing import make_console, print_json, print_text
 from qwyc.cli.progress import ProgressLine
 from qwyc.importers import is_model_file
 from qwyc.runtime.wording import number_of
@@ -63,7 +63,7 @@ def bench(
     if as_json:
         print_json(timings.as_dict())
         return
-    print(f"{timings.model}; {number_of(timings.threads, 'thread')}")
+    print_text(f"{timings.model}; {number_of(timings.threads, 'thread')}")
     print(", ".join(f"{name} {value}" for name, value in timings.machine.items()))
     make_console().print(timings.table())
-    print(timings.summary())
+    print_text(timings.summary())

@@ -11,7 +11,7 @@ import typer
 from qwyc.classifier import load_classifier
 from qwyc.cli.file_kinds import check_classifier
 from qwyc.cli.options import ClassifierFile, Json, argument, flag
-from qwyc.cli.printing import print_json
+from qwyc.cli.printing import print_json, print_text
 
 
 class Language(str, Enum):
@@ -59,4 +59,4 @@ def export(
     if as_json:
         print_json({"source": source, "header": header, "language": language.value})
     else:
-        print(f"Wrote {source} and {header}.")
+        print_text(f"Wrote {source} and {header}.")

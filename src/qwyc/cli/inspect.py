@@ -5,7 +5,7 @@ from __future__ import annotations
 import qwyc
 from qwyc.cli.file_kinds import check_classifier
 from qwyc.cli.options import ClassifierFile, Json
-from qwyc.cli.printing import print_json
+from qwyc.cli.printing import print_json, print_text
 from qwyc.report import inspection
 
 
@@ -17,8 +17,8 @@ def inspect(classifier_file: ClassifierFile, as_json: Json = False) -> None:
         if as_json:
             print_json(inspection.inspect_model(classifier))
         else:
-            print(f"{classifier!r}\n  every row is evaluated in full; nothing quits early")
+            print_text(f"{classifier!r}\n  every row is evaluated in full; nothing quits early")
     elif as_json:
         print_json(inspection.inspect(classifier))
     else:
-        print(inspection.describe(classifier))
+        print_text(inspection.describe(classifier))

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import sys
+import traceback
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,9 +18,10 @@ import typer
 
 from _qwyc_command import process
 from qwyc.cli.app import app
-from qwyc.cli.printing import as_commands
+from qwyc.cli.printing import as_commands, printable
 from qwyc.cli.progress import ProgressLine
 from qwyc.errors import QwycError, QwycWarning
+from qwyc.limits import MAX_MESSAGE
 from qwyc.runtime.output import reason, remove_unfinished
 
 UsageError: Any = typer.BadParameter.__bases__[0]  # click's class, which Typer may keep a copy of
@@ -33,6 +36,8 @@ class Outcome:
     finished: bool = False  # whether it has run to its end, so that none of its threads still reads
 
 
+TRACEBACK = "QWYC_TRACEBACK"  # set to print where an unexpected error was raised
+REPORT_IT = f"Please report it with the output of the same command under {TRACEBACK}=1"
 INTERRUPTED = Outcome(130, "interrupted")
 
 
@@ -49,7 +54,7 @@ def run() -> Outcome:
         sys.stdout.reconfigure(errors="replace")  # LANG=C: µ is printed as ?, and is not an error
     outcome = _invoke()
     if outcome.message:
-        print(f"qwyc: {outcome.message}", file=sys.stderr)
+        print(f"qwyc: {_shown(outcome.message)}", file=sys.stderr)
     return outcome
 
 
@@ -70,6 +75,14 @@ def _invoke() -> Outcome:
         return Outcome(int(error.code or 0), finished=True)
     except OSError as error:  # errors of files are QwycErrors, so this is standard output
         return Outcome(2, f"cannot write standard output: {reason(error)}")
+    except MemoryError:
+        return Outcome(2, "there is not enough memory; pass smaller files, or fewer rows")
+    except Exception as error:
+        # Exit code 1 is a failed check, which this is not.
+        if os.environ.get(TRACEBACK):
+            traceback.print_exc()
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        return Outcome(2, f"an error that should not happen ({what}). {REPORT_IT}")
     return INTERRUPTED if code == INTERRUPTED.code else Outcome(code, finished=True)
 
 
@@ -81,13 +94,19 @@ def _warnings_as_notes() -> Iterator[None]:
 
         def show(message: Any, category: Any, *place: Any, **options: Any) -> None:
             if issubclass(category, QwycWarning):
-                print(f"qwyc: note: {as_commands(str(message))}", file=sys.stderr)
+                print(f"qwyc: note: {_shown(as_commands(str(message)))}", file=sys.stderr)
             else:
                 show_other(message, category, *place, **options)
 
         warnings.simplefilter("always", QwycWarning)
         warnings.showwarning = show
         yield
+
+
+def _shown(message: str) -> str:
+    """A message as a terminal may show it: on one line, and not at any length."""
+    text = printable(message)
+    return text if len(text) <= MAX_MESSAGE else f"{text[: MAX_MESSAGE - 3]}..."
 
 
 def _one_line(error: Any) -> str:

@@ -64,6 +64,10 @@ _PHRASES = {
 }
 _KINDS = {"Score": "score", "Probability": "p"}
 _THRESHOLDS = re.compile(r"threshold=qwyc\.(Score|Probability)\(([^)]*)\)")
+# C0 and C1 controls but tab and newline, marks that turn the direction of text, and halves of characters.
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 _ROWS = re.compile(r"\b(pass|of|but) X\b(?![\w./'\"(=-])")
 
 
@@ -81,6 +85,17 @@ def _to_json(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else str(value)  # NumPy's numbers; paths
 
 
+def printable(text: str) -> str:
+    """Text for a terminal: line breaks and tabs stay, and every other character that a terminal could
+    obey, or that turns the direction of text, is written as its code. Names in files are anybody's."""
+    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def print_text(text: object) -> None:
+    """Print text in which names may come from a file."""
+    print(printable(str(text)))
+
+
 def save_classifier(
     classifier: qwyc.Classifier | qwyc.Approximation, target: Path, as_json: bool
 ) -> None:
@@ -89,8 +104,8 @@ def save_classifier(
     if as_json:
         print_json({"file": str(target)} | inspection.inspect(classifier))
     else:
-        print(classifier)
-        print(f"Wrote {target}.")
+        print_text(classifier)
+        print_text(f"Wrote {target}.")
 
 
 def as_commands(message: str) -> str:

@@ -11,6 +11,7 @@ from qwyc.classifier import load_classifier
 from qwyc.cli.data import errors_name, order_values, schema_of
 from qwyc.cli.file_kinds import check_classifier
 from qwyc.cli.options import FILES, ClassifierFile, DataFormat, Threads, flag, option
+from qwyc.cli.printing import print_text
 from qwyc.cli.progress import ProgressLine
 from qwyc.errors import OptionError
 from qwyc.report.html import MAX_ROWS, is_report
@@ -104,7 +105,7 @@ def report(
                 threads=threads,
                 progress=progress,
             )
-    print(f"Wrote {target}.")
+    print_text(f"Wrote {target}.")
 
 
 def _default_target(classifier_file: Path) -> Path:

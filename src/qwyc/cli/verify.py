@@ -31,7 +31,7 @@ from qwyc.cli.options import (
     parse_alpha,
     parse_by_class,
 )
-from qwyc.cli.printing import print_json
+from qwyc.cli.printing import print_json, print_text
 from qwyc.cli.progress import ProgressLine
 
 EXIT_CODES = {"pass": 0, "fail": 1, "undecided": 3}
@@ -90,19 +90,19 @@ def verify(
                     unseen=unseen.value,
                 )
             except qwyc.ParityError as error:
-                print(f"FAIL: {error}")
+                print_text(f"FAIL: {error}")
                 raise typer.Exit(1) from None
     assert seen is not None  # the rows are not those of an engine
     if isinstance(classifier, qwyc.Approximation):
         if as_json:
             print_json(verification.as_dict())
         else:
-            print(verification)
+            print_text(verification)
         raise typer.Exit(EXIT_CODES[verification.outcome])
     diagnosis = diagnosis_of(classifier, seen)
     if as_json:
         print_json(verification.as_dict() | {"diagnosis": asdict(diagnosis)})
     else:
-        print(verification)
-        print(diagnosis)
+        print_text(verification)
+        print_text(diagnosis)
     raise typer.Exit(EXIT_CODES[verification.outcome])

@@ -23,7 +23,7 @@ from qwyc.files import (
 )
 from qwyc.files.container import Container, Content, Tensors
 from qwyc.files.families import FAMILIES, TensorTypes
-from qwyc.files.values import one_of
+from qwyc.files.values import one_of, shortened
 from qwyc.model.ensemble import Ensemble
 from qwyc.promise.certified import Certified
 from qwyc.runtime.output import replacing
@@ -205,7 +205,7 @@ def _check_names(tensors: Tensors, expected: TensorTypes) -> None:
     """ArtifactError where tensors are missing, unknown or of another type."""
     if set(tensors) != set(expected):
         raise ArtifactError(
-            f"tensors are missing or unknown: {sorted(set(tensors) ^ set(expected))}"
+            f"tensors are missing or unknown: {shortened(sorted(set(tensors) ^ set(expected)))}"
         )
     for name, (axes, dtypes) in expected.items():
         array = tensors[name]

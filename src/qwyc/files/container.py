@@ -18,10 +18,10 @@ import safetensors.numpy
 
 from qwyc.errors import ArtifactError
 from qwyc.files.values import count, shortened
+from qwyc.limits import MAX_AXES, MAX_HEADER_BYTES, MAX_TENSORS
 
 KEY = "qwyc"  # the only metadata entry: safetensors writes several in random order
 SIZE_BYTES = 8  # at the beginning of a file: the size of its header
-MAX_HEADER_BYTES = 100_000_000  # what safetensors allows
 DTYPES = {
     "U8": "u1",
     "U32": "<u4",
@@ -57,7 +57,10 @@ def unpack(content: Content, formats: tuple[int, ...]) -> Container:
     """What the content of a file says, in one of these formats, once its checksum has been compared."""
     layout, begin = _layout(content)
     try:
-        header = json.loads(layout.pop("__metadata__")[KEY])
+        metadata = layout.pop("__metadata__")
+        header = _parsed(metadata[KEY])
+        if len(metadata) != 1:
+            raise ValueError
         version, body, checksum = header["format"], header["body"], header["sha256"]
         if isinstance(version, bool) or not isinstance(version, int):
             raise ValueError
@@ -87,12 +90,24 @@ def _layout(content: Content) -> tuple[dict[str, Any], int]:
     """The safetensors header, and where the tensors' bytes begin."""
     size = check_header_size(content, len(content))
     try:
-        layout = json.loads(bytes(content[SIZE_BYTES : SIZE_BYTES + size]))
+        layout = _parsed(bytes(content[SIZE_BYTES : SIZE_BYTES + size]))
     except (ValueError, RecursionError):
         raise _not_a_file() from None
     if not isinstance(layout, dict):
         raise _not_a_file()
     return layout, SIZE_BYTES + size
+
+
+def _parsed(text: str | bytes) -> Any:
+    """A JSON document in which no object has a key twice, as safetensors has it."""
+    return json.loads(text, object_pairs_hook=_without_repeats)
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key is there twice")
+    return found
 
 
 def _not_a_file() -> ArtifactError:
@@ -106,11 +121,15 @@ def _tensors(view: memoryview, layout: Mapping[str, Any]) -> Tensors:
     without gaps and fill the file, as safetensors has it, so the copies take no more than the file."""
     found = []
     try:
+        if len(layout) > MAX_TENSORS:
+            raise ValueError(f"it has {len(layout):,} tensors, and at most {MAX_TENSORS} are read")
         for name, facts in layout.items():
+            if len(facts["shape"]) > MAX_AXES:  # before their product, of thousands of digits
+                raise ValueError(f"a tensor has {len(facts['shape']):,} axes, more than {MAX_AXES}")
             dtype, shape = np.dtype(DTYPES[facts["dtype"]]), [count(n) for n in facts["shape"]]
             begin, end = (count(at) for at in facts["data_offsets"])
             if end - begin != math.prod(shape) * dtype.itemsize:
-                raise ValueError(f"tensor {name} is not of its shape")
+                raise ValueError(f"tensor {shortened(name)} is not of its shape")
             found.append((begin, end, name, dtype, shape))
         found.sort(key=lambda tensor: tensor[:2])
         ends = [0, *(tensor[1] for tensor in found)]

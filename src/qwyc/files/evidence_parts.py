@@ -12,13 +12,14 @@ from qwyc.errors import ArtifactError
 from qwyc.files.container import Tensors
 from qwyc.files.families import TensorTypes
 from qwyc.files.values import count, number, text
+from qwyc.limits import MAX_ROWS_COUNTED
 from qwyc.policy.counts import PathCounts
 from qwyc.policy.grouped import PathGroups, PathPrior
 from qwyc.promise.evidence import Evidence
 from qwyc.promise.windows import PathWindows
 from qwyc.target.target import Target
 
-LARGEST = 2**40  # of any count in a file; sums of them cannot overflow
+LARGEST = MAX_ROWS_COUNTED  # of any count in a file; sums of them cannot overflow
 
 # K policies, G groups, E groups in which some row differs (of all policies together), W windows.
 GROUP_TENSORS: TensorTypes = {

@@ -10,7 +10,8 @@ import numpy as np
 from qwyc.errors import ArtifactError
 from qwyc.files.container import Tensors
 from qwyc.files.families import TensorTypes
-from qwyc.files.values import count, flag, number, one_of
+from qwyc.files.values import flag, number, one_of
+from qwyc.files.values import rows as row_count
 from qwyc.promise.origin import SIZE, Origin, Origins
 
 NAMES = ("sample", "recertified")
@@ -50,7 +51,7 @@ def read(facts: Mapping[str, Any], tensors: Tensors) -> Origins:
 
 
 def _read(facts: Mapping[str, Any], hashes: Any) -> Origin:
-    rows, chance = count(facts["rows"]), number(facts["chance"])
+    rows, chance = row_count(facts["rows"]), number(facts["chance"])
     if not 0 < len(hashes) <= min(SIZE, rows) or np.any(hashes[1:] <= hashes[:-1]):
         raise ArtifactError("the hashes of the sample's rows are not sorted, or too many")
     if not 0 <= chance <= 1:

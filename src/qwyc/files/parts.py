@@ -13,7 +13,7 @@ from qwyc.errors import ArtifactError
 from qwyc.files import evidence_parts, feature_parts, policies
 from qwyc.files.container import Tensors
 from qwyc.files.families import FAMILIES
-from qwyc.files.values import count, flag, number, one_of, text, whole
+from qwyc.files.values import count, flag, number, one_of, rows, text, whole
 from qwyc.model.ensemble import Ensemble, Source
 from qwyc.model.link import FORMS, Link
 from qwyc.model.output import Output
@@ -224,19 +224,21 @@ def read_certificate(
         raise ArtifactError("costs must be positive")
     counts = _read_counts(facts["counts"], _target(ensemble, policy), policy.n_models)
     counts = _with_groups(counts, policy, choices)
+    if how == "held-out" and choices is not None:
+        _check_evidence(facts, counts, policy, choices)
     return Certificate(
         budget=_read_budget(facts, ensemble, policy),
         confidence=None if confidence is None and how != "held-out" else number(confidence),
         counts=feature_parts.with_stops(counts, policy, choices, stops),
         full_cost=number(facts["full_cost"]),
         how=how,
-        fit_rows=count(facts["fit_rows"]),
+        fit_rows=rows(facts["fit_rows"]),
         seed=whole(facts["seed"]),
         sample=text(facts["sample"]),
-        groups=count(facts["groups"]),
+        groups=rows(facts["groups"]),
         policies=1 if choices is None else choices.policies,
         quit=policy.quit,
-        headroom=count(facts.get("headroom", 0)),
+        headroom=rows(facts.get("headroom", 0)),
         doubts=_read_doubts(facts),
         windows=_windows_of(policy, choices),
         **_read_later(facts),
@@ -252,7 +254,7 @@ def _later_facts(seen: Certificate | Evidence) -> dict[str, Any]:
 def _read_later(facts: Mapping[str, Any]) -> dict[str, Any]:
     digest = facts.get("recertified")
     recertified = None if digest is None else text(digest)
-    return {"left_out": count(facts.get("left_out", 0)), "recertified": recertified}
+    return {"left_out": rows(facts.get("left_out", 0)), "recertified": recertified}
 
 
 def _counts_facts(counts: Counts) -> dict[str, Any]:
@@ -268,6 +270,17 @@ def _with_groups(counts: Counts, policy: StoppingRule, choices: Choices | None) 
     if (seen.by_class, seen.differences) != (counts.by_class, counts.differences):
         raise ArtifactError("the certificate and the evidence count other rows")
     return replace(counts, groups=seen.groups)
+
+
+def _check_evidence(
+    facts: Mapping[str, Any], counts: Counts, policy: StoppingRule, choices: Choices
+) -> None:
+    """Refuse a certificate that says something else than the evidence it was made from."""
+    seen = choices.evidence
+    known = seen.counts[choices.index_of(policy)]
+    own = (counts.by_class, counts.differences, facts["sample"], facts["fit_rows"])
+    if own != (known.by_class, known.differences, seen.sample, seen.fit_rows):
+        raise ArtifactError("the certificate and the evidence count other rows")
 
 
 def _windows_of(policy: StoppingRule, choices: Choices | None) -> tuple[Window, ...]:
@@ -302,10 +315,10 @@ def _read_doubts(facts: Mapping[str, Any]) -> tuple[str, ...]:
 def _read_counts(facts: Mapping[str, Any], target: Target, n_models: int) -> Counts:
     counts = Counts(
         _by_class(facts["by_class"], target),
-        tuple(count(n) for n in facts["differences"]),
+        tuple(rows(n) for n in facts["differences"]),
         number(facts["mean_models"]),
         number(facts["mean_cost"]),
-        tuple(count(n) for n in facts.get("exits", ())),
+        tuple(rows(n) for n in facts.get("exits", ())),
     )
     bins = len(exit_bins(n_models)) if counts.exits else 0
     if len(counts.exits) != bins or (counts.exits and sum(counts.exits) != counts.rows):
@@ -320,7 +333,7 @@ def _read_counts(facts: Mapping[str, Any], target: Target, n_models: int) -> Cou
 
 
 def _by_class(values: Any, target: Target) -> tuple[int, ...]:
-    by_class = tuple(count(n) for n in values)
+    by_class = tuple(rows(n) for n in values)
     if len(by_class) != target.n_classes:
         raise ArtifactError("rows are counted by another number of classes")
     return by_class
@@ -381,7 +394,7 @@ def read_choices(
     if "stops" in t:
         feature_parts.check_stops(t["stops"], counts)
         counts = replace(counts, stops=t["stops"])
-    fit_rows = count(facts["fit_rows"])
+    fit_rows = rows(facts["fit_rows"])
     for found, n in ((counts.differences, counts.rows), (t["fit_differences"], fit_rows)):
         # Each by itself first: sums may overflow.
         if found.min() < 0 or found.max() > n or found.sum(axis=1).max() > n or n == 0:
@@ -393,7 +406,7 @@ def read_choices(
         fit_differences=t["fit_differences"],
         seed=whole(facts["seed"]),
         sample=text(facts["sample"]),
-        groups=count(facts["groups"]),
+        groups=rows(facts["groups"]),
         doubts=_read_doubts(facts),
         windows=evidence_parts.read_windows(facts, t, counts, target),
         **_read_later(facts),

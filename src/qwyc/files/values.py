@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from qwyc.errors import ArtifactError
+from qwyc.limits import MAX_ROWS_COUNTED, MAX_VALUE_SHOWN
 
 
 def number(value: Any, *, finite: bool = True) -> float:
@@ -27,6 +28,13 @@ def count(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**62:
         raise ArtifactError(f"expected a count, got {shortened(value)}")
     return value
+
+
+def rows(value: Any) -> int:
+    """A number of rows, so small that sums over classes and steps cannot overflow."""
+    if count(value) > MAX_ROWS_COUNTED:
+        raise ArtifactError(f"more than {MAX_ROWS_COUNTED:,} rows are counted: {shortened(value)}")
+    return int(value)
 
 
 def whole(value: Any) -> int:
@@ -60,4 +68,4 @@ def shortened(value: Any) -> str:
         text = repr(value)
     except ValueError:  # an integer of thousands of digits
         return "an integer too long to show"
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return text if len(text) <= MAX_VALUE_SHOWN else f"{text[: MAX_VALUE_SHOWN - 3]}..."

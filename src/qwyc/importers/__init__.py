@@ -20,6 +20,7 @@ from qwyc.importers import (
     files,
     lightgbm,
     onnx,
+    probe,
     sklearn,
     tensorflow_lattice,
     treelite,
@@ -70,6 +71,8 @@ class LiveImporter(Protocol):
 
 class FileImporter(Protocol):
     """What a module is that reads a library's files."""
+
+    __name__: str
 
     FILE_KINDS: str  # what it reads, in words: "Library (.suffix)"
     LOADING_ERROR: float  # relative; how far a loaded model's scores may be from the saved one's
@@ -220,8 +223,10 @@ class LoadedModel:
 
 
 def load_live(path: str | os.PathLike[str]) -> LoadedModel:
-    """The live model in a file, loaded by the library that wrote it."""
+    """The live model in a file, loaded by the library that wrote it. Libraries trust their files, and a
+    damaged one can end the process. So the file is loaded in another process first."""
     importer = _importer_of(Path(path))
+    probe.refuse_if_loading_crashes(importer.__name__, Path(path))
     try:
         model = importer.load(Path(path))
     except ImportError as error:

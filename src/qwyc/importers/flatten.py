@@ -9,10 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.errors import ModelError
+from qwyc.limits import MAX_CATEGORY_CODES, MAX_CATEGORY_WORDS
 from qwyc.model.trees import Trees
-
-MAX_CATEGORY = 1 << 24  # codes from here on are in no set (native/core/categories.hpp)
-MAX_WORDS = 1 << 27  # 512 MB of category sets
 
 
 def _no_codes() -> npt.NDArray[np.int64]:
@@ -137,19 +135,27 @@ def _bit_sets(
     return bit_sets(offsets(sizes[inner]), table.set_codes[order])
 
 
+def check_words(n_words: int) -> None:
+    """ModelError where category sets take more words than are held."""
+    if n_words > MAX_CATEGORY_WORDS:
+        raise ModelError(
+            f"the category sets take {4 * n_words:,} bytes; at most {4 * MAX_CATEGORY_WORDS:,} are held: "
+            "train with fewer categories, or number them from 0"
+        )
+
+
 def bit_sets(
     begin: npt.NDArray[np.int64], codes: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32]]:
     """Sets of category codes, set i being codes[begin[i]:begin[i+1]], as bits, 32 codes a word: where
     each begins, (n + 1,), and the words."""
-    if codes.size and not 0 <= codes.min() <= codes.max() < MAX_CATEGORY:
-        raise ModelError(f"a category code is outside 0 to {MAX_CATEGORY - 1}")
+    if codes.size and not 0 <= codes.min() <= codes.max() < MAX_CATEGORY_CODES:
+        raise ModelError(f"a category code is outside 0 to {MAX_CATEGORY_CODES - 1}")
     row = np.repeat(np.arange(len(begin) - 1), np.diff(begin))  # (n_codes,)
     sizes = np.zeros(len(begin) - 1, dtype=np.int64)  # (n,) words that each set takes
     np.maximum.at(sizes, row, codes // 32 + 1)
     places = offsets(sizes)
-    if places[-1] > MAX_WORDS:
-        raise ModelError(f"the category sets take {places[-1] * 4:,} bytes, too many to hold")
+    check_words(int(places[-1]))
     packed = np.zeros(places[-1], dtype=np.uint32)
     bit = np.left_shift(np.uint32(1), (codes % 32).astype(np.uint32))
     np.bitwise_or.at(packed, places[row] + codes // 32, bit)

@@ -33,7 +33,7 @@ from qwyc.rows.odd_rows import take_rows
 from qwyc.rows.odd_values import ERROR, MISSING, MarkedRows, refuse_code, row_reasons
 from qwyc.rows.schema import Schema
 from qwyc.rows.selection import take
-from qwyc.rows.tables import frame_library, reader_of
+from qwyc.rows.tables import frame_library, has_columns, reader_of
 from qwyc.runtime.progress import Report
 from qwyc.runtime.wording import one_line
 from qwyc.target.many_classes import ManyClasses
@@ -232,6 +232,8 @@ class Ensemble:
         decide_table = getattr(runner, "decide_table", None)
         if decide_table is None and schema.categories:
             return None  # a frame with categories is never a matrix
+        if not has_columns(X, schema.n_features):
+            return None
         read = reader_of(schema).readable(X, self._unused_features)
         if isinstance(read, np.ndarray):
             return runner.decide(read, threads=threads) if schema.takes_any_numbers else None
@@ -284,6 +286,8 @@ class Ensemble:
         """A data frame as native code reads it, a table or a matrix; None for anything else."""
         if self.schema is None or self.transform is not None:
             return None
+        if not has_columns(X, self.schema.n_features):
+            return None
         return reader_of(self.schema).readable(X, self._unused_features)
 
     @cached_property
@@ -292,7 +296,9 @@ class Ensemble:
         needs = self.base_models.feature_needs()
         if needs is None or self.schema is None:
             return []
-        return sorted(set(range(self.schema.n_features)) - set(np.unique(needs[1]).tolist()))
+        unused = np.ones(self.schema.n_features, bool)
+        unused[needs[1]] = False
+        return np.flatnonzero(unused).tolist()
 
     def decisions(self, decided: Decided, steps: npt.NDArray[np.int32], score: Floats) -> Decisions:
         """What a runner decided, with the classes."""

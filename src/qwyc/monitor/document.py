@@ -14,6 +14,7 @@ import numpy as np
 from qwyc.errors import ArtifactError, QwycError
 from qwyc.files.classifier_file import file_path
 from qwyc.files.values import count, number, one_of, shortened, text
+from qwyc.limits import MAX_MONITOR_BYTES
 from qwyc.monitor.state import Judge, Record, State, tests_of
 from qwyc.monitor.subject import MOST_CLASSES, Label, Subject
 from qwyc.policy.counts import Counts, exit_bins
@@ -22,7 +23,6 @@ from qwyc.promise.sequential import LARGEST, RateTest, Starts, TestState
 from qwyc.runtime.output import replacing
 
 FORMAT = "qwyc monitor 1"
-LARGEST_FILE = 1 << 20  # bytes; a monitor takes a few thousand
 MOST_MODELS = 1 << 31
 
 
@@ -48,14 +48,14 @@ def read(path: str | os.PathLike[str]) -> Saved:
     """Read and check a file."""
     try:
         with open(file_path(path), "rb") as file:
-            content = file.read(LARGEST_FILE + 1)
+            content = file.read(MAX_MONITOR_BYTES + 1)
     except OSError as error:
         if isinstance(error, ArtifactError):
             raise
         raise ArtifactError(f"cannot read {path}: {error.strerror or error}") from None
     try:
-        if len(content) > LARGEST_FILE:
-            raise ArtifactError(f"it is larger than {LARGEST_FILE:,} bytes")
+        if len(content) > MAX_MONITOR_BYTES:
+            raise ArtifactError(f"it is larger than {MAX_MONITOR_BYTES:,} bytes")
         return _saved(json.loads(content))
     except (
         QwycError,

@@ -96,7 +96,10 @@ def column_to_numbers(
         return column.fill_null(False if dtype == nw.Boolean else 0).to_numpy(), null
     elif not (dtype.is_numeric() or dtype in (nw.Boolean, nw.String, nw.Object, nw.Unknown)):
         raise wrong_type(name, dtype, categorical=categorical)
-    values = column.to_numpy()
+    try:
+        values = column.to_numpy()
+    except NotImplementedError:  # of Arrow: a union, for one
+        raise wrong_type(name, native_type(column), categorical=categorical) from None
     objects = values.dtype.kind == "O"
     if values.dtype.kind not in "biufO" or (
         dtype == nw.Unknown and objects and not all(is_null(value) for value in values)

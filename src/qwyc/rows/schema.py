@@ -8,6 +8,9 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from qwyc.errors import ModelError
+from qwyc.limits import MAX_FEATURES
+
 Category = str | int | float | bool | None  # None: scikit-learn may count it as a value
 
 # How integers become Schema.dtype. "direct": they are rounded once. "float32": arrays and lists of any type
@@ -51,6 +54,12 @@ class Schema:
     # NaN says so; nothing else depends on it.
     own_missing: tuple[tuple[int, float], ...] = ()
     absent: str = REFUSED  # one of ABSENT: what an absent entry of a sparse matrix means
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.n_features <= MAX_FEATURES:
+            raise ModelError(
+                f"the model claims {self.n_features:,} features; it must have 0 to {MAX_FEATURES:,}"
+            )
 
     def __getstate__(self) -> dict[str, Any]:
         # What is cached can be made again.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,14 @@ def frame_library(X: Any) -> str:
     return ""
 
 
+def has_columns(X: Any, n_features: int) -> bool:
+    """Whether X is a frame that is read without a conversion and has a column for each feature."""
+    library = frame_library(X)
+    return bool(library) and n_features <= (
+        X.num_columns if library == "pyarrow" else len(X.columns)
+    )
+
+
 class FrameReader:
     """Reads frames for one model, and keeps what is the same for all of them."""
 
@@ -62,13 +71,6 @@ class FrameReader:
             or schema.integers == "checked"
             or (schema.unseen == "error" and bool(schema.categories))
         )
-        self._shape = _native.TableShape(
-            [not schema.accepts_missing or j in schema.must_have for j in range(schema.n_features)],
-            schema.missing,
-            not schema.accepts_infinity,
-            schema.integers == "checked",
-            self.single,
-        )
         self._hashed: dict[int, dict[str, float]] = {}  # codes of texts that were seen, by feature
         self._texts: dict[bool, list[_native.TextCodes | None]] = {}
         self._arrow: dict[bool, tuple[list[int], list[_native.TextCodes | None]]] = {}
@@ -76,6 +78,17 @@ class FrameReader:
         self._lookups: dict[int, dict[str, float]] = {}
         self._matched: tuple[Any, Sequence[int], bool] | None = None
         self._matched_schema: tuple[Any, Any, Sequence[int], bool] | None = None
+
+    @cached_property
+    def _shape(self) -> _native.TableShape:
+        """What tables of the model have in common. It takes memory for every feature, so it is made once a
+        frame has that many columns."""
+        schema = self._schema
+        needed = [not schema.accepts_missing] * schema.n_features
+        for j in schema.must_have:
+            needed[j] = True
+        rules = (schema.missing, not schema.accepts_infinity, schema.integers == "checked")
+        return _native.TableShape(needed, *rules, self.single)
 
     def readable(self, X: Any, unused: Sequence[int]) -> _native.Table | Array | None:
         """A frame as a table, or as a matrix if its values lie in memory as one; these may hold NaN or
@@ -126,12 +139,12 @@ class FrameReader:
         """A frame as a table, or None if the model does not take a column. An error here would not be the
         first one: columns before it may hold values that are refused when they are read. Raises an error
         if a column is missing."""
-        table = _native.Table(len(X) if library != "pyarrow" else X.num_rows, self._shape)
         if library == "pyarrow":
             labels, positions, in_order = self._match_schema(X.schema)
         else:
             labels = X.columns
             positions, in_order = self._match(labels)
+        table = _native.Table(len(X) if library != "pyarrow" else X.num_rows, self._shape)
         if library == "pandas":
             others = self._add_pandas(table, X, positions)
         else:

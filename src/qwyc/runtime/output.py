@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 from qwyc.errors import ArtifactError
 
+_OPEN_FILES = "/proc/self/fd"
 _unfinished: set[Path] = set()  # temporary files that are being written
 
 
@@ -79,24 +80,74 @@ def open_output(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file that replaces `path` in one step after everything has been written."""
-    target = path.resolve()  # a link stays a link; the file that it points to is replaced
+    """Open a temporary file that replaces `path` in one step after everything has been written and is on
+    the disk. Until then, nobody else may read it. If the process is killed, the file that was there is
+    still there; the temporary has no name until it is complete, where the system can do that."""
+    try:
+        target = path.resolve()  # a link stays a link; the file that it points to is replaced
+    except (OSError, RuntimeError):  # links in a circle
+        raise ArtifactError(f"cannot write {path}: its links lead nowhere; name a file") from None
     if target.exists() and not target.is_file():
         raise ArtifactError(f"cannot write {path}: it is a directory or a device, not a file")
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    temporary = target.with_name(f".qwyc-{os.getpid()}-{secrets.token_hex(4)}.tmp")
     _unfinished.add(temporary)
     try:
         with _write_errors(str(path)):
-            with temporary.open("xb") as file:
+            mode = _mode_of(target)
+            with _open_temporary(temporary) as (file, has_name):
                 yield file
                 file.flush()
+                os.fchmod(file.fileno(), mode)
                 os.fsync(file.fileno())
-            if target.exists():
-                os.chmod(temporary, target.stat().st_mode & 0o7777)
+                if not has_name:
+                    _give_name(file, temporary)
             os.replace(temporary, target)
+            _sync_folder(target.parent)
     finally:
         temporary.unlink(missing_ok=True)
         _unfinished.discard(temporary)
+
+
+def _mode_of(target: Path) -> int:
+    """The permissions of the file that is replaced, or those that new files get."""
+    if target.exists():
+        return target.stat().st_mode & 0o7777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+@contextmanager
+def _open_temporary(path: Path) -> Iterator[tuple[BinaryIO, bool]]:
+    """A file that only its owner can read, and whether it has a name already."""
+    try:
+        if not os.path.exists(_OPEN_FILES):
+            raise OSError
+        number = os.open(path.parent, os.O_TMPFILE | os.O_RDWR, 0o600)
+        has_name = False
+    except (AttributeError, OSError):  # not on this system, or not in this folder
+        number = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+        has_name = True
+    with os.fdopen(number, "wb") as file:
+        yield file, has_name
+
+
+def _give_name(file: BinaryIO, path: Path) -> None:
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:  # with a folder's number, Python follows the link to the file itself
+        os.link(f"{_OPEN_FILES}/{file.fileno()}", path.name, src_dir_fd=folder, dst_dir_fd=folder)
+    finally:
+        os.close(folder)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Write a folder to the disk, so that a name in it survives a power failure. Some systems cannot."""
+    with suppress(OSError):
+        number = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
 
 
 def remove_unfinished() -> None:

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from qwyc.errors import ModelError
 from qwyc.importers.catboost.ctr import Combination, Ctr
 from qwyc.importers.catboost.document import Document
 from qwyc.importers.flatten import offsets
+from qwyc.limits import MAX_CATEGORY_WORDS
 from qwyc.model.combined_trees import (
     ABOVE,
     ABOVE_OR_MISSING,
@@ -22,6 +24,12 @@ from qwyc.rows.schema import Schema
 
 def combinations_of(document: Document, ctrs: Sequence[Ctr], schema: Schema) -> Combinations:
     """The columns of statistics, each of which is a column of the trees, in this order."""
+    n_values = sum(len(ctr.keys) + 1 for ctr in ctrs)
+    if n_values > MAX_CATEGORY_WORDS:
+        raise ModelError(
+            f"the statistics of combinations have {n_values:,} values; at most {MAX_CATEGORY_WORDS:,} are "
+            "held: train with a smaller max_ctr_complexity"
+        )
     number = {of: i for i, of in enumerate(dict.fromkeys(ctr.of for ctr in ctrs))}
     # Tables of one combination follow each other: its key is then computed once for a row.
     tables = {ctr.table: ctr for ctr in sorted(ctrs, key=lambda ctr: number[ctr.of])}
@@ -33,7 +41,7 @@ def combinations_of(document: Document, ctrs: Sequence[Ctr], schema: Schema) -> 
         [value for value in schema.categories.get(j, ()) if value is not None]
         for j in range(schema.n_features)
     ]
-    values = [np.append(ctr.values[order[ctr.table]], ctr.default) for ctr in ctrs]
+    values = [np.append(ctr.values()[order[ctr.table]], ctr.default) for ctr in ctrs]
     keys = [ctr.keys[order[name]] for name, ctr in tables.items()]
     return Combinations(
         code_begin=offsets([len(hashes) for hashes in known]),

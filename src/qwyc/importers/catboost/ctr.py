@@ -26,6 +26,7 @@ _KINDS = (
     "Counter",
     "FeatureFreq",
 )
+_OF_ALL = ("Counter", "FeatureFreq")  # by the number of all rows
 _FACTOR = 0x4906BA494954CB65  # a category's key in its table is its hash times this, twice
 _UNDO = pow(_FACTOR * _FACTOR, -1, 1 << 64)
 _NO_KEY = (1 << 64) - 1
@@ -47,20 +48,12 @@ class Combination:
 
 
 @dataclass(frozen=True, eq=False)
-class Ctr:
-    """A statistic of a combination that splits compare with borders."""
+class Counts:
+    """What was counted in training, by key. Many statistics may share it."""
 
-    of: Combination
-    borders: npt.NDArray[np.float32]
     keys: Array  # (n,) uint64
-    values: Array  # (n,) float32
-    default: np.float32  # of every other key
-    table: Any  # the same for statistics that have the same keys
-
-    @property
-    def feature(self) -> int:
-        """Of a single category, which categorical feature it is."""
-        return self.of.categories[0]
+    counts: Array  # (n, k)
+    denominator: int
 
     @cached_property
     def hashes(self) -> Array:
@@ -69,13 +62,57 @@ class Ctr:
         return hashes.astype(np.int64)
 
 
-@dataclass(frozen=True)
-class _Counts:
-    """What was counted in training, by key."""
+@dataclass(frozen=True, eq=False)
+class Ctr:
+    """A statistic of a combination that splits compare with borders. Its values are computed where they are
+    needed: a small file can describe thousands of statistics of one large table."""
 
-    keys: Array  # (n,) uint64
-    counts: Array  # (n, k)
-    denominator: int
+    of: Combination
+    borders: npt.NDArray[np.float32]
+    counted: Counts
+    kind: str  # one of _KINDS
+    which: int  # of "Buckets" and "Borders": which class
+    numbers: Sequence[np.float32]  # prior, weight, shift, scale
+    table: Any  # the same for statistics that have the same keys
+
+    @property
+    def feature(self) -> int:
+        """Of a single category, which categorical feature it is."""
+        return self.of.categories[0]
+
+    @property
+    def keys(self) -> Array:
+        """The keys of the table, (n,) uint64."""
+        return self.counted.keys
+
+    @property
+    def hashes(self) -> Array:
+        """Of a single category, the hashes that the keys are of, (n,)."""
+        return self.counted.hashes
+
+    @property
+    def default(self) -> np.float32:
+        """The statistic of every other key."""
+        nothing = self.counted.denominator if self.kind in _OF_ALL else 0
+        return np.float32(self._calculate(0, nothing))
+
+    def values(self) -> Array:
+        """The statistic of every key, (n,), in float32 as CatBoost computes it."""
+        counts, kind = self.counted.counts, self.kind
+        if kind in _OF_ALL:
+            good, total = counts[:, 0], np.full(len(counts), float(self.counted.denominator))
+        elif kind.endswith("MeanValue"):
+            good, total = counts[:, 0], counts[:, 1]
+        elif kind == "Buckets":
+            good, total = counts[:, self.which], counts.sum(axis=1)
+        else:
+            good, total = counts[:, self.which + 1 :].sum(axis=1), counts.sum(axis=1)
+        return np.asarray(self._calculate(good, total), np.float32)
+
+    def _calculate(self, good: Any, total: Any) -> Any:
+        prior, weight, shift, scale = self.numbers
+        ratio = (np.float32(good) + prior) / (np.float32(total) + weight)
+        return (ratio + shift) * scale
 
 
 def ctrs_from_json(ctrs: Sequence[Any], tables: Mapping[str, Any]) -> list[Ctr]:
@@ -109,13 +146,15 @@ def _combination_from_json(elements: Sequence[Mapping[str, Any]]) -> Combination
     return Combination(tuple(categories), tuple(above), tuple(equal))
 
 
-def _counts_from_json(facts: Mapping[str, Any]) -> _Counts:
+def _counts_from_json(facts: Mapping[str, Any]) -> Counts:
     stride, flat = int(facts["hash_stride"]), facts["hash_map"]
     if stride < 2 or len(flat) % stride:
         raise ModelError("a table of categories is damaged")
     keys = np.array([int(key) for key in flat[::stride]], dtype=np.uint64)
     counts = [flat[k::stride] for k in range(1, stride)]
-    return _Counts(keys, np.asarray(counts, np.float64).T, int(facts["counter_denominator"]))
+    known = keys != np.uint64(_NO_KEY)
+    by_key = np.asarray(counts, np.float64).T
+    return Counts(keys[known], by_key[known], int(facts["counter_denominator"]))
 
 
 def ctrs_from_cbm(ctrs: Sequence[Table], rest: bytes) -> list[Ctr]:
@@ -159,7 +198,7 @@ def _table_name(base: Table) -> _TableName:
     return kind, base.integer(2, 0), of
 
 
-def _tables(rest: bytes) -> dict[_TableName, _Counts]:
+def _tables(rest: bytes) -> dict[_TableName, Counts]:
     found = {}
     try:
         (count,), at = struct.unpack_from("<I", rest), 4
@@ -179,7 +218,7 @@ def _tables(rest: bytes) -> dict[_TableName, _Counts]:
     return found
 
 
-def _counts(table: Table, kind: str) -> _Counts:
+def _counts(table: Table, kind: str) -> Counts:
     buckets = table.array(1, np.uint8)
     entry = np.dtype([("key", "<u8"), ("index", "<u4")])
     if len(buckets) % entry.itemsize:
@@ -191,44 +230,27 @@ def _counts(table: Table, kind: str) -> _Counts:
         pairs = np.frombuffer(blob, np.dtype([("sum", "<f4"), ("count", "<i4")]))
         counts = np.stack([pairs["sum"].astype(float), pairs["count"].astype(float)], axis=1)
     else:
-        width = 1 if kind in ("Counter", "FeatureFreq") else max(1, table.integer(4, 0))
+        width = 1 if kind in _OF_ALL else max(1, table.integer(4, 0))
         counts = np.frombuffer(blob, "<i4").reshape(-1, width).astype(np.float64)
     if len(used) and used["index"].max() >= len(counts):
         raise ModelError("a table of categories is damaged")
-    return _Counts(used["key"].astype(np.uint64), counts[used["index"]], table.integer(3, 0))
+    return Counts(used["key"].astype(np.uint64), counts[used["index"]], table.integer(3, 0))
 
 
 def _ctr(
     of: Combination,
     borders: Array,
     kind: str,
-    table: _Counts,
+    counted: Counts,
     which: int,
     numbers: Sequence[np.float32],
     name: Any,
 ) -> Ctr:
-    """The statistic of every key, in float32 as CatBoost computes it."""
-    kept = table.keys != np.uint64(_NO_KEY)
-    keys, counts = table.keys[kept], table.counts[kept]
-    prior, weight, shift, scale = numbers
-
-    def calculate(good: Any, total: Any) -> Any:
-        ratio = (np.float32(good) + prior) / (np.float32(total) + weight)
-        return (ratio + shift) * scale
-
-    n_counts = counts.shape[1]
-    nothing = 0
-    if kind in ("Counter", "FeatureFreq"):
-        good, nothing = counts[:, 0], table.denominator
-        total = np.full(len(counts), float(table.denominator))
-    elif kind.endswith("MeanValue"):
-        good, total = counts[:, 0], counts[:, 1]
-    elif kind == "Buckets" and 0 <= which < n_counts:
-        good, total = counts[:, which], counts.sum(axis=1)
-    elif kind == "Borders" and 0 <= which < n_counts - 1:
-        good, total = counts[:, which + 1 :].sum(axis=1), counts.sum(axis=1)
-    else:
+    """A statistic that its table has the counts for."""
+    if kind not in _KINDS:
+        raise ModelError(f"a statistic of categories is a {kind}, which is not known")
+    n_counts = counted.counts.shape[1]
+    needed = {"Buckets": which + 1, "Borders": which + 2}.get(kind, 1 + kind.endswith("MeanValue"))
+    if n_counts < needed or (kind in ("Buckets", "Borders") and which < 0):
         raise ModelError(f"a statistic of categories is a {kind} of {n_counts} classes")
-    values = np.asarray(calculate(good, total), np.float32)
-    default = np.float32(calculate(0, nothing))
-    return Ctr(of, borders, keys, values, default, name)
+    return Ctr(of, borders, counted, kind, which, numbers, name)

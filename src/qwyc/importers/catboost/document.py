@@ -14,10 +14,10 @@ import numpy.typing as npt
 from qwyc.errors import ModelError
 from qwyc.importers.catboost.ctr import Ctr, ctrs_from_cbm, ctrs_from_json
 from qwyc.importers.wire.flatbuffer import Table
+from qwyc.limits import MAX_DEPTH
 
 MAGIC = b"CBM1"
 Array = npt.NDArray[Any]
-_MAX_DEPTH = 24  # CatBoost itself grows no deeper than 16
 _MAX_NESTING = 200  # of non-symmetric trees in JSON
 _NO_LEAF = (1 << 32) - 1
 
@@ -148,7 +148,7 @@ def from_json(content: bytes) -> Document:
         values = [np.asarray(tree["leaf_values"], np.float64).ravel() for tree in trees]
         steps, leaf_of = None, None
         weights = [w for tree in trees for w in tree.get("leaf_weights") or ()]
-        per_leaf = [len(v) / (1 << min(d, _MAX_DEPTH)) for v, d in zip(values, sizes, strict=True)]
+        per_leaf = [len(v) / (1 << min(d, MAX_DEPTH)) for v, d in zip(values, sizes, strict=True)]
         K = max(1, int(max(per_leaf, default=1)))
         leaves = _by_leaf(np.concatenate(values) if values else np.empty(0), K)
     else:

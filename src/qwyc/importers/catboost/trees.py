@@ -12,13 +12,21 @@ import numpy.typing as npt
 from qwyc.errors import ModelError
 from qwyc.importers.catboost.ctr import Ctr
 from qwyc.importers.catboost.document import Document
-from qwyc.importers.flatten import MAX_WORDS, NodeTable, bit_sets, flatten, offsets, to_int32
+from qwyc.importers.flatten import (
+    NodeTable,
+    bit_sets,
+    check_words,
+    flatten,
+    offsets,
+    to_int32,
+)
+from qwyc.limits import MAX_DEPTH
 from qwyc.model.trees import NodeFlag, Trees
 from qwyc.rows.schema import Category
 
-_MAX_DEPTH = 24
-
 Array = npt.NDArray[Any]
+
+_NO_CODES = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +65,9 @@ def splits_of(document: Document) -> Splits:
     place = {
         id(ctr): k for k, ctr in enumerate(combined, len(document.floats) + len(document.others))
     }
+    is_used = np.zeros(len(codes) + sum(len(ctr.borders) for ctr in document.ctrs), bool)
+    is_used[document.splits[document.splits < len(is_used)]] = True
+    n_codes = 0
     for ctr in document.ctrs:
         if not ctr.of.is_single:  # a column of its own, after all others
             column.append(np.full(len(ctr.borders), place[id(ctr)]))
@@ -66,15 +77,22 @@ def splits_of(document: Document) -> Splits:
             continue
         column.append(np.full(len(ctr.borders), cats[ctr.feature]))
         border.append(np.zeros(len(ctr.borders), np.float32))
-        statistic = np.full(len(known[ctr.feature]), ctr.default)  # by code
-        statistic[np.searchsorted(known[ctr.feature], ctr.hashes)] = ctr.values
+        used = is_used[len(codes) : len(codes) + len(ctr.borders)]
+        statistic = np.empty(0, np.float32)
+        if used.any():
+            statistic = np.full(len(known[ctr.feature]), ctr.default)  # by code
+            statistic[np.searchsorted(known[ctr.feature], ctr.hashes)] = ctr.values()
         # A category goes right where its statistic is above the border. The set is of those that go
         # another way than all that are not known.
         rest_right = ctr.default > ctr.borders
         inside = int(NodeFlag.CATEGORICAL | NodeFlag.IN_SET_LEFT)
         flags.append(np.where(rest_right, inside, int(NodeFlag.CATEGORICAL)))
-        for limit, right in zip(ctr.borders, rest_right, strict=True):
-            codes.append(np.flatnonzero((statistic > limit) != right))
+        for limit, right, needed in zip(ctr.borders, rest_right, used, strict=True):
+            # No split of a tree needs the others, and a file may describe very many.
+            found = np.flatnonzero((statistic > limit) != right) if needed else _NO_CODES
+            codes.append(found)
+            n_codes += len(found)
+            check_words(n_codes)
     hashes: dict[int, tuple[Category, ...]] = {f.column: () for f in document.others}
     hashes |= {cats[i]: tuple(int(h) for h in known[i]) for i in range(len(cats))}
     for i in {i for ctr in combined for i in (*ctr.of.categories, *dict(ctr.of.equal))}:
@@ -92,7 +110,9 @@ def splits_of(document: Document) -> Splits:
 def _known_hashes(document: Document, n_features: int) -> list[Array]:
     """All hashes that the model has of every categorical feature, sorted: a hash's place is its code."""
     found: list[list[Array]] = [[np.empty(0, np.int64)] for _ in range(n_features)]
-    pairs = [(ctr.feature, ctr.hashes) for ctr in document.ctrs if ctr.of.is_single]
+    single = [ctr for ctr in document.ctrs if ctr.of.is_single]
+    # A table once, however many statistics are made of it.
+    pairs = {(ctr.feature, id(ctr.counted)): (ctr.feature, ctr.hashes) for ctr in single}.values()
     for feature, values in [*document.one_hot, *pairs]:
         if not 0 <= feature < n_features:
             raise ModelError("a split is on a categorical feature that the model does not have")
@@ -152,8 +172,8 @@ def _oblivious(document: Document, splits: Splits) -> Trees:
     """Trees with one split per level, written out in full, and in leaves their numbers. The last split is
     the root's, so that leaves stay in their order: split i is bit i of a leaf's number."""
     sizes = document.sizes
-    if sizes.min() < 0 or sizes.max() > _MAX_DEPTH:
-        raise ModelError(f"a tree's depth is not 0 to {_MAX_DEPTH}")
+    if sizes.min() < 0 or sizes.max() > MAX_DEPTH:
+        raise ModelError(f"a tree's depth is not 0 to {MAX_DEPTH}")
     if sizes.sum() != len(document.splits) or (1 << sizes).sum() != len(document.leaf_values):
         raise ModelError("the trees' splits or leaves are too many or too few")
     begin = offsets(sizes)
@@ -169,7 +189,7 @@ def _oblivious(document: Document, splits: Splits) -> Trees:
         for child, at in ((left, 1), (right, 2)):
             to = 2 * np.arange(n) + at
             child[rows] = np.tile(np.where(to < n, to, ~(to - n)), len(trees))
-    category_begin, category_words = bit_sets(*_sets(split, splits))
+    category_begin, category_words = _sets(split, splits)
     return Trees(
         node_begin=node_begin,
         leaf_begin=offsets(1 << sizes),
@@ -229,29 +249,40 @@ def _stepwise(document: Document, splits: Splits) -> Trees:
     split = np.where(is_leaf, numeric, split)
     column, flags = np.append(splits.column, 0), np.append(splits.flags, np.uint8(0))
     everywhere = spread(split, numeric)
-    begin_codes, codes = _sets(everywhere, replace(splits, codes=[*splits.codes, np.empty(0, int)]))
-    return flatten(
+    border = np.append(splits.border, np.float32(0))
+    # Thresholds are the numbers of the splits until the nodes have their order.
+    trees = flatten(
         NodeTable(
             begin=begin,
             left=spread(child[:, 0], -1),
             right=spread(child[:, 1], -1),
             feature=column[everywhere],
-            threshold=np.append(splits.border, np.float32(0))[everywhere],
+            threshold=everywhere.astype(np.float64),
             flags=flags[everywhere],
             value=number,
-            set_begin=begin_codes,
-            set_codes=codes,
         )
+    )
+    split = trees.threshold.astype(np.int64)  # (n_nodes,)
+    category_begin, category_words = _sets(split, splits)
+    return replace(
+        trees,
+        threshold=border[split],
+        category_begin=category_begin,
+        category_words=category_words,
     )
 
 
 def _sets(split: Array, splits: Splits) -> tuple[Array, Array]:
-    """Every node's category codes one after the other: where each begins, (n + 1,), and the codes."""
-    sizes = np.array([len(codes) for codes in splits.codes], np.int64)
-    if not sizes.any():
-        return np.zeros(len(split) + 1, np.int64), np.empty(0, np.int64)
-    begin = offsets(sizes[split])
-    if begin[-1] > MAX_WORDS:
-        raise ModelError(f"the category sets hold {begin[-1]:,} codes, too many")
-    parts = [splits.codes[i] for i in split.tolist() if sizes[i]]
-    return begin, np.concatenate([np.empty(0, np.int64), *parts])
+    """The category set of every node, `split` (n,), as bits: where each begins, (n + 1,), and the words."""
+    used = np.unique(split)
+    codes = [splits.codes[i] for i in used.tolist()]
+    begin, words = bit_sets(
+        offsets([len(each) for each in codes]), np.concatenate([_NO_CODES, *codes])
+    )
+    if not len(words):
+        return np.zeros(len(split) + 1, np.int64), words
+    place = np.searchsorted(used, split)  # (n,)
+    places = offsets(np.diff(begin)[place])
+    check_words(int(places[-1]))
+    parts = [words[begin[i] : begin[i + 1]] for i in place.tolist()]
+    return places, np.concatenate(parts)

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.errors import ModelError
-from qwyc.importers.flatten import MAX_CATEGORY, MAX_WORDS, offsets, to_int32
+from qwyc.importers.flatten import check_words, offsets, to_int32
+from qwyc.limits import MAX_CATEGORY_CODES
 from qwyc.model.trees import NodeFlag, Trees
 
 REMEDY = "save it again with Booster.save_model('model.txt')"
@@ -123,10 +124,11 @@ def _category_sets(
         ):
             raise ModelError(f"a tree's category sets do not fit its nodes; {REMEDY}")
         sizes[rows] = np.diff(bounds)[number]
-        if sizes[rows].max() * 32 > MAX_CATEGORY:
-            raise ModelError(f"the model has category codes from {MAX_CATEGORY} on; renumber them")
+        if sizes[rows].max() * 32 > MAX_CATEGORY_CODES:
+            raise ModelError(
+                f"the model has category codes from {MAX_CATEGORY_CODES} on; renumber them"
+            )
         total += int(sizes[rows].sum())
-        if total > MAX_WORDS:
-            raise ModelError(f"the category sets take {total * 4:,} bytes, too many to hold")
+        check_words(total)
         sets += [words[bounds[k] : bounds[k + 1]] for k in number]
     return offsets(sizes), np.concatenate(sets)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from qwyc.errors import ModelError
+from qwyc.limits import MAX_NESTING
 
-_MAX_DEPTH = 64
 _NUMBERS: dict[
     bytes, tuple[struct.Struct, np.dtype[Any]]
 ] = {  # marker -> (struct format, NumPy dtype); all big-endian
@@ -76,8 +76,8 @@ class _Reader:
 
     def value(self, marker: bytes, depth: int) -> Any:
         """The value that `marker` starts."""
-        if depth > _MAX_DEPTH:
-            raise ModelError(f"the document is nested more than {_MAX_DEPTH} levels deep")
+        if depth > MAX_NESTING:
+            raise ModelError(f"the document is nested more than {MAX_NESTING} levels deep")
         if marker in _NUMBERS:
             return self.number(marker)
         if marker == b"S":

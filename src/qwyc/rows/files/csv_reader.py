@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 from qwyc.errors import InputError, RowsError
+from qwyc.limits import MAX_CSV_HEADER, MAX_CSV_ROW
 from qwyc.rows.categories import category_hash
 from qwyc.rows.files.batch import BatchReader, ColumnMatcher, Columns
 from qwyc.rows.files.csv_blocks import (
@@ -35,8 +36,8 @@ from qwyc.rows.odd_values import (
 )
 from qwyc.rows.schema import Schema
 
-HEAD = 1 << 20  # bytes that the types of columns are inferred from
-BLOCK = 1 << 23  # bytes in a batch
+HEAD = MAX_CSV_HEADER  # bytes that the types of columns are inferred from
+BLOCK = MAX_CSV_ROW  # bytes in a batch
 DELIMITERS = (",", ";", "\t", "|")
 # By the first bytes.
 COMPRESSION = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}

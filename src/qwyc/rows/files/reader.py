@@ -196,8 +196,8 @@ def _read_errors(one: Input) -> Iterator[None]:
         raise InputError.naming_file(
             f"cannot read {name} as {kind}: it is not UTF-8 text; save it as UTF-8"
         ) from None
-    except (pyarrow.ArrowException, OSError) as error:
-        reason = " ".join(str(error).split())
+    except (pyarrow.ArrowException, OSError, MemoryError) as error:
+        reason = " ".join(str(error).split()) or "it claims more data than there is memory"
         raise InputError.naming_file(f"cannot read {name} as {kind}: {reason}") from None
     except Exception as error:
         if one.is_local:

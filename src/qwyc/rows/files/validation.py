@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from qwyc.errors import InputError
-
-# A batch may have so many rows without any data. More rows need at least one bit each.
-MAX_ROWS_WITHOUT_DATA = 1 << 16
+from qwyc.limits import MAX_ROWS_WITHOUT_DATA  # more rows need at least one bit each
 
 
 def validated(batches: Iterator[Any], name: str, kind: str) -> Iterator[Any]:
@@ -26,10 +24,10 @@ def validated(batches: Iterator[Any], name: str, kind: str) -> Iterator[Any]:
                 return
             rows.validate(full=True)
             _check_data_size(rows)
-        except (pyarrow.ArrowInvalid, OSError) as error:
+        except (pyarrow.ArrowInvalid, OSError, MemoryError) as error:
             if getattr(error, "errno", None) is not None:
                 raise  # the system cannot read the file, which may be valid
-            reason = " ".join(str(error).split())
+            reason = " ".join(str(error).split()) or "it claims more data than there is memory"
             raise InputError.naming_file(
                 f"cannot read {name} as {kind}: batch {number:,}, which starts at row {rows_before:,}, is "
                 f"damaged ({reason}); write the file again"

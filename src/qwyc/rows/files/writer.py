@@ -45,7 +45,8 @@ class TableWriter:
     def write(self, batch: Any) -> None:
         """Append the rows of a pyarrow.RecordBatch."""
         if self._writer is None:
-            _write_csv(batch, self._sink)
+            with _type_errors(self._kind):
+                _write_csv(batch, self._sink)
             return
         with _type_errors(self._kind):
             self._writer.write_batch(self._with_grown_dictionaries(batch))

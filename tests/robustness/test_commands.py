@@ -1,0 +1,210 @@
+"""What files can do to the command line: odd columns, escapes in names, links in circles, long messages."""
+
+import json
+import os
+import stat
+import subprocess
+
+import numpy as np
+import pytest
+
+import qwyc
+from commands import command_line, run
+from fuzz.corpus import classifier
+from fuzz.mutate import container
+from qwyc.cli.printing import printable
+from qwyc.limits import MAX_MESSAGE
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("commands")
+    classifier().save(folder / "fast.qwyc")
+    return folder
+
+
+def arrow_columns(n):
+    import pyarrow as pa
+
+    return {
+        "decimal256": pa.array([1] * n, pa.decimal256(50, 2)),
+        "map": pa.array([[("a", 1)]] * n, pa.map_(pa.string(), pa.int32())),
+        "fixed_binary": pa.array([b"abcd"] * n, pa.binary(4)),
+        "interval": pa.array([pa.MonthDayNano([1, 2, 3])] * n, pa.month_day_nano_interval()),
+        "union": pa.UnionArray.from_sparse(pa.array([0] * n, pa.int8()), [pa.array([1.0] * n)]),
+        "struct": pa.array([{"a": 1}] * n),
+        "run_ends": pa.RunEndEncodedArray.from_arrays([n], [1.0]),
+        "text_view": pa.array(["a"] * n, pa.string_view()),
+        "duration": pa.array([1] * n, pa.duration("s")),
+    }
+
+
+@pytest.mark.parametrize("name", arrow_columns(1))
+def test_columns_of_odd_types(folder, name):
+    import pyarrow as pa
+    from pyarrow import ipc
+
+    odd, numbers = arrow_columns(5)[name], pa.array(np.zeros(5))
+    path = folder / f"{name}.arrow"
+    for columns, options in (
+        ({"f0": odd, "f1": numbers, "f2": numbers}, []),
+        ({"k": odd, "f0": numbers, "f1": numbers, "f2": numbers}, ["--keep", "k"]),
+    ):
+        with ipc.new_file(path, pa.table(columns).schema) as writer:
+            writer.write_table(pa.table(columns))
+        for out in ("out.csv", "out.parquet"):
+            command = ["predict", folder / "fast.qwyc", path, *options, "-o", folder / out]
+            done = run(*command)
+            assert done.returncode in (0, 2), done.stderr
+            assert b"should not happen" not in done.stderr
+            assert done.stderr.count(b"\n") == (done.returncode != 0)
+
+
+def changed(change):
+    """The classifier's file with another header, sealed again."""
+    import safetensors.numpy
+
+    from qwyc.files.classifier_file import to_bytes
+
+    content = to_bytes(classifier())
+    size = int.from_bytes(content[:8], "little")
+    header = json.loads(json.loads(content[8 : 8 + size])["__metadata__"]["qwyc"])
+    tensors = safetensors.numpy.load(content)
+    change(header["body"])
+    header["sha256"] = container._digest(header["body"], tensors)
+    return safetensors.numpy.save(tensors, metadata={"qwyc": json.dumps(header)})
+
+
+def test_names_in_files_do_not_reach_the_terminal_as_they_are(folder):
+    def change(body):
+        body["model"]["source"]["library"] = "\x1b[2J\x1b]0;title\x07\u202exgboost\r\x9b"
+
+    path = folder / "escapes.qwyc"
+    path.write_bytes(changed(change))
+    done = run("inspect", path)
+    assert done.returncode == 0
+    assert b"\\x1b[2J" in done.stdout
+    text = done.stdout.decode()
+    assert not any(mark in text for mark in ("\x1b", "\x07", "\u202e", "\r", "\x9b"))
+    missing = run("inspect", folder / "no\x1b[2Jfile\nhere.qwyc")
+    assert missing.returncode == 2
+    assert b"\x1b" not in missing.stderr
+    assert missing.stderr.count(b"\n") == 1
+
+
+def test_printable_text_keeps_its_lines():
+    assert printable("a\n\tb\x00\x7fé") == "a\n\tb\\x00\\x7fé"
+    assert printable("\ud800") == "\\ud800"
+
+
+def test_messages_have_a_length(folder):
+    path = folder / "long.csv"
+    path.write_text(",".join(f"{'x' * 3000}{i}" for i in range(20)) + "\n")
+    done = run("predict", folder / "fast.qwyc", path)
+    assert done.returncode == 2
+    assert len(done.stderr) < MAX_MESSAGE + 100
+
+
+def test_links_in_a_circle(folder):
+    (folder / "a.qwyc").symlink_to("b.qwyc")
+    (folder / "b.qwyc").symlink_to("a.qwyc")
+    for command in (["inspect", "a.qwyc"], ["predict", "fast.qwyc", "a.qwyc"]):
+        done = run(*command, cwd=folder)
+        assert done.returncode == 2
+        assert b"should not happen" not in done.stderr
+    with pytest.raises(qwyc.ArtifactError):
+        classifier().save(folder / "a.qwyc")
+
+
+def test_an_unexpected_error_is_no_failed_check(folder, monkeypatch):
+    monkeypatch.setattr("qwyc.report.inspection.describe", lambda classifier: 1 // 0)
+    done = run("inspect", folder / "fast.qwyc")
+    assert done.returncode == 2
+    assert b"should not happen (ZeroDivisionError" in done.stderr
+
+
+def test_too_little_memory_is_one_line(folder, monkeypatch):
+    def refuse(classifier):
+        raise MemoryError
+
+    monkeypatch.setattr("qwyc.report.inspection.describe", refuse)
+    done = run("inspect", folder / "fast.qwyc")
+    assert done.returncode == 2
+    assert b"not enough memory" in done.stderr
+
+
+@pytest.mark.parametrize("labels", [[0, float("nan")], ["a\x1b[2J", "b\nc"], ["", "\ud800"]])
+def test_odd_class_labels(folder, labels):
+    def change(body):
+        kind = "<U16" if isinstance(labels[0], str) else "<f8"
+        body["model"]["classes"] = {"dtype": kind, "values": labels}
+
+    path = folder / "labels.qwyc"
+    path.write_bytes(changed(change))
+    (folder / "rows.csv").write_text("f0,f1,f2\n1,2,3\n-1,-2,-3\n")
+    for command in (
+        ["inspect", path],
+        ["predict", path, folder / "rows.csv", "-o", folder / "o.csv"],
+    ):
+        done = run(*command)
+        assert done.returncode in (0, 2)
+        assert b"should not happen" not in done.stderr, done.stderr
+        assert b"\x1b" not in done.stdout + done.stderr
+
+
+def test_a_certificate_agrees_with_its_evidence(folder):
+    def change(body):
+        body["certificate"]["counts"]["differences"] = [0, 0]
+
+    path = folder / "better.qwyc"
+    differences = classifier().certificate.counts.differences
+    assert sum(differences) > 0
+    path.write_bytes(changed(change))
+    with pytest.raises(qwyc.ArtifactError, match="count other rows"):
+        qwyc.load(path)
+
+
+def test_a_temporary_is_as_private_as_what_it_replaces(tmp_path, monkeypatch):
+    path = tmp_path / "private.qwyc"
+    path.write_bytes(b"old")
+    path.chmod(0o600)
+    seen = []
+    link = os.link
+
+    def watched(source, *others, **options):
+        seen.append(stat.S_IMODE(os.stat(source).st_mode))
+        return link(source, *others, **options)
+
+    monkeypatch.setattr(os, "link", watched)
+    classifier().save(path)
+    assert set(seen) <= {0o600}
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert qwyc.load(path).policy.n_models == 8
+    assert [p.name for p in tmp_path.iterdir()] == ["private.qwyc"]
+
+
+def test_long_names_of_outputs(tmp_path):
+    path = tmp_path / ("x" * 245 + ".qwyc")
+    classifier().save(path)
+    assert qwyc.load(path).policy.n_models == 8
+
+
+def test_a_model_file_that_crashes_its_library(folder, tmp_path, monkeypatch):
+    """A file that qwyc reads and whose library dies is one error; the process goes on."""
+    from qwyc.importers import probe, xgboost
+
+    path = tmp_path / "model.json"
+    path.write_text("{}")
+    crash = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
+    monkeypatch.setattr(probe, "_CODE", crash)
+    with pytest.raises(qwyc.ModelError, match="crashes while it loads the file \\(SIGSEGV\\)"):
+        probe.refuse_if_loading_crashes(xgboost.__name__, path)
+
+
+def test_the_process_ends_with_two(folder):
+    """The same in a process of its own, as the exit code is what scripts see."""
+    path = folder / "union.arrow"
+    done = subprocess.run(
+        command_line("verify", folder / "fast.qwyc", folder / "no.csv"), capture_output=True
+    )
+    assert done.returncode == 2, path
