@@ -14,6 +14,7 @@ from fuzz.corpus import classifier
 from fuzz.mutate import container
 from qwyc.cli.printing import printable
 from qwyc.limits import MAX_MESSAGE
+from qwyc.runtime import output
 
 
 @pytest.fixture(scope="module")
@@ -208,3 +209,15 @@ def test_the_process_ends_with_two(folder):
         command_line("verify", folder / "fast.qwyc", folder / "no.csv"), capture_output=True
     )
     assert done.returncode == 2, path
+
+
+def test_saving_does_not_change_the_umask_of_other_threads(tmp_path, monkeypatch):
+    before = os.umask(0o027)
+    try:
+        monkeypatch.setattr(os, "umask", lambda mask: pytest.fail("the umask was set"))
+        with output.replacing(tmp_path / "new") as file:
+            file.write(b"x")
+    finally:
+        monkeypatch.undo()
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o640

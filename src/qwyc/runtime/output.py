@@ -112,9 +112,22 @@ def _mode_of(target: Path) -> int:
     """The permissions of the file that is replaced, or those that new files get."""
     if target.exists():
         return target.stat().st_mode & 0o7777
-    mask = os.umask(0)
+    return 0o666 & ~_umask()
+
+
+def _umask() -> int:
+    """The permissions that new files of this process do not get. `os.umask` can only ask by setting it,
+    for a moment and for files of other threads too, so Linux is asked by other means."""
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as status:
+            for line in status:
+                if line.startswith("Umask:"):
+                    return int(line.split()[1], 8)
+    except (OSError, ValueError):
+        pass
+    mask = os.umask(0o077)
     os.umask(mask)
-    return 0o666 & ~mask
+    return mask
 
 
 @contextmanager
