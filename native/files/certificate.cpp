@@ -137,6 +137,7 @@ void read_certificate(const Container& file, const Json& facts, int64_t n_classe
         for (const Json& doubt : list(*doubts)) text(doubt);
     for (const char* name : {"headroom", "left_out"})
         if (const Json* value = facts.find(name)) count(*value);
+    if (const Json* digest = facts.find("recertified")) text(*digest);
 
     check_budget(facts, n_classes, policy);
 

@@ -26,7 +26,7 @@ try:
     from mlflow.types import ColSpec, ParamSchema, ParamSpec, Schema, TensorSpec
     from mlflow.types.schema import AnyType
 except ImportError:
-    raise MissingDependencyError("qwyc.mlflow needs MLflow: pip install 'qwyc[mlflow]'") from None
+    raise MissingDependencyError("qwyc.mlflow needs MLflow: pip install mlflow-skinny") from None
 
 __all__ = ["load_model", "log_model", "save_model"]
 

@@ -126,7 +126,9 @@ def test_counts_are_those_of_rows_in_memory(connection, rows, fitted):
     for alpha in (None, 0.01):
         there, here = (qwyc.recertify(fast, X, alpha=alpha) for X in (data, rows))
         assert there.certificate.rows == ROWS
-        assert str(there) == str(here)
+        # The digest of rows is known in memory only.
+        digest = here.certificate.recertified[:8]
+        assert str(there) == str(here).replace(f", digest {digest}", "")
         np.testing.assert_array_equal(there.policy.upper, here.policy.upper)
 
 

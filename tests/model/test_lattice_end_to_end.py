@@ -67,7 +67,7 @@ def test_it_quits_early_and_keeps_its_promise(fitted):
     assert fitted.certificate.how == "held-out"
     assert qwyc.verify(fitted, fresh, alpha=0.03).passed
     assert repr(fitted).startswith(
-        "qwyc.Classifier: 41 lattices and linear terms, 6 features\n  decision   yes where"
+        "qwyc.Classifier: 41 lattices and linear terms, 6 features\n  decision   yes (the positive class) "
     )
     assert "41 lattices and linear terms" in fitted._repr_html_()
 

@@ -89,8 +89,8 @@ def test_what_is_no_limit_is_refused(by_class, said):
         budget_of(None, by_class_of(by_class, np.array([0, 1])))
 
 
-def test_alpha_or_by_class_is_needed_and_zero_goes_alone():
-    with pytest.raises(qwyc.OptionError, match="alpha or by_class is needed"):
+def test_alpha_is_half_a_percent_without_by_class_and_zero_goes_alone():
+    with pytest.raises(qwyc.InfeasibleError, match=r"alpha = 0\.5% at confidence 0\.95 needs"):
         qwyc.optimize(MODELS, np.zeros((10, T)))
     with pytest.raises(qwyc.OptionError, match="leave out by_class"):
         budget_of(0, {1: 0.1})

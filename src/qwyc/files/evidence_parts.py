@@ -11,10 +11,11 @@ import numpy as np
 from qwyc.errors import ArtifactError
 from qwyc.files.container import Tensors
 from qwyc.files.families import TensorTypes
-from qwyc.files.values import count, number, text
+from qwyc.files.values import count, number, rows, text
 from qwyc.limits import MAX_ROWS_COUNTED
 from qwyc.policy.counts import PathCounts
 from qwyc.policy.grouped import PathGroups, PathPrior
+from qwyc.promise.certificate import Certificate
 from qwyc.promise.evidence import Evidence
 from qwyc.promise.windows import PathWindows
 from qwyc.target.target import Target
@@ -65,6 +66,19 @@ def tensors(seen: Evidence) -> Tensors:
         by_window = (windows.by_class, windows.differences)
         found |= dict(zip(WINDOW_TENSORS, by_window, strict=True))
     return found
+
+
+def later_facts(seen: Certificate | Evidence) -> dict[str, Any]:
+    """Where no row was left out and nothing recertified, files are as they were before that could be."""
+    left_out = {"left_out": seen.left_out} if seen.left_out else {}
+    return left_out | ({} if seen.recertified is None else {"recertified": seen.recertified})
+
+
+def read_later(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The same, as arguments of a certificate and of evidence."""
+    digest = facts.get("recertified")
+    recertified = None if digest is None else text(digest)
+    return {"left_out": rows(facts.get("left_out", 0)), "recertified": recertified}
 
 
 def read_groups(

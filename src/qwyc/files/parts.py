@@ -204,7 +204,7 @@ def certificate_facts(certificate: Certificate) -> dict[str, Any]:
         "groups": certificate.groups,
         "headroom": certificate.headroom,
         "doubts": list(certificate.doubts),
-    } | _later_facts(certificate)
+    } | evidence_parts.later_facts(certificate)
 
 
 def read_certificate(
@@ -241,20 +241,8 @@ def read_certificate(
         headroom=rows(facts.get("headroom", 0)),
         doubts=_read_doubts(facts),
         windows=_windows_of(policy, choices),
-        **_read_later(facts),
+        **evidence_parts.read_later(facts),
     )
-
-
-def _later_facts(seen: Certificate | Evidence) -> dict[str, Any]:
-    """Where no row was left out and nothing recertified, files are as they were before that could be."""
-    left_out = {"left_out": seen.left_out} if seen.left_out else {}
-    return left_out | ({} if seen.recertified is None else {"recertified": seen.recertified})
-
-
-def _read_later(facts: Mapping[str, Any]) -> dict[str, Any]:
-    digest = facts.get("recertified")
-    recertified = None if digest is None else text(digest)
-    return {"left_out": rows(facts.get("left_out", 0)), "recertified": recertified}
 
 
 def _counts_facts(counts: Counts) -> dict[str, Any]:
@@ -349,7 +337,7 @@ def evidence_facts(choices: Choices) -> dict[str, Any]:
         "sample": seen.sample,
         "groups": seen.groups,
         "doubts": list(seen.doubts),
-        **_later_facts(seen),
+        **evidence_parts.later_facts(seen),
     } | evidence_parts.facts(seen)
 
 
@@ -409,7 +397,7 @@ def read_choices(
         groups=rows(facts["groups"]),
         doubts=_read_doubts(facts),
         windows=evidence_parts.read_windows(facts, t, counts, target),
-        **_read_later(facts),
+        **evidence_parts.read_later(facts),
     )
     choices = Choices(path, evidence)
     choices.index_of(policy)  # which was chosen from it

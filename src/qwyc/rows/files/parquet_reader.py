@@ -10,7 +10,7 @@ from qwyc.rows.files.batch import BatchReader, ColumnMatcher
 from qwyc.rows.files.validation import validated
 
 BATCH_ROWS = 1 << 16
-SMALL_FILE = 1 << 26  # bytes
+SMALL_FILE = 1 << 24  # bytes
 BUFFER_BYTES = 1 << 16  # of each column that are read at once
 
 
