@@ -61,7 +61,7 @@ def _has_predict_proba(self: EarlyExitClassifier) -> bool:
 
 
 class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """A binary tree ensemble that quits early, as a scikit-learn classifier.
+    """A tree ensemble that quits early, as a scikit-learn classifier.
 
     If `estimator` is fitted, or wrapped in `sklearn.frozen.FrozenEstimator`, it is kept as it is, and
     `fit(X)` optimises it on all of X. X must be rows that the estimator has not seen: a validation set,
@@ -279,7 +279,7 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
 
     @property
     def certificate_(self) -> Certificate:
-        """What is promised about the decisions, and what that rests on."""
+        """What is promised about the decisions, and the evidence for it."""
         return self._fitted().certificate
 
     @property

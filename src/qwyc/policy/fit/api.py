@@ -167,10 +167,11 @@ def fit_fan_path(
     threads: int | None = None,
     progress: ProgressOption = None,
 ) -> list[FanPolicy]:
-    """Fan's rule at every gamma, cautious where gamma is large; options as for `fit_policy`.
+    """Policies by Fan's rule, one for each gamma; a larger gamma is more cautious. Options as for
+    `fit_policy`.
 
-    The order may be any but "joint", which needs an alpha. "joint-fan" searches an order for each
-    gamma anew; the others are the same for all."""
+    The order may be any except "joint", which needs an alpha. "joint-fan" searches a separate order for
+    each gamma; the other orders are the same for all."""
     problem = Problem.of(scores, threshold, costs, quit, threads)
     if isinstance(order, str) and order == "joint-fan":
         path = []
@@ -197,10 +198,12 @@ def fit_path(
     threads: int | None = None,
     progress: ProgressOption = None,
 ) -> Path | ClassPath:
-    """Policies by optimal stopping from "never quit" to "quit at once"; options as for `fit_policy`.
+    """Policies by optimal stopping, from one that never quits to one that quits at once. Options as for
+    `fit_policy`.
 
-    The order may be any but "joint", which needs an alpha. None is "correlation", and "auto" for scores of
-    K classes, which give a LeadPath, or a FilterPath for one of the classes, `only`."""
+    The order may be any except "joint", which needs an alpha. None is "correlation". For scores of K
+    classes, None is "auto", and the result is a LeadPath, or with `only`, the index of one of the classes,
+    a FilterPath."""
     scores = ScoreMatrix.wrap(scores)
     if scores.by_class:
         refuse_options_of_two_classes(threshold=threshold, quit=quit, labels=labels)
