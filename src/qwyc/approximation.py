@@ -33,14 +33,14 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Approximation(Certified):
-    """Gives the output of a full ensemble within a tolerance: the probability of the positive class of two,
-    or the value of a regression or ranking.
+    """A model whose outputs are within a tolerance of the full ensemble's: the probability of the positive
+    class of two, or the value of a regression or ranking.
 
-    Rows quit as soon as their output is known closely enough. A row that quits gets the output that is
-    expected of rows with its running sum at its step; a row that completes gets the source model's own
-    output, bit for bit. With the stated confidence, at most a share alpha of new rows gets an output that
-    is off by more than the tolerance; how far off those are is not limited. `qwyc.optimize(...,
-    tolerance=)` makes one.
+    A row quits as soon as its output is known closely enough. It then gets the output that is expected for
+    rows with its running sum at its step. A row that completes gets the source model's own output, bit for
+    bit. With the stated confidence, at most a share alpha of new rows gets an output that is off by more
+    than the tolerance. There is no limit on how far off these outputs are. `qwyc.optimize(...,
+    tolerance=)` makes an Approximation.
 
     Rows may be NumPy arrays or pandas, Polars and Arrow tables. All methods may be called from many threads
     at once."""
@@ -60,22 +60,22 @@ class Approximation(Certified):
 
     @property
     def tolerance(self) -> float:
-        """By how much outputs may be off, in their own unit."""
+        """By how much outputs may be off, in the unit of the output."""
         return self.rule.within.tolerance
 
     def predict(self, X: Any, *, threads: int | None = None) -> npt.NDArray[Any]:
-        """The value of every row, (N,), in the type of the source model's own; of a model of two classes,
-        the class that the estimated probability gives. Values are within the tolerance but for a share
-        alpha of rows."""
+        """The value of every row, (N,), in the type that the source model gives. For a model of two
+        classes, it is the class of the estimated probability. Values are within the tolerance, except for
+        a share alpha of rows."""
         _, scores = self._estimates(X, threads)
         if self.ensemble.has_classes:
             return self._labels(scores)
         return self._output(scores, threads)
 
     def predict_proba(self, X: Any, *, threads: int | None = None) -> npt.NDArray[Any]:
-        """The probability of both classes, (N, 2). Rows quit early: the probability of the positive class
-        is within the tolerance of the source model's own but for a share alpha of rows. The first column is
-        1 less the second. `full().predict_proba(X)` never quits."""
+        """The probability of both classes, (N, 2). Rows quit early: the probability p of the positive
+        class is within the tolerance of the source model's own, except for a share alpha of rows. The
+        first column is 1 - p. `full().predict_proba(X)` never quits."""
         if not self.ensemble.has_classes:
             raise OptionError(
                 f"a model of {self.ensemble.description} gives values, not probabilities: use predict"
@@ -89,8 +89,8 @@ class Approximation(Certified):
     def decide(self, X: Any, *, threads: int | None = None) -> Decisions:
         """The output of every row, how many base models it took and whether all were evaluated.
 
-        `score` is the output, estimated or exact, never a running sum: exact where `complete`. `label` is
-        the class that it gives, or the value itself where there are no classes."""
+        `score` is the output, never a running sum: exact if `complete`, otherwise estimated. `label` is
+        the class that the output gives, or the value itself if there are no classes."""
         steps, scores = self._estimates(X, threads)
         output = self._output(scores, threads)
         label = self._labels(scores) if self.ensemble.has_classes else output
@@ -126,9 +126,9 @@ class Approximation(Certified):
     def at(
         self, *, alpha: float, confidence: float | None = None, headroom: int = 0
     ) -> Approximation:
-        """The same for another alpha, at the same tolerance, without fitting anything again. The policy is
-        taken from the path by the rows that were held out. Each such choice is valid by itself, so do not
-        try many and keep the one you like best."""
+        """The same model for another alpha, at the same tolerance, without fitting anything again. The
+        policy is chosen from the path with the held-out rows. The promise holds for each such choice by
+        itself, so do not try many and keep the best."""
         budget = ToleranceBudget.of(alpha, self.rule.within)
         level = check_confidence(self.certificate.confidence if confidence is None else confidence)
         room, choices = check_count("headroom", headroom, least=0), self.needed_choices()
@@ -142,8 +142,8 @@ class Approximation(Certified):
         return replace(self, **changed, speed=None)  # type: ignore[arg-type]
 
     def full(self) -> Approximation:
-        """The same, never quitting: the value, or the probability of the positive class, is the source
-        model's own."""
+        """The same model, never quitting: the value, or the probability of the positive class, is the
+        source model's own."""
         if self.policy.quit == "never":
             return self
         seen = self.certificate

@@ -47,8 +47,8 @@ class Classifier(Certified):
     """Makes the decisions of a full ensemble from as few of its base models as each row needs.
 
     Rows may be NumPy arrays, pandas, Polars and Arrow tables, or sparse matrices of scipy, whose absent
-    entries mean what the source library means by them. All methods may be called from many
-    threads at once."""
+    entries have the same meaning as in the source library. All methods may be called from many threads at
+    once."""
 
     def predict(
         self, X: Any, *, threads: int | None = None, unseen: str = ERROR
@@ -73,10 +73,11 @@ class Classifier(Certified):
         """The class of every row, how many base models it took, its score and whether the score is
         complete.
 
-        `unseen` says what happens to a value that the model refuses: an unknown category, where the source
-        library refuses those, or a value that is no number in a column of numbers. "error" raises an error
-        that names the row and the column. "missing" takes it as missing. "flag" does not decide its row,
-        and `reason` says why; the same holds for missing values and infinities that the model refuses."""
+        `unseen` says what happens to a value that the model refuses: an unknown category, if the source
+        library refuses those, or a value that is not a number in a column of numbers. "error" raises an
+        error that names the row and the column. "missing" takes the value as missing. "flag" does not
+        decide the row, and `reason` says why; it also flags missing values and infinities that the model
+        refuses."""
         if unseen != ERROR:
             return self._decide_unseen(X, check_unseen(unseen), threads)
         plain = self._plain_arrays
@@ -122,9 +123,9 @@ class Classifier(Certified):
             values, (m, len(columns)), as an array, a list of rows or a table, in the form that `decide`
             takes. No column is fetched twice for a row.
         n : number of rows.
-        round_cost : what a round costs each row that takes part in it, besides what the features cost, in
-            the unit of `feature_costs`. None is as much as a feature costs on average. With 0 there are
-            most rounds and fewest values; with a large number there is one round.
+        round_cost : what a round costs each row that takes part in it, besides the cost of the features,
+            in the unit of `feature_costs`. None is the mean cost of a feature. With 0 there are the most
+            rounds and the fewest values; with a large number there is one round.
         """
         check_needs_known(self.ensemble)
         if not callable(fetch):
@@ -199,11 +200,10 @@ class Classifier(Certified):
     ) -> Classifier:
         """The same classifier for another alpha or other limits by class, without fitting anything again.
 
-        The policy is taken from the path by the rows that were held out. Each such choice is valid by
-        itself, so do not try many and keep the one you like best. Whether quitting pays is not decided
-        again: the result quits early wherever a policy that does is certified, unless rows never quit
-        because that was asked for (`evaluation="full"`, `full()`). The parameters are those of
-        `qwyc.optimize`."""
+        The policy is chosen from the path with the held-out rows. The promise holds for each such choice
+        by itself, so do not try many and keep the best. Whether quitting pays is not decided again: the
+        result quits early if a policy that does so is certified, unless full evaluation was requested
+        (`evaluation="full"`, `full()`). The parameters are those of `qwyc.optimize`."""
         budget = budget_for(self.ensemble, alpha, by_class, self.only)
         choices = self.needed_choices()
         if budget.is_zero:
@@ -244,8 +244,8 @@ class Classifier(Certified):
         )
 
     def full(self) -> Classifier:
-        """The same classifier, never quitting: every row is decided by all base models. It can be used
-        and saved like any other, so it is a way back where early decisions are in doubt."""
+        """The same classifier, never quitting: every row is decided by all base models. It can be used and
+        saved like any other. Switch to it if early decisions are in doubt."""
         if self.policy.quit == "never":
             return self
         seen, policy = self.certificate, self.policy.without_quitting()
@@ -314,8 +314,8 @@ class Classifier(Certified):
             compare with, and disagreement by slice.
         y : the true class of each row, (N,), to show accuracy.
         slices : more columns to slice by: names to values, one per row. The features are sliced anyway.
-        speed : whether to measure times, which differ from run to run; all else does not.
-        max_rows : rows of X that are used; of more, some are drawn at random.
+        speed : whether to measure times. They differ from run to run; everything else is the same.
+        max_rows : if X has more rows, this many are drawn at random.
         """
         from qwyc.report.html import (
             Settings,
@@ -331,10 +331,10 @@ class Classifier(Certified):
         """Write `path`.c and `path`.h: C99 that needs nothing else and decides every row as `decide` does,
         bit for bit. Returns the two paths.
 
-        `prefix_predict_one(row)` returns the index of the class; the header says what else there is and
-        what a row holds. Programs that link several models give each its own prefix. With `small`, trees of
-        two classes become integers, without floating-point arithmetic, for small devices; a model whose
-        decisions integers cannot prove equal is refused."""
+        `prefix_predict_one(row)` returns the index of the class; the header documents the other functions
+        and what a row holds. Programs that link several models give each its own prefix. With `small`,
+        trees of two classes are written in integers, without floating-point arithmetic, for small devices.
+        A model is refused if it cannot be proven that integers give the same decisions."""
         return export_c.write(path, self, prefix=prefix, for_small_devices=small)
 
     def __repr__(self) -> str:

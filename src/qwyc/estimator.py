@@ -61,30 +61,30 @@ def _has_predict_proba(self: EarlyExitClassifier) -> bool:
 
 
 class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """A binary tree ensemble that quits early, as a scikit-learn classifier.
+    """A tree ensemble that quits early, as a scikit-learn classifier.
 
-    An `estimator` that is fitted, or wrapped in `sklearn.frozen.FrozenEstimator`, is kept as it is,
-    and `fit(X)` optimises it on all of X. It needs rows that the estimator has not seen: a validation
-    set, for example. Where its trees show that it was trained on X, `fit` raises InputError. One that
-    is not fitted is cloned, fitted on part of the data and optimised on the rest; with alpha=0,
-    which needs no rows, it is fitted on all of them. `clone` (and so pipelines' and searches' own
-    copies) forgets what a bare estimator has learnt: freeze it to keep it.
+    If `estimator` is fitted, or wrapped in `sklearn.frozen.FrozenEstimator`, it is kept as it is, and
+    `fit(X)` optimises it on all of X. X must be rows that the estimator has not seen: a validation set,
+    for example. If its trees show that it was trained on X, `fit` raises InputError. If it is not fitted,
+    it is cloned, fitted on part of the data and optimised on the rest; with alpha=0, which needs no rows,
+    it is fitted on all of them. Pipelines and searches use `clone`, and the clone of a fitted estimator is
+    not fitted: wrap it in `FrozenEstimator` to keep it.
 
     Parameters
     ----------
     estimator : a classifier that `qwyc.optimize` takes; or a pipeline or a search that ends in one.
     alpha, by_class, confidence, quit, only, threshold, costs, feature_costs, method, repeats, headroom,
         max_rows, evaluation : as in `qwyc.optimize`. alpha is 0.005 by default, unless by_class is given.
-    holdout : the part of the data to optimise on where `estimator` has to be fitted: a share, or a
-        number of rows.
-    random_state : of the split, and of an `estimator` to be fitted whose own random_state is None.
+    holdout : the part of the data to optimise on if `estimator` has to be fitted: a share, or a number of
+        rows.
+    random_state : seed of the split, and of an `estimator` to be fitted whose own random_state is None.
     n_jobs : threads; None is 1, -1 every core.
 
     Attributes
     ----------
     estimator_ : the fitted estimator, that is the full ensemble.
     classifier_ : the `qwyc.Classifier` that decides.
-    certificate_ : what is promised about its decisions, and what that rests on.
+    certificate_ : what is promised about its decisions, and the evidence for it.
     n_steps_ : base models evaluated per row, on average over the rows of the certificate.
     classes_ : the labels; of two, negative and positive.
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn.
@@ -136,12 +136,12 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
     ) -> EarlyExitClassifier:
         """Optimise the estimator on X, or first fit it on part of X and y and optimise it on the rest.
 
-        A fitted estimator needs rows that it has not seen, without labels. InputError is raised where X
-        is what it was trained on: a promise from such rows would not hold.
+        A fitted estimator needs rows that it has not seen, without labels. InputError is raised if X holds
+        its training rows: a promise based on them would not hold.
 
-        Rows of one of the `groups` are never on two sides of a split, and groups are counted instead of
-        rows, as in `qwyc.optimize`. `fit_params` go to the estimator's own fit, those with one value per
-        row cut to its part (with metadata routing enabled: those that it requests)."""
+        Rows of one group of `groups` are never on both sides of a split, and groups are counted instead of
+        rows, as in `qwyc.optimize`. `fit_params` are passed to the estimator's own fit; those with one
+        value per row are cut to its part (with metadata routing enabled: those that it requests)."""
         if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type):
             raise OptionError(
                 "estimator must be a classifier, such as RandomForestClassifier(), fitted or not; got "
@@ -253,10 +253,10 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         return self.classifier_.decide(rows, threads=self._threads())
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
-        """The full score of every row, less the threshold, (N,): above 0 where the full ensemble says
-        positive. Of more than two classes, the full scores, (N, K): the largest is that of the class that
-        the full ensemble decides, but for ties. No row quits: it costs every base model, `predict` a
-        fraction of them, and in a share alpha of cases the two may disagree."""
+        """The full score of every row minus the threshold, (N,): above 0 if the full ensemble decides
+        positive. For more than two classes, the full scores, (N, K): apart from ties, the largest is that
+        of the class that the full ensemble decides. No row quits, so this costs every base model, where
+        `predict` costs a fraction of them. The two may disagree in a share alpha of rows."""
         rows = self._seen(X)
         score = self.classifier_.score_full(rows, threads=self._threads())
         if not isinstance(self.classifier_.policy, Policy):
@@ -279,7 +279,7 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
 
     @property
     def certificate_(self) -> Certificate:
-        """What is promised about the decisions, and what that rests on."""
+        """What is promised about the decisions, and the evidence for it."""
         return self._fitted().certificate
 
     @property

@@ -25,24 +25,25 @@ from qwyc.model.probabilities import class_probabilities, full_scores, values_of
 
 @dataclass(frozen=True, eq=False)
 class Predictor(FittedEstimator, Ensemble):
-    """Gives what the source model gives, bit for bit, from every base model. Nothing is decided early: see
-    `qwyc.optimize` for that.
+    """A model that is evaluated in full. Its outputs equal those of the source model, bit for bit. Nothing
+    is decided early: use `qwyc.optimize` for that.
 
     Rows may be NumPy arrays, pandas, Polars and Arrow tables, or sparse matrices of scipy, whose absent
-    entries mean what the source library means by them. All methods may be called from many threads at
-    once. It is an estimator to scikit-learn that is fitted, and stays as it is."""
+    entries have the same meaning as in the source library. All methods may be called from many threads at
+    once. To scikit-learn it is a fitted estimator, and `fit` does not change it."""
 
     @classmethod
     def of(cls, ensemble: Ensemble) -> Predictor:
-        """An ensemble, with what users call."""
+        """A predictor of an ensemble."""
         if isinstance(ensemble, Predictor):
             return ensemble
         return cls(*(getattr(ensemble, name) for name in Ensemble.__dataclass_fields__))
 
     def predict(self, X: Any, *, threads: int | None = None) -> npt.NDArray[Any]:
-        """What the source model's own `predict` gives for every row: its class, (N,); or its value, (N,) or
-        (N, K), of a regression, a ranking or another model of values. Of boosters that have no `predict`
-        of classes, such as `xgboost.Booster`, it is the class that their library's classifier decides."""
+        """The output of the source model's own `predict` for every row: its class, (N,), or for a
+        regression, a ranking or another model of values its value, (N,) or (N, K). For boosters whose
+        `predict` does not give classes, such as `xgboost.Booster`, it is the class that their library's
+        classifier gives."""
         if not self.has_classes:
             return values_of(self, full_scores(self, X, threads=threads), threads=threads)
         plain = self._plain_arrays
@@ -71,7 +72,7 @@ class Predictor(FittedEstimator, Ensemble):
         return self.full_runner.one_row(self.classes.tolist(), any_row, self.schema) or any_row
 
     def score_samples(self, X: Any, *, threads: int | None = None) -> npt.NDArray[np.float64]:
-        """Of an isolation forest, the anomaly score of every row, (N,): the lower, the more abnormal."""
+        """The anomaly score of every row, (N,), for an isolation forest: the lower, the more abnormal."""
         if not self.is_isolation_forest:
             raise OptionError(
                 f"score_samples is for isolation forests; this is {self.description}: use predict, "
@@ -113,8 +114,8 @@ class _OneValue:
 
 def read_model(model: Any) -> Predictor:
     """Read a trained model: a path, a live model of any library in docs/models.md, or a pipeline. The
-    result gives what the model itself gives, bit for bit. It warns of a model with a `predict` of its own,
-    which is not read."""
+    outputs of the result equal the model's own, bit for bit. If the class of the model overrides
+    `predict`, that code is not read, and a warning says so."""
     found = Predictor.of(importers.read_model(model))
     own = overridden(unwrapped(model))
     if own:

@@ -132,16 +132,16 @@ def optimize(
 ) -> Classifier | Approximation:
     """Make a classifier that decides like `model` from a fraction of its base models.
 
-    With `confidence`, at most a share `alpha` of all rows drawn like X is decided differently from the
-    full ensemble. This is a statement about the population that X is a sample of: a batch of new rows
-    may show a little more or less by chance. Order and thresholds are fitted on one part of X and the
-    operating point is chosen on the other part by an exact binomial test, so X must be like the rows to
-    come. Rows that the model was trained on are not: the model is surer of them than of others, and the
-    promise would be void.
+    With the stated `confidence`, at most a share `alpha` of all rows drawn like X is decided differently
+    from the full ensemble. This is a statement about the population that X is a sample of: a batch of new
+    rows may show a little more or less by chance. Order and thresholds are fitted on one part of X, and
+    the operating point is chosen on the other part by an exact binomial test, so X must be like future
+    rows. Do not pass rows that the model was trained on: the model is more certain of them than of other
+    rows, so the promise would not hold.
 
-    With `tolerance`, the result is an `Approximation` of the model's output instead of a `Classifier`: with
-    `confidence`, at most a share `alpha` of all rows gets a probability, or a value of a regression or
-    ranking, that is off by more than the tolerance.
+    With `tolerance`, the result is an `Approximation` of the model's output instead of a `Classifier`:
+    with the stated `confidence`, at most a share `alpha` of all rows gets an output that is off by more
+    than the tolerance. The output is a probability, or the value of a regression or ranking.
 
     Parameters
     ----------
@@ -149,70 +149,74 @@ def optimize(
         TensorFlow Lattice (see `read_model`), or a pipeline that ends in one; or a list of callables or of
         TensorFlow Lattice models, or a scikit-learn bagging, voting, AdaBoost or stacking ensemble of
         anything.
-    X : rows like those to come, without labels, and not those that the model was trained on; or a data
-        set of Spark, Ray or Dask, of which 100,000 rows are drawn (or `max_rows`).
+    X : rows like future rows, without labels, that the model was not trained on; or a data set of Spark,
+        Ray or Dask, from which 100,000 rows (or `max_rows`) are drawn.
     alpha : the share of decisions that may differ from the full ensemble's, by default 0.005 unless
-        `by_class` is given; or both kinds apart, `dict(negative=..., positive=...)`: full-positive rows
-        called negative, and the reverse. 0 is proven for every input by bounds on what the remaining
-        trees can add, and needs no X.
+        `by_class` is given. To limit both kinds separately, pass `dict(negative=..., positive=...)`:
+        full-positive rows called negative, and the reverse. 0 means that no decision differs for any
+        input; this is proven by bounds on what the remaining trees can add, and needs no X.
     by_class : the share that may be lost of each class that is named, `{label: share}`: of the rows that
-        the full ensemble puts in that class, at most this share is decided differently. Alone or with
-        `alpha`. Without `alpha`, only mistakes on the classes named are risked, so that rows quit one way
-        if one class is named. Of more than two classes, all must be named then.
-    tolerance : by how much outputs may be off, in the output's own unit: the probability of the positive
-        class of two, or the value. Then `alpha` is the share of rows that may be off by more. For models
-        with one output only, and not with by_class, quit, only, threshold, feature_costs or another method.
-    confidence : with which alpha holds on new rows.
-    quit : "both", "negative" (a filter: what is not rejected gets its full score) or "positive". Rows quit
-        for any class where there are more than two.
-    only : of more than two classes, the label of one: a filter that answers whether a row is of this class.
-        Rows that are surely of another class leave early; the rows that stay get all full scores and the
-        full decision. So rows of this class can be lost, and none is gained: `alpha` is the share of all
-        rows that may be lost, and `by_class={label: share}` that of the rows of the class. The label of a
-        row that left is the best other class so far, which need not be the full ensemble's.
-    threshold : of two classes: decide positive where the score, or the probability, reaches it. None is the
-        model's own decision. `qwyc.Probability(0.3)` is a predicted probability of the positive class,
-        `qwyc.Score(0.3)` a full score, which is in log-odds for most boosted trees. A bare number is a
-        score, and is refused where it could be mistaken for a probability: between 0 and 1, for a model
-        whose scores are not its probabilities. The positive class is the second of the model's classes. For
-        a model with an output calibration (TensorFlow Lattice), a score is compared with its output.
-    costs : cost of evaluating each base model, (T,), or a `Costs` where base models share parts; None
-        is 1 for all, as in the paper; "size" the nodes of trees that rows visit, or the multiply-adds
-        and comparisons of lattices; "measured" the time that each takes on this machine. The
-        classifier says which it was made with.
+        the full ensemble puts in that class, at most this share is decided differently. It can be used
+        alone or with `alpha`. Without `alpha`, only rows of the named classes may be decided differently,
+        so rows quit in one direction if one class is named. With more than two classes and no `alpha`, all
+        must be named.
+    tolerance : by how much outputs may be off, in the unit of the output: the probability of the positive
+        class of two, or the value. `alpha` is then the share of rows that may be off by more. It is for
+        models with one output only, and cannot be combined with by_class, quit, only, threshold,
+        feature_costs or another method.
+    confidence : the probability with which alpha holds on new rows.
+    quit : "both", "negative" (a filter: rows that are not rejected get their full score) or "positive".
+        With more than two classes, rows quit for any class.
+    only : for more than two classes, the label of one of them: a filter that decides whether a row is of
+        this class. Rows that almost certainly belong to another class leave early; the rows that stay get
+        all full scores and the full decision. Rows of this class can be lost, but none is gained: `alpha`
+        is the share of all rows that may be lost, and `by_class={label: share}` that of the rows of the
+        class. The label of a row that left is the best other class so far, which need not be the full
+        ensemble's.
+    threshold : for two classes: a row is positive if its score, or its probability, is at least this. None
+        is the model's own decision. `qwyc.Probability(0.3)` is a predicted probability of the positive
+        class, `qwyc.Score(0.3)` a full score, which is in log-odds for most boosted trees. A bare number
+        is a score. It is refused if it could be mistaken for a probability: between 0 and 1, for a model
+        whose scores are not its probabilities. The positive class is the second of the model's classes.
+        For a model with an output calibration (TensorFlow Lattice), a score is compared with its output.
+    costs : cost of evaluating each base model, (T,), or a `Costs` if base models share parts. None is 1
+        for all, as in the paper; "size" is the number of nodes of trees that rows visit, or of
+        multiply-adds and comparisons of lattices; "measured" is the time that each takes on this machine.
+        The classifier records which costs it was made with.
     feature_costs : what it costs to get each feature of a row, in the unit of `costs` (1 is a base model
-        where those are not given): one number per feature, or a mapping from column name or position to
-        cost for the columns that cost something. The first base model that looks at a feature pays for
-        it. Order and thresholds then avoid features that cost more than they tell, and the classifier's
-        `decide_lazily` gets only those that a row still needs.
-    method : "auto" as above. "joint" and "natural" are the published procedure, Algorithm 1, and
-        Algorithm 2 along the model's own order: fitted on all of X, and alpha holds on X only.
-    groups : a label per row, where rows come in groups that are drawn whole, such as the visits of one
-        patient. Then the promise is about the rows of new groups, and groups are counted instead of
-        rows: it holds however alike the rows of a group are. A group is never on both sides of the split.
+        if those are not given): one number per feature, or a mapping from column name or position to cost
+        for the columns that have a cost. The first base model that looks at a feature pays for it. Order
+        and thresholds then avoid features that cost more than they help, and the classifier's
+        `decide_lazily` fetches only those that a row still needs.
+    method : "auto" is the method described above. "joint" is the published procedure, Algorithm 1, and
+        "natural" is Algorithm 2 along the model's own order. Both are fitted on all of X, and alpha holds
+        on X only.
+    groups : a label per row, if rows come in groups that are drawn whole, such as the visits of one
+        patient. The promise is then about the rows of new groups, and groups are counted instead of rows.
+        It holds however alike the rows of a group are. A group is never on both sides of the split.
     order_by : values to sort rows by, one per row, or the name of a column of X: numbers, dates or text.
-        Then the earlier half is fitted on and the later half certifies, in up to 8 windows, and the
-        promise is about rows drawn like those of the latest window. In the other windows, the observed
-        share must be within alpha. The certificate shows how it moved. Without it, rows are taken to be
-        exchangeable.
-    repeats : what rows of X that equal each other are. "together": copies, which are one group; this
-        matters, and a warning says so, where many rows repeat. "independent": independent draws that
-        happen to be equal, such as rows of a few categorical columns.
+        The policy is then fitted on the earlier half and certified on the later half, in up to 8 windows,
+        and the promise is about rows drawn like those of the latest window. In the other windows, the
+        observed share must be within alpha. The certificate shows how the share moved. Without `order_by`,
+        rows are assumed to be exchangeable.
+    repeats : how equal rows of X are counted. "together": they are copies and form one group; this applies
+        only if many rows repeat, and a warning then says so. "independent": they are independent draws
+        that happen to be equal, such as rows with only a few categorical columns.
     headroom : leave room for a later `verify` on this many other rows: the policy is the boldest that
-        such a verification, at the same limits and confidence, passes with a probability of about 90%.
-        With 0, a policy may be taken that a second test does not confirm.
-    seed : of everything random; the same inputs and seed give the same classifier, unless `costs` or
+        passes such a verification, at the same limits and confidence, with a probability of about 90%.
+        With 0, a policy may be chosen that a second test does not confirm.
+    seed : seed of all random choices. The same inputs and seed give the same classifier, unless `costs` or
         `evaluation` are measured.
-    evaluation : "model" evaluates rows in full where quitting costs more by a cost model, which is the same
-        on every machine. "measured" times both ways on the sample instead, and evaluates rows in full where
-        that takes less than 0.8 of the time that quitting takes; a callable (classifier, rows) that returns
-        a `Speed` replaces the clock. Where costs, of base models or of features, are given as numbers, rows
-        quit, and the two ways are not compared. "quit" always quits, "full" never. The file records what
-        was chosen and who chose it.
-    max_rows : draw this many rows of X at random where it has more. Optimising holds 6 bytes of memory
-        for each row and base model, and class of more than two; it says so, and stops, before it starts
-        what does not fit.
-    threads : None is every core.
+    evaluation : "model" evaluates rows in full if quitting costs more by a cost model, which is the same
+        on every machine. "measured" times both ways on the sample instead, and evaluates rows in full if
+        that takes less than 0.8 of the time that quitting takes; a callable (classifier, rows) that
+        returns a `Speed` replaces the clock. If costs, of base models or of features, are given as
+        numbers, rows quit, and the two ways are not compared. "quit" always quits, "full" never. The file
+        records what was chosen and who chose it.
+    max_rows : if X has more rows, draw this many at random. Optimising needs 6 bytes of memory for each
+        row and base model, times the number of classes if there are more than two. If that does not fit
+        into memory, it raises an error that says so before it starts.
+    threads : number of threads; None is every core.
     progress : None shows a bar on a terminal, True always, False never, or a callable
         (what, done, total).
     """

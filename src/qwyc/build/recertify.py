@@ -43,22 +43,22 @@ def recertify(
     progress: ProgressOption = False,
     unseen: str = ERROR,
 ) -> Classifier:
-    """The same classifier with its operating point chosen and certified anew, on other rows: more of
-    them, or such as come now. Nothing is fitted again.
+    """Choose and certify a new operating point for a classifier on other rows: on more rows, or on current
+    ones. Nothing is fitted again.
 
-    Every policy of its path is tried on all of X, a table or a data set of Spark, Ray or Dask; the
-    boldest that an exact binomial test passes is taken. The more rows, the closer to alpha it comes
-    and the smaller an alpha can be. X must be like the rows to come and must not hold the rows that
-    the classifier was made from: it recognises rows in memory and raises InputError. By default alpha
-    and confidence are those of its certificate; choose them before you look, since each choice is valid
-    by itself only. Rows are counted as independent draws, unless `groups` has a label per row: then the
-    promise is about the rows of new groups, as in `optimize`. Copies of a row are one group where many
-    rows repeat, unless `repeats`, by default that of `optimize`, is "independent". Whether quitting pays
-    is not decided again.
+    Every policy of its path is tried on all of X, a table or a data set of Spark, Ray or Dask, and the
+    boldest that passes an exact binomial test is taken. With more rows, the result comes closer to alpha,
+    and alpha can be smaller. X must be like future rows and must not hold the rows that the classifier was
+    made from: rows in memory are recognised, and InputError is raised. By default, alpha and confidence
+    are those of the certificate. Choose them before you see results, because the promise holds for each
+    choice by itself only. Rows are counted as independent draws, unless `groups` has a label per row: then
+    the promise is about the rows of new groups, as in `optimize`. If many rows repeat, copies of a row are
+    one group, unless `repeats`, by default that of `optimize`, is "independent". Whether quitting pays is
+    not decided again.
 
-    `unseen` is what happens to values that the model refuses, as in `Classifier.decide`. With "flag", their
-    rows are left out; `certificate.left_out` says how many these are, and the promise is about rows without
-    such values. `certificate.recertified` is a digest of X, which files keep.
+    `unseen` says what happens to values that the model refuses, as in `Classifier.decide`. With "flag",
+    rows with such values are left out; `certificate.left_out` is their number, and the promise is about
+    rows without such values. `certificate.recertified` is a digest of X, which is saved in files.
     """
     check_classifier(classifier)
     check_unseen_rows(classifier, unseen)

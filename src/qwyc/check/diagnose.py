@@ -125,9 +125,9 @@ def diagnose(
     threads: int | None = None,
     progress: ProgressOption = False,
 ) -> Diagnosis:
-    """Disagreement on rows X by the full decision, by how far they were evaluated, and by `slices`:
-    names to values, one per row; every value is a slice. Intervals are exact, each by itself. Of more than
-    two classes, `changes` has the pairs of classes that are taken for each other."""
+    """Disagreement on rows X by the full decision, by the number of steps, and by `slices`: a mapping from
+    names to values, one per row; every value is a slice. Intervals are exact, each by itself. For more
+    than two classes, `changes` has the pairs of classes that are mistaken for each other."""
     check_classifier(classifier)
     level = check_confidence(confidence)
     if distributed.is_distributed(X):

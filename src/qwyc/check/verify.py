@@ -45,7 +45,7 @@ PASS, FAIL, UNDECIDED = "pass", "fail", "undecided"
 
 @dataclass(frozen=True)
 class Verification(Observed):
-    """What rows that the classifier has never seen say about its promise."""
+    """The result of a test of a classifier's promise on rows that it has never seen."""
 
     outcome: str  # "pass": shown to hold; "fail": shown to be broken; "undecided": neither is shown
     budget: Budget
@@ -164,28 +164,28 @@ def verify(
     progress: ProgressOption = False,
     unseen: str = ERROR,
 ) -> Verification:
-    """Test what a classifier promises, on fresh rows like those to come.
+    """Test the promise of a classifier on fresh rows that are like future rows.
 
-    The outcome is "pass" where the rows show, by an exact binomial test at the confidence, that no more
-    differs than the limits allow: by default those of the certificate. It is "fail" where they show that
-    more differs, and "undecided" where they show neither; then the result says about how many more rows
-    would decide it. The policy was chosen because it just passes such a test, so a second test at the
-    same limits often is undecided; `optimize(..., headroom=)` leaves room for it. A proven classifier
-    passes where no decision differs at all, and fails otherwise. Of an `Approximation`, outputs that are
-    off by more than the tolerance are counted.
+    The outcome is "pass" if the rows show, by an exact binomial test at the confidence, that no more
+    decisions differ than the limits allow; the limits are by default those of the certificate. It is
+    "fail" if they show that more differ, and "undecided" if they show neither; the result then says about
+    how many more rows would decide it. The policy was chosen because it just passes such a test, so a
+    second test at the same limits is often undecided; `optimize(..., headroom=)` leaves room for it. A
+    proven classifier passes if no decision differs at all, and fails otherwise. For an `Approximation`,
+    outputs that are off by more than the tolerance are counted.
 
     With `groups`, a label per row, groups are counted instead of rows, as in `optimize`: the test is about
     the rows of new groups.
 
-    X must not hold the rows that the classifier was made from: it recognises them, in any order and part,
-    and raises InputError. Copies of a row are one group where many rows repeat, unless `repeats` is
-    "independent".
+    X must not hold the rows that the classifier was made from. They are recognised, in any order and also
+    in part, and InputError is raised. If many rows repeat, copies of a row are one group, unless `repeats`
+    is "independent".
 
-    X may be a data set of Spark, Ray or Dask: the engine compares, and counts only come back; its rows
-    are not checked for copies or recognised.
+    X may be a data set of Spark, Ray or Dask. The engine then compares the decisions, and only counts come
+    back; its rows are not checked for copies or recognised.
 
-    With `model`, the model that the classifier was made from, live or its file, all full decisions
-    and scores are compared with the model's own first: ParityError, naming a row, where one differs.
+    `model` is the model that the classifier was made from, live or as a file. All full decisions and
+    scores are then first compared with the model's own; if one differs, ParityError names the row.
 
     `unseen` is what happens to values that the model refuses, as in `Classifier.decide`. With "flag", their
     rows are left out, and the result says how many these are (`left_out`): it is about rows without such

@@ -253,8 +253,8 @@ def callable_ensemble(
     classes: Any = (0, 1),
     prepare: Callable[[Any], Any] = _unchanged,
 ) -> Ensemble:
-    """An ensemble of callables: `f(x) = (base + sum of models[t](x)) / divisor`, positive from
-    `threshold` on. `prepare` checks rows and gives them as the base models take them."""
+    """An ensemble of callables: `f(x) = (base + sum of models[t](x)) / divisor`. A row is positive if f(x)
+    is at least `threshold`. `prepare` checks rows and converts them to what the base models take."""
     check_number("threshold", threshold)
     family = CallableModels(list(models), base, divisor, prepare)
     return Ensemble(family, None, threshold, classes, link=Link(kind="none"))

@@ -21,10 +21,10 @@ from qwyc.policy.policy import Policy
 class Cascade:
     """Decides rows with a policy over callables: `f(x) = base + sum of models[t](x)`.
 
-    Rows may be an array, a pandas, Polars or Arrow table, a sparse matrix or a list; a base model is
-    called with the same kind of thing, holding only the rows that are still undecided. An `Ensemble` of
-    trees or lattices, as `read_model` gives it, is evaluated natively under any kind of policy; one of K
-    classes takes a `LeadPolicy` or a `FilterPolicy`."""
+    Rows may be an array, a pandas, Polars or Arrow table, a sparse matrix or a list. A base model is
+    called with rows of the same kind, but only those that are still undecided. An `Ensemble` of trees or
+    lattices, as `read_model` gives it, is evaluated natively under any kind of policy; one of K classes
+    takes a `LeadPolicy` or a `FilterPolicy`."""
 
     def __init__(
         self,

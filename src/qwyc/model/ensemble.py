@@ -52,9 +52,9 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """f(x) = base + sum of T base models. Of two classes, the full decision is classes[1] where
-    f(x) >= threshold. Of K classes with a score each, it is the one with the largest score. A model of
-    values, such as a regression, has no classes."""
+    """f(x) = base + sum of T base models. For two classes, the full decision is classes[1] if f(x) >=
+    threshold. For K classes with a score each, it is the class with the largest score. A model of values,
+    such as a regression, has no classes."""
 
     base_models: BaseModels
     schema: Schema | None  # what rows must look like; None: base models take them as they are

@@ -35,15 +35,16 @@ class Monitor:
     """A classifier that evaluates a random share of its rows in full and compares the decisions.
 
     Decisions are those of the classifier. The alarm is raised when the checked rows show that a limit of
-    the certificate's budget is broken. While no limit is broken, it is ever raised with a probability of
-    at most 1 - confidence, however often it is looked at. All methods may be called from many threads.
+    the certificate's budget is broken. As long as no limit is broken, the probability that it is ever
+    raised is at most 1 - confidence, however often you look at it. All methods may be called from many
+    threads.
 
     Parameters
     ----------
     classifier : as `qwyc.optimize` or `qwyc.load` gives it.
     rate : the share of the rows that is checked.
-    confidence : of the alarm and of each interval.
-    seed : of the choice of rows.
+    confidence : confidence of the alarm and of each interval.
+    seed : seed of the choice of rows to check.
     """
 
     def __init__(
@@ -221,14 +222,14 @@ class Monitor:
 
     @property
     def interval(self) -> Interval:
-        """Low and high: with the confidence, the average share of rows that are decided differently lies
-        between them, after every row so far and to come."""
+        """The low and the high end of an interval. With the stated confidence, the average share of rows
+        that are decided differently lies in it after every row, past and future."""
         return self._judge.interval(self._now(), self._judge.subject.whole)
 
     @property
     def by_class(self) -> dict[Label, Interval]:
-        """The same for the rows of each class, by the full decision. Each interval has the confidence by
-        itself."""
+        """The same for the rows of each class, by the full decision. The confidence holds for each
+        interval by itself."""
         state, subject = self._now(), self._judge.subject
         return {
             label: self._judge.interval(state, subject.class_limit(index))
@@ -276,8 +277,8 @@ class Monitor:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], classifier: Classifier | None = None) -> Monitor:
-        """Read what `save` wrote. With the classifier, the monitor goes on; without it, the monitor can be
-        looked at and merged."""
+        """Read a file that `save` wrote. With the classifier, the monitor can continue; without it, it can
+        be read and merged."""
         return cls._of(document.read(path), classifier)
 
     @classmethod
@@ -308,7 +309,8 @@ class Monitor:
         return metrics.prometheus(metrics.families(self._saved(), prefix))
 
     def instrument(self, meter: Any, prefix: str = "qwyc") -> None:
-        """Register observable instruments with a meter of OpenTelemetry, which asks for the values."""
+        """Register observable instruments with an OpenTelemetry meter, which reads the values when it
+        exports."""
         metrics.instrument(meter, lambda: metrics.families(self._saved(), prefix))
 
     def __repr__(self) -> str:

@@ -24,9 +24,9 @@ KINDS = ("one", "size", "measured", "given")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Costs:
-    """What T base models cost, of which some share parts.
+    """The costs of T base models, some of which share parts.
 
-    A step costs its base model's own cost, and that of each part which the base model needs and no
+    The cost of a step is the base model's own cost, plus the cost of each part that it needs and that no
     base model before it needed.
 
     Parameters

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """What was decided about N rows, and how much it took."""
+    """The decisions about N rows, and how many base models they took."""
 
     # (N,) the class; its index where no classes are known. Of a filter for one class, the best other class
     # so far where the row left early: it says "not this class", and no more.

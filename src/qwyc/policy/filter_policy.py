@@ -31,8 +31,8 @@ from qwyc.target.ties import BY_SCORES, Ties
 
 @dataclass(frozen=True, eq=False)
 class FilterPolicy(AlongOrder):
-    """After step r a row leaves, as the best other class, where that class is ahead of class `only` by more
-    than gap[r]; a row that never leaves is decided by its full scores."""
+    """After step r, a row leaves as the best other class if that class is ahead of the class `only` by
+    more than gap[r]. A row that never leaves is decided by its full scores."""
 
     order: npt.NDArray[np.int32]  # (T,) which base model runs at each step
     gap: npt.NDArray[np.float64]  # (T,) any number, inf where no row leaves

@@ -31,8 +31,8 @@ from qwyc.target.ties import BY_SCORES, Ties
 
 @dataclass(frozen=True, eq=False)
 class LeadPolicy(AlongOrder):
-    """After step r a row quits for the class k with the largest running sum where it is ahead of all others
-    by more than lead[r, k]; a row that never quits is decided by its full scores."""
+    """After step r, a row quits for the class k with the largest running sum if k is ahead of all others
+    by more than lead[r, k]. A row that never quits is decided by its full scores."""
 
     order: npt.NDArray[np.int32]  # (T,) which base model runs at each step
     lead: npt.NDArray[np.float64]  # (T, K) at least 0, inf where no row quits

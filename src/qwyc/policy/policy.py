@@ -19,8 +19,8 @@ from qwyc.runtime.threads import thread_count
 
 @dataclass(frozen=True, eq=False)
 class Policy(OrderedRule):
-    """After step r a row quits negative where its running sum is below lower[r], positive where it is
-    above upper[r]; a row that never quits is decided by its full score (>= threshold)."""
+    """After step r, a row quits as negative if its running sum is below lower[r], and as positive if it is
+    above upper[r]. A row that never quits is decided by its full score (>= threshold)."""
 
     order: npt.NDArray[np.int32]  # (T,) the paper's pi: which base model runs at each step
     lower: npt.NDArray[np.float64]  # (T,) eps-, -inf where nothing quits negative

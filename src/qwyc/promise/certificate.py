@@ -132,7 +132,7 @@ class Observed:
 
 @dataclass(frozen=True)
 class Certificate(Observed):
-    """How often decisions differ from the full ensemble's, and on what that statement rests."""
+    """How often decisions differ from the full ensemble's, and the evidence for that statement."""
 
     budget: Budget  # what was requested
     confidence: float | None  # with which it holds on new rows; None: no such promise

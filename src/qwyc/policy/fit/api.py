@@ -52,9 +52,9 @@ def fit_policy(
 ) -> Policy | FanPolicy | ClassPolicy:
     """Fit an order and thresholds on the scores of a sample.
 
-    At most a share `alpha` of the rows *in this sample* is decided differently from the full
-    ensemble; on new rows it will be more, since order and thresholds are fitted to these very rows.
-    Scores of K classes take neither threshold, labels, budget, gamma nor bin_width, and `quit` is "both".
+    At most a share `alpha` of the rows *in this sample* is decided differently from the full ensemble. On
+    new rows it will be more, because order and thresholds are fitted to this sample. For scores of K
+    classes, threshold, labels, budget, gamma and bin_width are refused, and `quit` must be "both".
 
     Parameters
     ----------
@@ -74,15 +74,16 @@ def fit_policy(
     costs : cost of each base model, (T,), or a `Costs` where base models share parts; None is 1 for
         all. Orders that look at costs ("joint", "joint-fan", "correlation") count what a base model adds
         to those before it.
-    labels : the truth, 0 or 1 for every row; only the two MSE orders look at it.
-    budget : of disagreements at a step: "paper" lets negative quits spend all that is left and
-        positive quits the rest; "split" lets negative quits spend half of what is left.
-    gamma, bin_width : of rule "fan" and order "joint-fan", which needs a gamma. For the rule without
-        gamma, the smallest that keeps `alpha` in the sample; without bin_width, 1% of the full score's
-        deviation.
-    only : of scores of K classes, the index of one of them: a filter for this class, a FilterPolicy. Rows
-        that are surely of another class leave early. `alpha` is the share of the sample that is lost: rows
-        of the class that leave. The order "joint" is not for filters.
+    labels : the true class of every row, 0 or 1; only the two MSE orders use it.
+    budget : how disagreements are shared between the two kinds of quits at a step: "paper" lets negative
+        quits spend all that is left and positive quits the rest; "split" lets negative quits spend half of
+        what is left.
+    gamma, bin_width : parameters of the rule "fan" and of the order "joint-fan", which needs a gamma. For
+        the rule, gamma is by default the smallest that keeps `alpha` in the sample, and bin_width is 1% of
+        the full score's deviation.
+    only : for scores of K classes, the index of one of them: a filter for this class, a FilterPolicy. Rows
+        that almost certainly belong to another class leave early. `alpha` is the share of the sample that
+        is lost: rows of the class that leave. The order "joint" cannot be used for filters.
     """
     check_choice("rule", rule, RULES)
     check_choice("budget", budget, BUDGETS)
@@ -166,10 +167,11 @@ def fit_fan_path(
     threads: int | None = None,
     progress: ProgressOption = None,
 ) -> list[FanPolicy]:
-    """Fan's rule at every gamma, cautious where gamma is large; options as for `fit_policy`.
+    """Policies by Fan's rule, one for each gamma; a larger gamma is more cautious. Options as for
+    `fit_policy`.
 
-    The order may be any but "joint", which needs an alpha. "joint-fan" searches an order for each
-    gamma anew; the others are the same for all."""
+    The order may be any except "joint", which needs an alpha. "joint-fan" searches a separate order for
+    each gamma; the other orders are the same for all."""
     problem = Problem.of(scores, threshold, costs, quit, threads)
     if isinstance(order, str) and order == "joint-fan":
         path = []
@@ -196,10 +198,12 @@ def fit_path(
     threads: int | None = None,
     progress: ProgressOption = None,
 ) -> Path | ClassPath:
-    """Policies by optimal stopping from "never quit" to "quit at once"; options as for `fit_policy`.
+    """Policies by optimal stopping, from one that never quits to one that quits at once. Options as for
+    `fit_policy`.
 
-    The order may be any but "joint", which needs an alpha. None is "correlation", and "auto" for scores of
-    K classes, which give a LeadPath, or a FilterPath for one of the classes, `only`."""
+    The order may be any except "joint", which needs an alpha. None is "correlation". For scores of K
+    classes, None is "auto", and the result is a LeadPath, or with `only`, the index of one of the classes,
+    a FilterPath."""
     scores = ScoreMatrix.wrap(scores)
     if scores.by_class:
         refuse_options_of_two_classes(threshold=threshold, quit=quit, labels=labels)
