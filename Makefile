@@ -8,7 +8,7 @@ COMMA := ,
 SPACE := $(subst ,, )
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: demo docs coverage test test-all ctest sanitize fuzz soak java chromium rust arm lint format stubs bench bench-batches bench-frames bench-engines bench-export bench-lattices bench-library experiments clean
+.PHONY: demo wheel docs coverage test test-all ctest sanitize fuzz soak java chromium rust arm lint format stubs bench bench-batches bench-frames bench-engines bench-export bench-lattices bench-library experiments clean
 
 demo: $(VENV)/.demo
 	$(BIN)/qwyc demo
@@ -82,6 +82,18 @@ chromium:
 # pages that are not in the navigation, and docstrings that do not match a signature.
 docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# A wheel in dist/ for the Python of .venv, with the manylinux tag that this machine's glibc allows, tried in a
+# fresh environment. For another Python: make wheel VENV=build/venv-3.12 PYTHON=python3.12. Times in the
+# wheel are those of the last commit, so that building again gives the same bytes.
+wheel: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2> /dev/null || echo 1704067200)
+wheel: $(VENV)/.wheels
+	rm -rf build/wheel
+	$(BIN)/python -m build --wheel --no-isolation --outdir build/wheel . > build/wheel.log || { cat build/wheel.log; exit 1; }
+	$(WITH_TOOLS) auditwheel repair --wheel-dir build/wheel/repaired build/wheel/*.whl
+	$(WITH_TOOLS) auditwheel show build/wheel/repaired/*.whl
+	$(BIN)/python tests/packaging/check_wheel.py build/wheel/repaired/*.whl
+	mkdir -p dist && mv build/wheel/repaired/*.whl dist/
 
 # Lines that the fast tests run, of the Python code.
 coverage: $(VENV)/.dev
@@ -178,7 +190,12 @@ $(VENV)/.dev: $(VENV)/.tools $(NATIVE)
 
 $(VENV)/.all: $(VENV)/.dev
 	$(PIP) install --upgrade setuptools wheel # Spark comes as source, and is built without isolation too
-	$(PIP) install --no-build-isolation --editable '.[dev,engines,lattice,browser,serving,docs]'
+	$(PIP) install --no-build-isolation --editable '.[dev,wheels,engines,lattice,browser,serving,docs]'
+	touch $@
+
+$(VENV)/.wheels: $(VENV)/.tools $(NATIVE)
+	$(BUILDING)
+	$(PIP) install --no-build-isolation --editable '.[wheels]'
 	touch $@
 
 $(VENV)/.docs: $(VENV)/.dev

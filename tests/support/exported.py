@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from qwyc.classifier import Classifier
+from qwyc.policy.filter_policy import FilterPolicy
 from qwyc.policy.lead_policy import LeadPolicy
 from qwyc.policy.policy import Policy
 from qwyc.promise.budget import budget_of
@@ -167,6 +168,19 @@ def with_random_policy(ensemble, rows, seed=0, quits="both"):
     lower[open_ | (quits == "positive")] = -math.inf
     upper[open_ | (quits == "negative")] = math.inf
     policy = Policy(order, lower, upper, ensemble.threshold, np.ones(T))
+    return _uncertified(ensemble, policy)
+
+
+def with_random_filter(ensemble, rows, only, seed=0):
+    """A filter for a class whose thresholds are distances of these rows, so that some rows lie on them."""
+    rng, T = np.random.default_rng(seed), ensemble.n_models
+    scores, order = ensemble.scores(rows), rng.permutation(T)
+    sums = scores.base + np.cumsum(scores.values[:, order].astype(float), axis=1)  # (N, T, K)
+    ahead = np.delete(sums, only, axis=2).max(axis=2) - sums[:, :, only]
+    gap = np.quantile(ahead, 0.9, axis=0, method="nearest")
+    gap[rng.random(T) < 0.3] = np.inf
+    ties = ensemble.base_models.ties
+    policy = FilterPolicy(order, gap, np.ones(T), only, len(ensemble.classes), ties)
     return _uncertified(ensemble, policy)
 
 

@@ -4,7 +4,7 @@ text        numbers, arrays, strings and names of C
 program     tables and code of a family of base models
 nodes       nodes of trees, and the walk to a leaf
 trees       trees of two classes
-classes     trees of K classes; ties: which of them wins
+classes     trees of K classes, and filters for one of them; ties: which of them wins
 lattices    lattices and calibrators
 small       trees of two classes in integers; ranks: their nodes
 categories  codes of categories
@@ -24,6 +24,7 @@ from qwyc.model.class_trees import ClassTreeModels
 from qwyc.model.combined_trees import CombinedTreeModels
 from qwyc.model.lattices.models import LatticeModels
 from qwyc.model.trees import TreeModels
+from qwyc.policy.filter_policy import FilterPolicy
 from qwyc.policy.lead_policy import LeadPolicy
 from qwyc.policy.policy import Policy
 from qwyc.promise.certified import Certified
@@ -121,7 +122,7 @@ def _program(certified: Certified, for_small_devices: bool) -> Program:
             f"the small form is for trees of two classes, and these are {models.description}: export "
             "them in the usual form"
         )
-    if isinstance(models, ClassTreeModels) and type(policy) is LeadPolicy:
+    if isinstance(models, ClassTreeModels) and isinstance(policy, (LeadPolicy, FilterPolicy)):
         return classes.program(models, policy, library)
     if type(policy) is Policy:
         if isinstance(models, TreeModels):

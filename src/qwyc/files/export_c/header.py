@@ -5,6 +5,7 @@ from __future__ import annotations
 from qwyc.files.export_c import categories
 from qwyc.files.export_c.program import Program, joined
 from qwyc.files.export_c.text import block_comment, real_literal, strings
+from qwyc.policy.filter_policy import FilterPolicy
 from qwyc.promise.certified import Certified
 from qwyc.rows.schema import Schema
 
@@ -106,6 +107,7 @@ def about(certified: Certified, program: Program, small: bool) -> str:
         f"Stored: {program.how}. {program.n_bytes:,} bytes of tables; a call keeps about "
         f"{program.stack:,} bytes on the stack, and nothing else.",
         f"Certificate: {certified.certificate}",
+        *_filter(certified),
         "",
         f"A row is {schema.n_features} values of {_real(schema)}: what fast.ensemble.matrix(X) holds.",
         *_refusals(schema),
@@ -118,6 +120,17 @@ def about(certified: Certified, program: Program, small: bool) -> str:
     if program.uses_math:
         lines.append("Link with -lm.")
     return block_comment("\n".join(lines))
+
+
+def _filter(certified: Certified) -> list[str]:
+    policy = certified.policy
+    if not isinstance(policy, FilterPolicy):
+        return []
+    name = certified.ensemble.classes[policy.only]
+    return [
+        f"A filter for class {name}, index {policy.only}: rows that are surely of another class quit "
+        "early, with the best other class so far. All others get their full scores and the full decision."
+    ]
 
 
 def _schema(certified: Certified) -> Schema:
