@@ -101,7 +101,9 @@ def test_recertifying_counts_as_on_one_machine(data, rows, fitted):
         there = qwyc.recertify(fitted[1], data, alpha=alpha)
         here = qwyc.recertify(fitted[1], rows, alpha=alpha)
         assert there.certificate.rows == len(rows)
-        assert str(there) == str(here)
+        # The digest of rows is known in memory only.
+        digest = here.certificate.recertified[:8]
+        assert str(there) == str(here).replace(f", digest {digest}", "")
         np.testing.assert_array_equal(there.policy.upper, here.policy.upper)
         seen, expected = there.choices.evidence.counts, here.choices.evidence.counts
         np.testing.assert_array_equal(seen.differences, expected.differences)

@@ -65,7 +65,9 @@ def test_counting_as_on_one_machine(data, rows, fitted):
     for options in ({}, {"by_class": {0: 0.05, 1: 0.05, 2: 0.05}}):
         there, here = (qwyc.recertify(fast, X, **options) for X in (data, rows))
         assert there.certificate.rows == len(rows)
-        assert str(there) == str(here)
+        # The digest of rows is known in memory only.
+        digest = here.certificate.recertified[:8]
+        assert str(there) == str(here).replace(f", digest {digest}", "")
         np.testing.assert_array_equal(there.policy.lead, here.policy.lead)
         seen, expected = there.choices.evidence.counts, here.choices.evidence.counts
         np.testing.assert_array_equal(seen.differences, expected.differences)

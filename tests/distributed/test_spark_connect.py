@@ -32,7 +32,9 @@ for name in ("label", "steps", "score", "complete"):
 label = data.select("id", distributed.column(fast).alias("label")).toPandas().sort_values("id")
 assert label["label"].tolist() == want.label.tolist()
 assert qwyc.verify(fast, data) == qwyc.verify(fast, new)
-assert str(qwyc.recertify(fast, data)) == str(qwyc.recertify(fast, new))
+here = qwyc.recertify(fast, new)
+digest = here.certificate.recertified[:8]  # of rows in memory
+assert str(qwyc.recertify(fast, data)) == str(here).replace(f", digest {digest}", "")
 assert qwyc.optimize(model, data, alpha=0.03, progress=False).certificate.how == "held-out"
 spark.createDataFrame(new).write.parquet("in")
 stream = spark.readStream.schema(data.schema).parquet("in")
