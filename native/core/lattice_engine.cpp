@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <stdexcept>
 
 #include "core/lattice_worker.hpp"
 #include "core/parallel.hpp"
@@ -23,13 +24,22 @@ std::vector<int32_t> natural_order(int64_t n) {
     return all;
 }
 
+// Clang 14 compiles the constructor below for policies that it does not take, too.
+template <class Policy>
+Policy natural_policy(int64_t n_models) {
+    if constexpr (std::same_as<Policy, ThresholdPolicy>)
+        return Policy(natural_order(n_models));
+    else
+        throw std::logic_error("this policy has no natural order");
+}
+
 }  // namespace
 
 template <class Real, class Policy>
 LatticeEngine<Real, Policy>::LatticeEngine(const Lattices<Real>& lattices)
     requires std::same_as<Policy, ThresholdPolicy>
     : lattices_(lattices),
-      policy_(natural_order(lattices.n_models())),
+      policy_(natural_policy<Policy>(lattices.n_models())),
       plan_(lattices, policy_.order()),
       quit_end_(0) {}
 
@@ -159,8 +169,10 @@ void LatticeEngine<Real, Policy>::measure(const In* rows, int64_t n, int repeats
                                                          int, std::string_view) const;
 template class LatticeEngine<float>;
 template class LatticeEngine<double>;
-template class LatticeEngine<float, FanPolicy>;
-template class LatticeEngine<double, FanPolicy>;
+// Not the whole class: Clang before 16 would instantiate a constructor that is for the other
+// policy.
+template LatticeEngine<float, FanPolicy>::LatticeEngine(const Lattices<float>&, const FanView&);
+template LatticeEngine<double, FanPolicy>::LatticeEngine(const Lattices<double>&, const FanView&);
 QWYC_INSTANTIATE(float, float)
 QWYC_INSTANTIATE(float, double)
 QWYC_INSTANTIATE(double, float)

@@ -85,7 +85,5 @@ class LatticeEngine {
 
 extern template class LatticeEngine<float>;
 extern template class LatticeEngine<double>;
-extern template class LatticeEngine<float, FanPolicy>;
-extern template class LatticeEngine<double, FanPolicy>;
 
 }  // namespace qwyc

@@ -1,6 +1,7 @@
 #include "core/row_trees.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <limits>
 
@@ -30,6 +31,7 @@ RowTrees::RowTrees(const Forest<Real>& forest) {
     struct Waiting {
         int32_t child, level;
     };
+    begin.reserve(forest.n_trees()), levels.reserve(forest.n_trees());
     std::vector<Waiting> queue;  // of a tree, breadth first: its place is that of the entry
     for (int64_t t = 0; t < forest.n_trees(); ++t) {
         begin.push_back(static_cast<int32_t>(single.size()));
@@ -95,6 +97,15 @@ void RowTrees::lay_side_by_side(const Forest<Real>& forest) {
         to.feature[place] = static_cast<int32_t>(entry.word & (kMissingRight - 1));
         if (entry.word & kMissingRight) missing_right.back() |= 1u << place;
     };
+    missing_right.reserve(n_trees);
+    if (all_oblivious)
+        oblivious.reserve(n_trees);
+    else
+        flat.reserve(n_trees);
+    struct Placed {
+        int32_t entry, place, level;
+    };
+    std::array<Placed, (2 << kFlatLevels) - 1> placed;  // of a tree
     for (int64_t t = 0; t < n_trees; ++t) {
         const Entry<float>* const entries = &single[begin[t]];
         const int32_t* const leaves = &leaf[begin[t]];
@@ -116,11 +127,8 @@ void RowTrees::lay_side_by_side(const Forest<Real>& forest) {
         }
         auto& to = flat.emplace_back();
         std::fill(std::begin(to.cut), std::end(to.cut), kNone);
-        struct Placed {
-            int32_t entry, place, level;
-        };
-        std::vector<Placed> placed{{0, 0, 0}};
-        for (size_t i = 0; i < placed.size(); ++i) {
+        placed[0] = {0, 0, 0};
+        for (size_t i = 0, n = 1; i < n; ++i) {
             const auto [at, place, level] = placed[i];
             if (leaves[at] >= 0) {  // a path that ends early goes left
                 const int32_t path = place - ((1 << level) - 1);
@@ -129,8 +137,8 @@ void RowTrees::lay_side_by_side(const Forest<Real>& forest) {
             }
             fill(to, place, entries[at]);
             const auto left = static_cast<int32_t>(entries[at].word >> kChildShift);
-            placed.push_back({left, 2 * place + 1, level + 1});
-            placed.push_back({left + 1, 2 * place + 2, level + 1});
+            placed[n++] = {left, 2 * place + 1, level + 1};
+            placed[n++] = {left + 1, 2 * place + 2, level + 1};
         }
     }
 }

@@ -30,6 +30,12 @@ extern const MaskKernels masks_table;
 extern const LatticeKernels<float> lattices_of_float;
 extern const LatticeKernels<double> lattices_of_double;
 }  // namespace avx512
+namespace neon {
+extern const Kernels table;
+extern const MaskKernels masks_table;
+extern const LatticeKernels<float> lattices_of_float;
+extern const LatticeKernels<double> lattices_of_double;
+}  // namespace neon
 
 namespace {
 
@@ -59,6 +65,8 @@ void each_choice(Visit visit) {
                         __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("gfni");
     visit(Choice{QWYC_TABLES(avx512, avx512), avx512});
     visit(Choice{QWYC_TABLES(avx2, portable), avx2});
+#elif QWYC_NEON
+    visit(Choice{QWYC_TABLES(neon, portable), true});
 #endif
     visit(Choice{QWYC_TABLES(portable, portable), true});
 #undef QWYC_TABLES

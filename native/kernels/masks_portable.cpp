@@ -177,6 +177,8 @@ inline void number_of(const uint64_t* masks, const int32_t* planes, bool, uint8_
 
 // ---- sums ------------------------------------------------------------------------------------
 
+#include "kernels/masks_plain.inc"
+
 // Adds the trees' values to 64 running sums, of rows that are alive; count: trees evaluated. A row
 // whose sum is < lower or > upper is no longer alive (`compare` in core/rule.hpp).
 template <bool Large>
@@ -219,49 +221,6 @@ inline void add_steps_word(const MaskedTrees& trees, const float* tables, int32_
     for (int32_t t = begin; t < end; ++t, number += kWord) {
         const float* const table = tables + trees.trees[t].table_begin;
         for (int i = 0; i < 64; ++i) sums[i] += table[number[i]];
-    }
-}
-
-template <bool Large>
-inline void add_double_word(const MaskedTrees& trees, const DoubleTables& tables, int32_t begin,
-                            int32_t end, const uint8_t* number, double* sums) {
-    for (int32_t t = begin; t < end; ++t, number += kWord) {
-        const double* const table = tables.whole.data() + trees.trees[t].table_begin;
-        for (int i = 0; i < 64; ++i) sums[i] += table[number[i]];
-    }
-}
-
-template <class T, class Number>
-inline void add_large_word(const MaskedTrees& trees, const T* tables, int32_t begin, int32_t end,
-                           const Number& number_into, T* sums) {
-    uint8_t number[2 * kWord];
-    for (int32_t t = begin; t < end; ++t) {
-        const T* const table = tables + trees.trees[t].table_begin;
-        number_into(t, number);
-        for (int i = 0; i < 64; ++i) sums[i] += table[number[i] | number[kWord + i] << 8];
-    }
-}
-
-// ---- decisions -------------------------------------------------------------------------------
-
-// 64 rows whose decisions follow each other. What is written for rows that go on is written over
-// later.
-inline void write_word(const double* sums, const uint8_t* count, double split, int32_t step,
-                       const DecisionsOut& out) {
-    for (int i = 0; i < 64; ++i) {
-        out.positive[i] = sums[i] > split;
-        out.steps[i] = step + count[i];
-        out.score[i] = sums[i];
-    }
-}
-
-// Rows (or first, first + 1...) and sums of those that are alive, in order.
-inline void keep_word(uint64_t alive, const int32_t* row, int32_t first, const double* sums,
-                      int32_t* to_row, double* to_sums) {
-    for (; alive != 0; alive &= alive - 1) {
-        const int i = __builtin_ctzll(alive);
-        *to_row++ = row ? row[i] : first + i;
-        *to_sums++ = sums[i];
     }
 }
 

@@ -13,6 +13,13 @@
 #define QWYC_X86 0
 #endif
 
+// NEON is a part of every 64-bit ARM processor, so its kernels need no other target.
+#if defined(__aarch64__) && defined(__AARCH64EL__) && !defined(QWYC_PORTABLE_ONLY)
+#define QWYC_NEON 1
+#else
+#define QWYC_NEON 0
+#endif
+
 #define QWYC_PRAGMA(text) _Pragma(#text)
 #if defined(__clang__)
 #define QWYC_TARGET_BEGIN(isa) \

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,27 +14,46 @@
 
 namespace qwyc::tests {
 
-// The same numbers on every machine (splitmix64), which the standard's distributions are not.
+// The same numbers on every machine (splitmix64), which the standard's distributions are not. Or
+// numbers that a fuzzer chooses: its bytes come first, so that a changed byte is another choice.
 class Random {
   public:
     explicit Random(uint64_t seed) : state_(seed) {}
+    explicit Random(std::span<const uint8_t> choices) : state_(0), choices_(choices) {}
 
     uint64_t next() {
+        if (!choices_.empty()) return chosen(8);
         uint64_t z = state_ += 0x9e3779b97f4a7c15u;
         z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
         z = (z ^ z >> 27) * 0x94d049bb133111ebu;
         return z ^ z >> 31;
     }
-    int32_t below(int32_t n) { return static_cast<int32_t>(next() % static_cast<uint64_t>(n)); }
-    double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+    int32_t below(int32_t n) {
+        const uint64_t some = choices_.empty() ? next() : chosen(n <= 256 ? 1 : 4);
+        return static_cast<int32_t>(some % static_cast<uint64_t>(n));
+    }
+    double uniform() {
+        if (!choices_.empty()) return static_cast<double>(chosen(1)) * 0x1p-8;
+        return static_cast<double>(next() >> 11) * 0x1p-53;
+    }
     double normal() {  // near enough: the sum of twelve uniform numbers
+        if (!choices_.empty()) return static_cast<double>(static_cast<int8_t>(chosen(1))) / 40;
         double sum = -6;
         for (int i = 0; i < 12; ++i) sum += uniform();
         return sum;
     }
 
   private:
+    // Up to n of the bytes that are left.
+    uint64_t chosen(size_t n) {
+        uint64_t value = 0;
+        for (; n > 0 && !choices_.empty(); --n, choices_ = choices_.subspan(1))
+            value = value << 8 | choices_.front();
+        return value;
+    }
+
     uint64_t state_;
+    std::span<const uint8_t> choices_;
 };
 
 // The arrays behind a FlatTrees.
@@ -153,8 +173,7 @@ inline Rules random_rules(Random& random, int32_t n_trees) {
 }
 
 template <class Real>
-Trees<Real> random_trees(uint64_t seed, const Shape& shape = {}) {
-    Random random(seed);
+Trees<Real> random_trees(Random& random, const Shape& shape) {
     Trees<Real> trees;
     trees.rules = random_rules(random, shape.n_trees);
     for (int32_t t = 0; t < shape.n_trees; ++t) {
@@ -162,6 +181,12 @@ Trees<Real> random_trees(uint64_t seed, const Shape& shape = {}) {
         trees.end_tree();
     }
     return trees;
+}
+
+template <class Real>
+Trees<Real> random_trees(uint64_t seed, const Shape& shape = {}) {
+    Random random(seed);
+    return random_trees<Real>(random, shape);
 }
 
 // (n, n_features): numbers on the thresholds' grid, category codes, and everything that is special.

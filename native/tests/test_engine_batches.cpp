@@ -2,6 +2,7 @@
 // features, and calls from many threads at once.
 #include <thread>
 
+#include "core/float_mode.hpp"
 #include "core/worker.hpp"
 #include "tests/engines.hpp"
 #include "tests/masks.hpp"
@@ -215,15 +216,15 @@ TEST(rows_too_far_apart_for_32_bits_are_taken_one_by_one) {
     }
 }
 
-#if defined(__SSE2__)
+#if QWYC_FLOAT_MODES
 TEST(engines_are_the_same_whatever_the_callers_float_mode) {
     Trees<double> trees;
     for (double at : {1e-40, -1e-40, 2e-45, 1e-300, 0.1})
         for (uint8_t flags : {0, +kDefaultLeft})
             trees.add_stump(1, at, flags, at < 0 ? 0.5 : -0.25, flags ? 1 : 0.75);
     const EngineProblem<double, float> problem(trees, hostile_rows<float>(trees, 3, 400), 3);
-    const unsigned before = _mm_getcsr();
-    _mm_setcsr(before | 0x8040);  // denormals are zero
+    const auto before = FloatMode::get();
+    FloatMode::set(before | FloatMode::kNoDenormals);
     const FullEngine<double> engine(problem.forest);
     const QuitEngine<double> quitter(engine, problem.policy.view());
     const auto view = in_c_order(problem.rows, 400, trees.n_features);
@@ -231,7 +232,7 @@ TEST(engines_are_the_same_whatever_the_callers_float_mode) {
     Decided found(400);
     engine.score(view, nullptr, full.data(), 2);
     quitter.decide(view, found.out(), 2);
-    _mm_setcsr(before);
+    FloatMode::set(before);
     CHECK_ALL_EQUAL(full, problem.full, "full");
     check_decided(found, problem.expected, "decided");
 }

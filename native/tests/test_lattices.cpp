@@ -278,7 +278,7 @@ TEST(a_plan_does_not_grow_with_steps_times_calibrators) {
     CHECK(most_kilobytes() - before < 400'000);  // a list per step would take 1.6 GB
 }
 
-#if defined(__SSE2__)
+#if QWYC_FLOAT_MODES
 TEST(the_mode_of_the_calling_thread_does_not_matter) {
     Arrays<float> made;  // the slope is denormal, 2^-130, and so is the second lattice
     made.n_features = 1;
@@ -286,19 +286,20 @@ TEST(the_mode_of_the_calling_thread_does_not_matter) {
     made.add_model(Interpolation::kLinear, {0}, {0}, {1, 0}, 1);
     made.add_model(Interpolation::kHypercube, {0}, {2}, {0x1p-140f, 0x3p-140f}, 1);
     const std::vector<float> rows = {0x1p119f};
-    const auto scores = [&](unsigned mode) {
-        const unsigned usual = _mm_getcsr();
-        _mm_setcsr(usual | mode);
+    const auto scores = [&](FloatMode::Bits mode) {
+        const auto usual = FloatMode::get();
+        FloatMode::set(usual | mode);
         const Lattices<float> lattices(made.flat(), 1, 0);
         const auto [least, most] = lattices.bounds(1);
         std::vector<double> found{least, most, lattices.total(), 0};
         LatticeEngine<float>(lattices).score(rows.data(), 1, nullptr, &found[3], 1);
-        _mm_setcsr(usual);
+        FloatMode::set(usual);
         return found;
     };
     const std::vector<double> expected = scores(0);
     CHECK(expected[3] > 0x1p-12);
-    for (unsigned mode : {0x8040u, 0x6000u, 0x2000u, 0x4000u})  // no denormals; other roundings
+    constexpr auto kDown = FloatMode::kRounding & -FloatMode::kRounding;  // the lower of two bits
+    for (auto mode : {FloatMode::kNoDenormals, FloatMode::kRounding, kDown, 2 * kDown})
         CHECK_ALL_EQUAL(scores(mode), expected, "mode " + std::to_string(mode));
 }
 #endif
