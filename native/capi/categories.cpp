@@ -4,6 +4,8 @@
 #include <limits>
 
 #include "capi/model.hpp"
+#include "core/city_hash.hpp"
+#include "core/combinations.hpp"
 
 namespace qwyc::capi {
 
@@ -51,11 +53,24 @@ const std::vector<Label>& Model::categories(int64_t feature) const {
     if (found == model_.schema.categories.end())
         throw ArgumentError("feature " + std::to_string(feature) +
                             " is not a column of categories: rows hold its numbers as they are");
-    if (model_.schema.hashed)
-        throw files::UnsupportedError(
-            "categories of this model are known by their hashes (CatBoost), which this library "
-            "does not compute: encode them with the Python package");
     return found->second;
+}
+
+// Categories that are known by the hashes of their texts, as CatBoost has them. Others have no
+// code, or, where combinations of categories may need their hash, one that holds it.
+double Model::code_of_hashed(int64_t feature, const std::string& text) const {
+    const auto& known = model_.schema.categories.at(feature);
+    if (known.empty()) return -1.0;  // no tree looks at the column
+    const auto hash = static_cast<int64_t>(CityHash::of(text) & 0xffffffff);
+    bool keeps_others = false;
+    for (const Label& label : known) keeps_others |= label.kind == Label::Kind::kNull;
+    return code_in(known, hash, keeps_others ? kFirstHash + static_cast<double>(hash) : -1.0);
+}
+
+void Model::refuse_unhashed(int64_t feature, const std::string& shown) const {
+    throw CategoryError(model_.schema.place(feature) + " is " + shown +
+                        "; CatBoost takes integers and text for categories, and refuses missing "
+                        "values: convert them to text, as in training");
 }
 
 double Model::unseen(int64_t feature, const std::string& shown, bool is_text) const {
@@ -82,6 +97,10 @@ double Model::unseen(int64_t feature, const std::string& shown, bool is_text) co
 
 double Model::code_of(int64_t feature, const char* text) const {
     const auto& known = categories(feature);
+    if (model_.schema.hashed) {
+        if (!text && !known.empty()) refuse_unhashed(feature, "missing");
+        return code_of_hashed(feature, text ? text : "");
+    }
     if (!text) {  // scikit-learn may count None as a value
         for (size_t code = 0; code < known.size(); ++code)
             if (known[code].kind == Label::Kind::kNull) return static_cast<double>(code);
@@ -93,16 +112,26 @@ double Model::code_of(int64_t feature, const char* text) const {
         if (found != codes->second.end()) return found->second;
     }
     if (*text == '\0' && model_.schema.unseen == files::Unseen::kFirst) return kMissing;  // YDF
-    return unseen(feature, "'" + std::string(text) + "'", true);
+    std::string shown = "'";
+    shown += text;
+    shown += '\'';
+    return unseen(feature, shown, true);
 }
 
 double Model::code_of(int64_t feature, int64_t value) const {
-    const double code = code_in(categories(feature), value, -2.0);
+    const auto& known = categories(feature);
+    if (model_.schema.hashed) return code_of_hashed(feature, std::to_string(value));
+    const double code = code_in(known, value, -2.0);
     return code >= 0 ? code : unseen(feature, std::to_string(value), false);
 }
 
 double Model::code_of(int64_t feature, double value) const {
     const auto& known = categories(feature);
+    if (model_.schema.hashed) {
+        if (!known.empty())
+            refuse_unhashed(feature, std::isnan(value) ? "missing" : "a real number");
+        return -1.0;
+    }
     if (std::isnan(value)) return kMissing;
     const double code = code_in(known, value, -2.0);
     if (code >= 0) return code;

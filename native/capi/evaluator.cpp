@@ -5,6 +5,7 @@
 
 #include "capi/scratch.hpp"
 #include "core/class_engine.hpp"
+#include "core/combinations.hpp"
 #include "core/engine.hpp"
 #include "core/float_mode.hpp"
 #include "core/lattice_engine.hpp"
@@ -53,8 +54,37 @@ void with_bytes(int64_t n, const Decided& out, const Run& run) {
     std::copy_n(positive, n, out.label);
 }
 
+// Rows of both types go to one template of the same name with `_any`.
+template <class Self>
+class AnyRows : public Evaluator {
+  public:
+    void decide(const RowsView<float>& rows, const Decided& out, int threads) const final {
+        self().decide_any(rows, out, threads);
+    }
+    void decide(const RowsView<double>& rows, const Decided& out, int threads) const final {
+        self().decide_any(rows, out, threads);
+    }
+    void decide_one(const float* row, const Decided& out) const final {
+        const PlainFloats plain;
+        self().decide_any_one(row, out);
+    }
+    void decide_one(const double* row, const Decided& out) const final {
+        const PlainFloats plain;
+        self().decide_any_one(row, out);
+    }
+    void score_full(const RowsView<float>& rows, double* full, int threads) const final {
+        self().score_any(rows, full, threads);
+    }
+    void score_full(const RowsView<double>& rows, double* full, int threads) const final {
+        self().score_any(rows, full, threads);
+    }
+
+  private:
+    const Self& self() const { return static_cast<const Self&>(*this); }
+};
+
 template <class Real>
-class TreeEvaluator final : public Evaluator {
+class TreeEvaluator final : public AnyRows<TreeEvaluator<Real>> {
   public:
     TreeEvaluator(const Container& file, const FileParts& parts)
         : threshold_(Thresholds(parts).view().target.threshold),
@@ -63,39 +93,24 @@ class TreeEvaluator final : public Evaluator {
           full_(forest_),
           quit_(full_, Thresholds(parts).view(), survival_of(parts)) {}
 
-    void decide(const RowsView<float>& rows, const Decided& out, int threads) const override {
-        decide_any(rows, out, threads);
-    }
-    void decide(const RowsView<double>& rows, const Decided& out, int threads) const override {
-        decide_any(rows, out, threads);
-    }
-    void decide_one(const float* row, const Decided& out) const override {
-        decide_any_one(row, out);
-    }
-    void decide_one(const double* row, const Decided& out) const override {
-        decide_any_one(row, out);
-    }
-    void score_full(const RowsView<float>& rows, double* full, int threads) const override {
-        full_.score(rows, nullptr, full, threads);
-    }
-    void score_full(const RowsView<double>& rows, double* full, int threads) const override {
-        full_.score(rows, nullptr, full, threads);
-    }
     int32_t label_of(const double* full) const override { return *full >= threshold_; }
 
-  private:
     template <class In>
     void decide_any(const RowsView<In>& rows, const Decided& out, int threads) const {
         with_bytes(rows.n, out, [&](const DecisionsOut& to) { quit_.decide(rows, to, threads); });
     }
     template <class In>
     void decide_any_one(const In* row, const Decided& out) const {
-        const PlainFloats plain;
         uint8_t positive = 0;
         quit_.walk_on(quit_.start_one(), row, {&positive, out.steps, out.score});
         *out.label = positive;
     }
+    template <class In>
+    void score_any(const RowsView<In>& rows, double* full, int threads) const {
+        full_.score(rows, nullptr, full, threads);
+    }
 
+  private:
     double threshold_;
     Forest<Real> forest_;
     FullEngine<Real> full_;
@@ -103,7 +118,7 @@ class TreeEvaluator final : public Evaluator {
 };
 
 template <class Real>
-class LatticeEvaluator final : public Evaluator {
+class LatticeEvaluator final : public AnyRows<LatticeEvaluator<Real>> {
   public:
     LatticeEvaluator(const Container& file, const FileParts& parts)
         : threshold_(Thresholds(parts).view().target.threshold),
@@ -112,27 +127,8 @@ class LatticeEvaluator final : public Evaluator {
           full_(lattices_),
           quit_(lattices_, Thresholds(parts).view()) {}
 
-    void decide(const RowsView<float>& rows, const Decided& out, int threads) const override {
-        decide_any(rows, out, threads);
-    }
-    void decide(const RowsView<double>& rows, const Decided& out, int threads) const override {
-        decide_any(rows, out, threads);
-    }
-    void decide_one(const float* row, const Decided& out) const override {
-        decide_any_one(row, out);
-    }
-    void decide_one(const double* row, const Decided& out) const override {
-        decide_any_one(row, out);
-    }
-    void score_full(const RowsView<float>& rows, double* full, int threads) const override {
-        score_any(rows, full, threads);
-    }
-    void score_full(const RowsView<double>& rows, double* full, int threads) const override {
-        score_any(rows, full, threads);
-    }
     int32_t label_of(const double* full) const override { return *full >= threshold_; }
 
-  private:
     template <class In>
     void decide_any(const RowsView<In>& rows, const Decided& out, int threads) const {
         with_bytes(rows.n, out, [&](const DecisionsOut& to) {
@@ -145,7 +141,6 @@ class LatticeEvaluator final : public Evaluator {
     }
     template <class In>
     void decide_any_one(const In* row, const Decided& out) const {
-        const PlainFloats plain;
         uint8_t positive = 0;
         quit_.decide_one(row, {&positive, out.steps, out.score});
         *out.label = positive;
@@ -157,6 +152,7 @@ class LatticeEvaluator final : public Evaluator {
         });
     }
 
+  private:
     double threshold_;
     Lattices<Real> lattices_;
     LatticeEngine<Real> full_, quit_;
@@ -182,41 +178,96 @@ struct Leads {
 };
 
 template <class Real>
-class ClassEvaluator final : public Evaluator {
+class ClassEvaluator final : public AnyRows<ClassEvaluator<Real>> {
   public:
     ClassEvaluator(const FlatTrees<Real>& flat, const FileParts& parts, const ClassArrays& classes)
         : forest_(flat, parts.model.schema.n_features, parts.model.rules, classes),
           full_(forest_),
           quit_(full_, Leads(parts).view, survival_of(parts)) {}
 
-    void decide(const RowsView<float>& rows, const Decided& out, int threads) const override {
-        quit_.decide(rows, {out.label, out.steps, out.score}, threads);
-    }
-    void decide(const RowsView<double>& rows, const Decided& out, int threads) const override {
-        quit_.decide(rows, {out.label, out.steps, out.score}, threads);
-    }
-    void decide_one(const float* row, const Decided& out) const override {
-        const PlainFloats plain;
-        *out.label = quit_.decide_one(row, out.steps, out.score);
-    }
-    void decide_one(const double* row, const Decided& out) const override {
-        const PlainFloats plain;
-        *out.label = quit_.decide_one(row, out.steps, out.score);
-    }
-    void score_full(const RowsView<float>& rows, double* full, int threads) const override {
-        full_.score(rows, nullptr, full, threads);
-    }
-    void score_full(const RowsView<double>& rows, double* full, int threads) const override {
-        full_.score(rows, nullptr, full, threads);
-    }
     int32_t label_of(const double* full) const override {
         return forest_.ties().decide(full, forest_.n_classes());
+    }
+
+    template <class In>
+    void decide_any(const RowsView<In>& rows, const Decided& out, int threads) const {
+        quit_.decide(rows, {out.label, out.steps, out.score}, threads);
+    }
+    template <class In>
+    void decide_any_one(const In* row, const Decided& out) const {
+        *out.label = quit_.decide_one(row, out.steps, out.score);
+    }
+    template <class In>
+    void score_any(const RowsView<In>& rows, double* full, int threads) const {
+        full_.score(rows, nullptr, full, threads);
     }
 
   private:
     ClassForest<Real> forest_;
     ClassEngine<Real> full_;
     LeadEngine<Real> quit_;
+};
+
+// Trees some of whose columns are computed from combinations of others, for a block of rows at a
+// time.
+class CombinedEvaluator final : public AnyRows<CombinedEvaluator> {
+  public:
+    CombinedEvaluator(std::unique_ptr<const Combinations> made,
+                      std::unique_ptr<const Evaluator> trees, int64_t n_scores)
+        : made_(std::move(made)), trees_(std::move(trees)), n_scores_(n_scores) {}
+
+    int32_t label_of(const double* full) const override { return trees_->label_of(full); }
+
+    template <class In>
+    void decide_any(const RowsView<In>& rows, const Decided& out, int threads) const {
+        each_block(rows, threads, [&](const RowsView<float>& wide, int64_t begin) {
+            trees_->decide(wide,
+                           {out.label + begin, out.steps + begin,
+                            out.score ? out.score + begin * n_scores_ : nullptr},
+                           threads);
+        });
+    }
+    template <class In>
+    void decide_any_one(const In* row, const Decided& out) const {
+        double* const narrow = call_scratch().narrow.of(static_cast<size_t>(made_->n_features()));
+        float* const wide = call_scratch().wide.of(static_cast<size_t>(made_->n_columns()));
+        std::copy_n(row, made_->n_features(), narrow);
+        made_->expand(narrow, 1, wide);
+        trees_->decide_one(static_cast<const float*>(wide), out);
+    }
+    template <class In>
+    void score_any(const RowsView<In>& rows, double* full, int threads) const {
+        each_block(rows, threads, [&](const RowsView<float>& wide, int64_t begin) {
+            trees_->score_full(wide, full + begin * n_scores_, threads);
+        });
+    }
+
+  private:
+    template <class In, class Run>
+    void each_block(const RowsView<In>& rows, int threads, const Run& run) const {
+        constexpr int64_t kValues = 1 << 21;
+        const int64_t width = made_->n_columns(), before = made_->n_features();
+        const int64_t most = std::clamp<int64_t>(kValues / width, 256, 1 << 16);
+        for (int64_t begin = 0; begin < rows.n; begin += most) {
+            const int64_t n = std::min(most, rows.n - begin);
+            float* const wide = call_scratch().wide.of(static_cast<size_t>(n * width));
+            parallel_for(n, 1024, threads, [&](int64_t first, int64_t last) {
+                const auto some = rows.part(begin + first, begin + last);
+                const auto size = static_cast<size_t>(some.n * before);
+                double* const narrow = call_scratch().narrow.of(size);
+                for (int64_t i = 0; i < some.n; ++i)
+                    for (int64_t j = 0; j < before; ++j)
+                        narrow[i * before + j] =
+                            some.data[i * some.row_stride + j * some.column_stride];
+                made_->expand(narrow, some.n, wide + first * width);
+            });
+            run(RowsView<float>{wide, n, width, width, 1}, begin);
+        }
+    }
+
+    std::unique_ptr<const Combinations> made_;
+    std::unique_ptr<const Evaluator> trees_;  // of made_->n_columns() features
+    int64_t n_scores_;
 };
 
 template <class Real>
@@ -256,6 +307,14 @@ std::unique_ptr<const Evaluator> make_shares(const Container& file, const FilePa
 }  // namespace
 
 std::unique_ptr<const Evaluator> make_evaluator(const Container& file, const FileParts& parts) {
+    if (parts.model.combined) {
+        auto made = std::make_unique<Combinations>(files::combination_arrays(file, parts.model));
+        FileParts inner = parts;
+        inner.model.schema.n_features = made->n_columns();
+        auto trees = make<float>(file, inner);
+        return std::make_unique<CombinedEvaluator>(std::move(made), std::move(trees),
+                                                   parts.model.K);
+    }
     return parts.model.schema.single ? make<float>(file, parts) : make<double>(file, parts);
 }
 

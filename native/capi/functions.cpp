@@ -20,6 +20,7 @@ using qwyc::files::FileBytes;
 struct qwyc_model {
     explicit qwyc_model(const Container& file) : model(file) {}
     const Model model;
+    qwyc::files::Helper hashing;  // that may have to end yet
 };
 
 namespace {
@@ -35,12 +36,23 @@ LastError& last_error() {
     return mine;
 }
 
+// Names out of files may be long, and may hold what a terminal would obey.
+std::string one_line(std::string text) {
+    constexpr size_t kMost = 2000;
+    if (text.size() > kMost) {
+        size_t end = kMost - 3;
+        while (end > 0 && (text[end] & 0xc0) == 0x80) --end;  // not within a character
+        text.replace(end, std::string::npos, "...");
+    }
+    for (char& c : text)
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+    return text;
+}
+
 qwyc_status fail(qwyc_status status, const char* prefix, const char* what) noexcept {
     LastError& error = last_error();
     try {
-        error.text = std::string(prefix) + what;
-        for (char& c : error.text)
-            if (c == '\n' || c == '\r') c = ' ';
+        error.text = one_line(std::string(prefix) + what);
         error.shown = error.text.c_str();
     } catch (...) {
         error.shown = kNoMemory;
@@ -156,10 +168,18 @@ qwyc_status load(const Load& read, qwyc_model** model, const char* prefix) noexc
             require(model != nullptr, "model is NULL; pass the address of a pointer");
             *model = nullptr;
             try {
-                const Container file(read());
-                *model = new qwyc_model(file);
+                Container file(read());
+                std::unique_ptr<qwyc_model> made;
+                try {
+                    made = std::make_unique<qwyc_model>(file);
+                } catch (...) {
+                    file.check_checksum();  // of a damaged file, that it is damaged is the error
+                    throw;
+                }
+                made->hashing = file.check_checksum();
+                *model = made.release();
             } catch (const std::invalid_argument& error) {  // of the constructors in core/
-                throw qwyc::files::FileError("not a sound qwyc file: " + std::string(error.what()));
+                throw qwyc::files::FileError("not a valid qwyc file: " + std::string(error.what()));
             }
         },
         prefix);

@@ -70,6 +70,8 @@ class Model {
 
     const std::vector<files::Label>& categories(int64_t feature) const;
     double unseen(int64_t feature, const std::string& shown, bool is_text) const;
+    double code_of_hashed(int64_t feature, const std::string& text) const;
+    [[noreturn]] void refuse_unhashed(int64_t feature, const std::string& shown) const;
 
     files::ModelParts model_;
     ModelKind kind_;

@@ -9,8 +9,8 @@ struct CallScratch {
     Buffer<uint8_t> positive;
     Buffer<int32_t> label, steps;
     Buffer<double> score, full;
-    Buffer<float> single_row;
-    Buffer<double> double_row;
+    Buffer<float> single_row, wide;
+    Buffer<double> double_row, narrow;
 };
 
 inline CallScratch& call_scratch() {

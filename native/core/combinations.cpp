@@ -5,6 +5,8 @@
 #include <bit>
 #include <stdexcept>
 
+#include "core/scratch.hpp"
+
 namespace qwyc {
 
 namespace {
@@ -55,7 +57,7 @@ Combinations::Combinations(const CombinationArrays& a)
     check_offsets(a.code_begin, a.code_hash.size(), "the codes of categories are not sound");
     require(a.code_begin.size() == a.is_category.size() + 1,
             "the codes of categories are those of other features");
-    check_offsets(a.part_begin, a.part_kind.size(), "the parts of combinations are not sound");
+    check_offsets(a.part_begin, a.part_kind.size(), "the parts of combinations are not valid");
     require(
         a.part_feature.size() == a.part_kind.size() && a.part_value.size() == a.part_kind.size(),
         "the parts of combinations differ in length");
@@ -71,7 +73,7 @@ Combinations::Combinations(const CombinationArrays& a)
             require(part_value_[i] >= 0 && part_value_[i] <= 4294967295.0,
                     "a hash is out of range");
     }
-    check_offsets(a.key_begin, a.key.size(), "the tables of combinations are not sound");
+    check_offsets(a.key_begin, a.key.size(), "the tables of combinations are not valid");
     require(a.key_begin.size() == a.table_of.size() + 1,
             "the tables of combinations differ in length");
     const auto n_combinations = static_cast<int64_t>(part_begin_.size()) - 1;
@@ -92,7 +94,7 @@ Combinations::Combinations(const CombinationArrays& a)
         }
         slot_begin_.push_back(static_cast<int64_t>(slot_.size()));
     }
-    check_offsets(a.value_begin, a.value.size(), "the statistics of combinations are not sound");
+    check_offsets(a.value_begin, a.value.size(), "the statistics of combinations are not valid");
     require(a.value_begin.size() == a.column_table.size() + 1,
             "the statistics of combinations differ in length");
     for (size_t d = 0; d < column_table_.size(); ++d) {
@@ -154,11 +156,13 @@ int64_t Combinations::find(int64_t table, uint64_t key) const {
 }
 
 void Combinations::expand(const double* rows, int64_t n, float* out) const {
-    std::vector<uint32_t> hashes(static_cast<size_t>(n_features_ * kRows));  // by feature
-    std::vector<int64_t> places(table_of_.size() * kRows);  // of the rows' keys in each table
+    thread_local Buffer<uint32_t> hashes;  // by feature
+    thread_local Buffer<int64_t> places;   // of the rows' keys in each table
+    uint32_t* const hash = hashes.of(static_cast<size_t>(n_features_ * kRows));
+    int64_t* const place = places.of(table_of_.size() * kRows);
     for (int64_t begin = 0; begin < n; begin += kRows)
-        expand_some(rows + begin * n_features_, std::min(kRows, n - begin), hashes.data(),
-                    places.data(), out + begin * n_columns());
+        expand_some(rows + begin * n_features_, std::min(kRows, n - begin), hash, place,
+                    out + begin * n_columns());
 }
 
 void Combinations::expand_some(const double* rows, int64_t n, uint32_t* hashes, int64_t* places,

@@ -155,8 +155,8 @@ void read_certificate(const Container& file, const Json& facts, int64_t n_classe
         const auto& by_class = list(at(counts, "by_class"));
         const auto& differing = list(at(counts, "differences"));
         const size_t n = policy.target == Target::kWithin ? 1 : static_cast<size_t>(n_classes);
-        require(by_class.size() == n, "rows are counted by another number of classes");
-        require(differing.size() == n, "the certificate counts other kinds of difference");
+        require(by_class.size() == n, "rows are counted for a different number of classes");
+        require(differing.size() == n, "the certificate counts different kinds of disagreement");
         constexpr int64_t kMost = int64_t{1} << 40;  // sums of them cannot overflow
         for (const Json& value : by_class) rows += std::min(count(value), kMost);
         for (const Json& value : differing) differences += std::min(count(value), kMost);
@@ -169,10 +169,10 @@ void read_certificate(const Container& file, const Json& facts, int64_t n_classe
     require(mean_models >= 0, "base models per row must be positive");
     require(exits.empty() || counts_rows(exits, firsts_of_bins(T).size(), rows) ||
                 (rows == 0 && exits.size() == firsts_of_bins(T).size()),
-            "the certificate counts other rows where they stopped");
+            "the certificate's counts of where rows stopped are of different rows");
     const auto stops = stops_of(file, policy);
     require(!file.has("certificate.stops") || counts_rows(stops, T, rows) || rows == 0,
-            "the certificate counts other rows by step");
+            "the certificate's counts by step are of different rows");
     if (counts_rows(stops, T, rows)) {
         policy.survival = reaching(stops);
     } else if (!exits.empty() && rows > 0) {

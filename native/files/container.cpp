@@ -39,10 +39,16 @@ std::string_view as_text(std::span<const std::byte> bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+#if defined(_WIN32)
+constexpr int kToRead = O_RDONLY | O_BINARY | O_NOINHERIT;
+#else
+constexpr int kToRead = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
+#endif
+
 // A file that is open as long as this is.
 class OpenFile {
   public:
-    explicit OpenFile(const char* path) : file_(::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    explicit OpenFile(const char* path) : file_(::open(path, kToRead)) {
         if (file_ < 0) throw std::system_error(errno, std::generic_category());
     }
     ~OpenFile() { ::close(file_); }
@@ -55,7 +61,8 @@ class OpenFile {
     size_t read(std::byte* out, size_t n) const {
         size_t done = 0;
         while (done < n) {
-            const ssize_t some = ::read(file_, out + done, n - done);
+            const auto most = std::min<size_t>(n - done, 1 << 30);  // an int on some systems
+            const auto some = ::read(file_, out + done, static_cast<unsigned>(most));
             if (some < 0 && errno == EINTR) continue;
             if (some < 0) throw std::system_error(errno, std::generic_category());
             if (some == 0) break;
@@ -139,8 +146,31 @@ Container::Container(FileBytes file) : file_(std::move(file)) {
                                "version that wrote it, or optimise again.");
     format_ = version->raw == "1" ? 1 : 2;
     read_tensors(layout, bytes.subspan(kSizeBytes + size));
-    if (checksum_in_file->kind != Json::Kind::kText || checksum() != checksum_in_file->text)
+    if (checksum_in_file->kind == Json::Kind::kText) expected_ = checksum_in_file->text;
+    start_checksum();
+}
+
+// Hashing takes longer than everything else, so that it is done beside it. Starting a thread takes
+// as long as hashing some tens of kilobytes.
+void Container::start_checksum() {
+    constexpr size_t kBytesForThread = 1 << 18;
+    if (file_.bytes().size() < kBytesForThread) return;
+    try {
+        hashing_ = Helper([this] {
+            try {
+                computed_ = checksum();
+            } catch (...) {  // no memory: it is computed once more, and fails, by the caller
+            }
+        });
+    } catch (const std::system_error&) {  // no thread to be had
+    }
+}
+
+Helper Container::check_checksum() {
+    if (hashing_.take_back() || computed_.empty()) computed_ = checksum();
+    if (expected_ != computed_)
         throw FileError("the file is damaged: its contents do not match their checksum");
+    return std::move(hashing_);
 }
 
 // They follow each other without gaps and fill the file, as safetensors has it.

@@ -2,6 +2,7 @@
 // checksum. docs/format.md describes it; src/qwyc/files/container.py is the same in Python.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -10,6 +11,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "files/json.hpp"
@@ -60,11 +63,46 @@ class FileBytes {
     size_t size_;
 };
 
+// A thread that may do a piece of work beside its maker, unless the maker gets to it first: on a
+// busy machine it may take milliseconds until a thread runs. Ends before it is destroyed.
+class Helper {
+  public:
+    Helper() = default;
+    template <class Work>
+    explicit Helper(Work work) : taken_(std::make_unique<std::atomic<bool>>(false)) {
+        thread_ = std::thread([taken = taken_.get(), work] {
+            if (!taken->exchange(true)) work();
+        });
+    }
+    Helper(Helper&&) = default;
+    Helper& operator=(Helper&&) = default;
+    ~Helper() {
+        if (thread_.joinable()) thread_.join();
+    }
+
+    // Whether the work is still to be done, by the caller. If not, it is done when this returns.
+    bool take_back() {
+        if (!thread_.joinable() || !taken_->exchange(true)) return true;
+        thread_.join();
+        return false;
+    }
+
+  private:
+    std::unique_ptr<std::atomic<bool>> taken_;  // by either of the two
+    std::thread thread_;
+};
+
 // What a file holds, before anything is made of it.
 class Container {
   public:
-    // Checks the layout of the tensors and the checksum: FileError where they do not hold.
+    // Checks the layout of the tensors: FileError where it does not hold. Begins to compute the
+    // checksum, of a large file in a thread of its own.
     explicit Container(FileBytes file);
+
+    // FileError where the contents do not match their checksum. To be called once, before what was
+    // read is used, and before errors in it are reported. Reading is safe whatever a file holds.
+    // Returns the thread, which may have to end yet and does not use this object any more.
+    Helper check_checksum();
 
     // Tensors and values refer to this object's memory.
     Container(const Container&) = delete;
@@ -87,6 +125,7 @@ class Container {
   private:
     void read_tensors(const Json& layout, std::span<const std::byte> data);
     std::string checksum() const;
+    void start_checksum();
 
     FileBytes file_;
     std::vector<FileBytes> moved_;  // copies of tensors that are not aligned in the file
@@ -95,6 +134,8 @@ class Container {
     const Json* body_ = nullptr;
     int format_ = 0;
     std::map<std::string, Tensor, std::less<>> tensors_;
+    std::string expected_, computed_;  // checksums; computed_ is the thread's where it has the work
+    Helper hashing_;                   // last: it ends before the rest is destroyed
 };
 
 // Reads a file whole: what is checked must not change when the file does. A file that is not a

@@ -75,7 +75,7 @@ std::string model_digest(const Container& file, const ModelParts& model) {
     facts += ", \"rules\": [" + how + "]}";
     Sha256 digest;
     digest.add(facts);
-    const std::string prefix = tensor_name(model.family, "");
+    const std::string prefix = tensor_name(model, "");
     for (auto at = file.tensors().lower_bound(prefix);
          at != file.tensors().end() && at->first.starts_with(prefix); ++at) {
         digest.add(std::string_view(at->first).substr(prefix.size()));

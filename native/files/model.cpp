@@ -26,18 +26,16 @@ Facts facts_of(const Container& file) {
             &at(model, "digest"),  model.find("output")};
 }
 
-Family family_of(const Container& file) {
-    if (file.format() == 1) return Family::kTrees;
+void read_family(const Container& file, ModelParts& model) {
+    model.family = Family::kTrees;
+    if (file.format() == 1) return;
     const std::string& kind =
         one_of(at(at(file.body(), "model"), "kind"),
                {"trees", "class-trees", "combined-trees", "combined-class-trees", "lattices"});
-    if (kind.starts_with("combined-"))
-        throw UnsupportedError(
-            "the model looks at combinations of categories (CatBoost), which this library does not "
-            "compute; load the file with the Python package qwyc");
-    return kind == "trees"         ? Family::kTrees
-           : kind == "class-trees" ? Family::kClassTrees
-                                   : Family::kLattices;
+    model.combined = kind.starts_with("combined-");
+    model.family = kind == "lattices"              ? Family::kLattices
+                   : kind.ends_with("class-trees") ? Family::kClassTrees
+                                                   : Family::kTrees;
 }
 
 Ties ties_of(const Json& facts) {
@@ -50,7 +48,7 @@ Ties ties_of(const Json& facts) {
     for (size_t i = 0; i < std::size(known); ++i)
         if (known[i].kind == kind && known[i].dtype == dtype)
             return {static_cast<Ties::Kind>(i), number(facts.items[2])};
-    throw FileError("'" + kind + "' in '" + dtype + "' is no known rule for ties");
+    throw FileError("'" + kind + "' in '" + dtype + "' is not a known rule for ties");
 }
 
 void read_rules(const Json& facts, ModelParts& model) {
@@ -113,14 +111,14 @@ void read_output(const Json& facts, ModelParts& model) {
 // How many scores and base models there are, once the lengths that say so have been checked.
 void count_models(const Container& file, ModelParts& model) {
     const auto length = [&](std::string_view name) {
-        return file.tensor(tensor_name(model.family, name)).shape[0];
+        return file.tensor(tensor_name(model, name)).shape[0];
     };
     if (model.family == Family::kClassTrees) {
         model.K = length("start");
         model.T = length("step_begin") - 1;
         require(model.K >= 2 && model.K < 1 << 20 && model.T >= 1,
                 "there are too few classes, trees or base models, or too many");
-        const Tensor& vector = file.tensor("class-trees.leaf_vector");
+        const Tensor& vector = file.tensor(tensor_name(model, "leaf_vector"));
         require(vector.shape[1] == model.K && length("leaf_other") == 0,
                 "the leaves of the trees are not those of the file");
         const bool has_vectors = length("tree_class") == 0;
@@ -133,9 +131,11 @@ void count_models(const Container& file, ModelParts& model) {
 }
 
 void check_types(const Container& file, const ModelParts& model) {
-    const Type type = model.schema.single ? Type::kF32 : Type::kF64;
+    // Rows with combinations are of float64, and trees see them as float32.
+    require(!model.combined || !model.schema.single, "the combinations are for different rows");
+    const Type type = model.schema.single || model.combined ? Type::kF32 : Type::kF64;
     const auto check = [&](std::string_view name) {
-        if (file.tensor(tensor_name(model.family, name)).type != type)
+        if (file.tensor(tensor_name(model, name)).type != type)
             throw FileError("the schema's dtype is not the dtype of " + std::string(name));
     };
     if (model.family != Family::kLattices) return check("threshold");
@@ -144,10 +144,31 @@ void check_types(const Container& file, const ModelParts& model) {
         check(name);
 }
 
-ModelParts read_model(const Container& file, Family family) {
-    const Facts facts = facts_of(file);
-    ModelParts model{};
-    model.family = family;
+// Codes must stand for the same hashes as in the schema.
+void check_codes(const Container& file, const ModelParts& model) {
+    const CombinationArrays made = combination_arrays(file, model);
+    const Schema& schema = model.schema;
+    const auto n = static_cast<size_t>(schema.n_features);
+    require(made.is_category.size() == n && made.code_begin.size() == n + 1,
+            "the combinations are for different rows");
+    for (size_t j = 0; j < n; ++j) {
+        const auto found = schema.categories.find(static_cast<int64_t>(j));
+        bool same = (made.is_category[j] != 0) == (found != schema.categories.end());
+        int64_t at = made.code_begin[j];
+        const int64_t end = made.code_begin[j + 1];
+        same &= at >= 0 && end >= at && end <= static_cast<int64_t>(made.code_hash.size());
+        if (same && found != schema.categories.end())
+            for (const Label& label : found->second) {
+                if (label.kind == Label::Kind::kNull) continue;
+                same = same && at < end && label.kind == Label::Kind::kInteger &&
+                       label.whole == made.code_hash[static_cast<size_t>(at++)];
+            }
+        require(same && at == end, "the combinations are for different categories");
+    }
+}
+
+// Whatever the file says of its digest. `model` knows its family.
+ModelParts read_unproven(const Container& file, const Facts& facts, ModelParts model) {
     model.schema = Schema::of(*facts.schema, file.format());
     model.classes = Labels::of(*facts.classes);
     model.threshold = number(*facts.threshold);
@@ -163,23 +184,35 @@ ModelParts read_model(const Container& file, Family family) {
     const auto n_classes = static_cast<int64_t>(model.classes.values.size());
     require(n_classes == 0 || n_classes == (model.K == 1 ? 2 : model.K),
             "there must be a label for each class");
-    if (model_digest(file, model) != text(*facts.digest))
-        throw FileError("the model does not match its digest");
     return model;
 }
 
-}  // namespace
+// `known` knows its family.
+ModelParts read_model(const Container& file, const ModelParts& known) {
+    const Facts facts = facts_of(file);
+    ModelParts model = read_unproven(file, facts, known);
+    if (model_digest(file, model) != text(*facts.digest))
+        throw FileError("the model does not match its digest");
+    if (model.combined) check_codes(file, model);
+    return model;
+}
 
-FileParts read_parts(const Container& file) {
+// What a file holds, once its tensors are those that it should have.
+struct Layout {
+    ModelParts known;              // its family
+    std::optional<Target> target;  // none: a model and nothing else
+};
+
+Layout checked_layout(const Container& file) {
     const Json& body = file.body();
-    const Family family = family_of(file);
+    ModelParts known{};
+    read_family(file, known);
     const bool old = file.format() == 1;
-    if (!old && body.keys.size() == 1) {  // a model and nothing else
-        check_tensors(file, family, std::nullopt, {});
-        return {read_model(file, family), std::nullopt, ""};
+    if (!old && body.keys.size() == 1) {
+        check_tensors(file, known, std::nullopt, {});
+        return {known, std::nullopt};
     }
-    const Json& target = at(body, old ? "policy" : "target");
-    const Target kind = old ? Target::kTwoClasses : target_of(target);
+    const Target target = old ? Target::kTwoClasses : target_of(at(body, "target"));
     const Json& evidence = at(body, "evidence");
     require((evidence.kind == Json::Kind::kNull) != file.has(old ? "path.price" : "path.penalty"),
             "a path needs its evidence, and the evidence its path");
@@ -189,15 +222,30 @@ FileParts read_parts(const Container& file) {
         for (const std::string& name : rows->keys)
             if (name != "independent_repeats") origins.push_back(name);
     }
-    check_tensors(file, family, kind, origins);
-    FileParts parts{read_model(file, family), std::nullopt, ""};
+    check_tensors(file, known, target, origins);
+    return {known, target};
+}
+
+}  // namespace
+
+std::string digest_of_model(const Container& file) {
+    return model_digest(file, read_unproven(file, facts_of(file), checked_layout(file).known));
+}
+
+FileParts read_parts(const Container& file) {
+    const auto [known, target] = checked_layout(file);
+    if (!target) return {read_model(file, known), std::nullopt, ""};
+    const Json& body = file.body();
+    const bool old = file.format() == 1;
+    FileParts parts{read_model(file, known), std::nullopt, ""};
     const ModelParts& model = parts.model;
     const auto n_classes = static_cast<int64_t>(model.classes.values.size());
-    require(n_classes > 0 || kind == Target::kWithin,
+    require(n_classes > 0 || *target == Target::kWithin,
             "a policy is for a model of classes, and this one has none");
-    parts.policy = read_policy(file, kind, target, model.T, model.K);
-    require(kind != Target::kWithin || parts.policy->threshold == model.threshold,
-            "outputs within a tolerance have the model's own threshold");
+    const Json& facts = at(body, old ? "policy" : "target");
+    parts.policy = read_policy(file, *target, facts, model.T, model.K);
+    require(*target != Target::kWithin || parts.policy->threshold == model.threshold,
+            "outputs within a tolerance must use the model's own threshold");
     const Json& certificate = at(body, "certificate");
     read_certificate(file, certificate, n_classes, *parts.policy);
     if (!old) {
@@ -211,7 +259,7 @@ FileParts read_parts(const Container& file) {
 
 template <class Real>
 FlatTrees<Real> flat_trees(const Container& file, const ModelParts& model) {
-    const auto name = [&](std::string_view of) { return tensor_name(model.family, of); };
+    const auto name = [&](std::string_view of) { return tensor_name(model, of); };
     FlatTrees<Real> flat{};
     flat.node_begin = file.values<int64_t>(name("node_begin"));
     flat.leaf_begin = file.values<int64_t>(name("leaf_begin"));
@@ -229,7 +277,7 @@ FlatTrees<Real> flat_trees(const Container& file, const ModelParts& model) {
 
 template <class Real>
 FlatLattices<Real> flat_lattices(const Container& file) {
-    const auto name = [&](std::string_view of) { return tensor_name(Family::kLattices, of); };
+    const auto name = [](std::string_view of) { return "lattices." + std::string(of); };
     FlatLattices<Real> flat{};
     flat.calibrator_kind = file.values<uint8_t>(name("calibrator_kind"));
     flat.calibrator_feature = file.values<int32_t>(name("calibrator_feature"));
@@ -251,15 +299,25 @@ FlatLattices<Real> flat_lattices(const Container& file) {
 }
 
 ClassArrays class_arrays(const Container& file, const ModelParts& model) {
-    const auto of_tree = file.values<int32_t>("class-trees.tree_class");
-    const char* const leaves =
-        of_tree.empty() ? "class-trees.leaf_vector" : "class-trees.leaf_value";
+    const auto name = [&](std::string_view of) { return tensor_name(model, of); };
+    const auto of_tree = file.values<int32_t>(name("tree_class"));
     return {static_cast<int32_t>(model.K),
             of_tree,
-            file.values<int64_t>("class-trees.step_begin"),
-            file.values<double>(leaves),
-            file.values<double>("class-trees.start"),
+            file.values<int64_t>(name("step_begin")),
+            file.values<double>(name(of_tree.empty() ? "leaf_vector" : "leaf_value")),
+            file.values<double>(name("start")),
             model.ties};
+}
+
+CombinationArrays combination_arrays(const Container& file, const ModelParts& model) {
+    const auto name = [&](std::string_view of) { return tensor_name(model, of); };
+    return {file.values<int64_t>(name("code_begin")),   file.values<uint32_t>(name("code_hash")),
+            file.values<uint8_t>(name("is_category")),  file.values<int64_t>(name("part_begin")),
+            file.values<uint8_t>(name("part_kind")),    file.values<int32_t>(name("part_feature")),
+            file.values<double>(name("part_value")),    file.values<int32_t>(name("table_of")),
+            file.values<int64_t>(name("key_begin")),    file.values<uint64_t>(name("key")),
+            file.values<int32_t>(name("column_table")), file.values<int64_t>(name("value_begin")),
+            file.values<float>(name("value"))};
 }
 
 template FlatTrees<float> flat_trees(const Container&, const ModelParts&);

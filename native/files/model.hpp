@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/class_forest.hpp"
+#include "core/combinations.hpp"
 #include "core/forest.hpp"
 #include "core/lattices.hpp"
 #include "files/container.hpp"
@@ -44,6 +45,7 @@ struct ModelParts {
     Rules rules;               // of trees
     Ties ties;                 // of class-trees
     bool mean = false;         // of lattices
+    bool combined = false;     // some columns of trees are made from combinations of categories
     int64_t K = 1;             // scores
     int64_t T = 0;             // base models
 };
@@ -63,11 +65,15 @@ FlatTrees<Real> flat_trees(const Container& file, const ModelParts& model);
 template <class Real>
 FlatLattices<Real> flat_lattices(const Container& file);
 ClassArrays class_arrays(const Container& file, const ModelParts& model);
+CombinationArrays combination_arrays(const Container& file, const ModelParts& model);
 
 // SHA-256 over everything of a model that decides a row, by which it is known.
 std::string model_digest(const Container& file, const ModelParts& model);
 
-// Where a tensor of the model is: its name without the kind of base models.
-std::string tensor_name(Family family, std::string_view name);
+// The digest that the model of a file has, whatever the file says.
+std::string digest_of_model(const Container& file);
+
+// Where a tensor of the model is, by its name without the kind of base models.
+std::string tensor_name(const ModelParts& model, std::string_view name);
 
 }  // namespace qwyc::files

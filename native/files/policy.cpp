@@ -11,7 +11,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 
 void check_order(std::span<const int32_t> order, std::span<const double> costs, int64_t T) {
     require(static_cast<int64_t>(order.size()) == T,
-            "the policy is for another number of base models");
+            "the policy is for a different number of base models");
     require(order.size() == costs.size(), "order and costs differ in length");
     std::vector<bool> seen(order.size(), false);
     for (const int32_t t : order) {

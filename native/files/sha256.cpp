@@ -7,6 +7,16 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <immintrin.h>
+#elif defined(__aarch64__) && (!defined(__clang__) || __clang_major__ >= 16)
+#if defined(__clang__)
+#define QWYC_ARM_SHA "sha2"
+#else
+#define QWYC_ARM_SHA "+crypto"
+#endif
+#include <arm_neon.h>
+#if defined(__linux__)
+#include <sys/auxv.h>
+#endif
 #endif
 
 namespace qwyc::files {
@@ -98,6 +108,45 @@ __attribute__((target("sha,sse4.1"))) void compress_with_sha(uint32_t* state,
     const uint32_t after[8] = {high[3], high[2], low[3], low[2], high[1], high[0], low[1], low[0]};
     std::copy_n(after, 8, state);
 }
+#elif defined(QWYC_ARM_SHA)
+bool has_sha() {
+#if defined(__linux__)
+    return getauxval(AT_HWCAP) >> 6 & 1;  // HWCAP_SHA2
+#elif defined(__APPLE__)
+    return true;
+#else
+    return false;
+#endif
+}
+
+// The instructions keep the state as two registers, a b c d and e f g h, and do four rounds at a
+// time.
+__attribute__((target(QWYC_ARM_SHA))) void compress_with_sha(uint32_t* state,
+                                                             const std::byte* blocks, size_t n) {
+    uint32x4_t abcd = vld1q_u32(state), efgh = vld1q_u32(state + 4);
+    for (; n > 0; --n, blocks += 64) {
+        const uint32x4_t abcd_before = abcd, efgh_before = efgh;
+        uint32x4_t w[4];  // the next 16 words, four each
+        for (int i = 0; i < 4; ++i) {
+            const uint8x16_t bytes = vld1q_u8(reinterpret_cast<const uint8_t*>(blocks) + 16 * i);
+            w[i] = vreinterpretq_u32_u8(vrev32q_u8(bytes));
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < 16; ++i) {
+            const uint32x4_t added = vaddq_u32(w[i % 4], vld1q_u32(kRound + 4 * i));
+            if (i < 12)
+                w[i % 4] = vsha256su1q_u32(vsha256su0q_u32(w[i % 4], w[(i + 1) % 4]),
+                                           w[(i + 2) % 4], w[(i + 3) % 4]);
+            const uint32x4_t before = abcd;
+            abcd = vsha256hq_u32(abcd, efgh, added);
+            efgh = vsha256h2q_u32(efgh, before, added);
+        }
+        abcd = vaddq_u32(abcd, abcd_before);
+        efgh = vaddq_u32(efgh, efgh_before);
+    }
+    vst1q_u32(state, abcd);
+    vst1q_u32(state + 4, efgh);
+}
 #endif
 
 }  // namespace
@@ -107,7 +156,7 @@ Sha256::Compress Sha256::portable() {
 }
 
 Sha256::Compress Sha256::instructions() {
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(QWYC_ARM_SHA)
     static const bool known = has_sha();
     return known ? compress_with_sha : nullptr;
 #else

@@ -40,6 +40,12 @@ constexpr Expected kLattices[] = {{"calibrator_kind", 1, Type::kU8},
                                   {"size", 1, Type::kI32},
                                   {"vertex_begin", 1, Type::kI64},
                                   {"vertex", 1, Type::kF64, true}};
+constexpr Expected kCombinations[] = {
+    {"code_begin", 1, Type::kI64}, {"code_hash", 1, Type::kU32},    {"is_category", 1, Type::kU8},
+    {"part_begin", 1, Type::kI64}, {"part_kind", 1, Type::kU8},     {"part_feature", 1, Type::kI32},
+    {"part_value", 1, Type::kF64}, {"table_of", 1, Type::kI32},     {"key_begin", 1, Type::kI64},
+    {"key", 1, Type::kU64},        {"column_table", 1, Type::kI32}, {"value_begin", 1, Type::kI64},
+    {"value", 1, Type::kF32}};
 constexpr Expected kPolicy[] = {{"policy.order", 1, Type::kI32}, {"policy.costs", 1, Type::kF64}};
 constexpr Expected kThresholds[] = {{"policy.lower", 1, Type::kF64},
                                     {"policy.upper", 1, Type::kF64}};
@@ -100,22 +106,26 @@ class Check {
 
 }  // namespace
 
-std::string tensor_name(Family family, std::string_view name) {
-    const char* const kind = family == Family::kTrees        ? "trees."
-                             : family == Family::kClassTrees ? "class-trees."
-                                                             : "lattices.";
-    return kind + std::string(name);
+std::string tensor_name(const ModelParts& model, std::string_view name) {
+    const char* const kind = model.family == Family::kTrees        ? "trees."
+                             : model.family == Family::kClassTrees ? "class-trees."
+                                                                   : "lattices.";
+    std::string out = model.combined ? "combined-" : "";
+    out += kind;
+    return out += name;
 }
 
-void check_tensors(const Container& file, Family family, const std::optional<Target>& target,
-                   const std::vector<std::string>& origins) {
+void check_tensors(const Container& file, const ModelParts& model,
+                   const std::optional<Target>& target, const std::vector<std::string>& origins) {
     Check check(file);
-    const std::string prefix = tensor_name(family, "");
+    const Family family = model.family;
+    const std::string prefix = tensor_name(model, "");
     if (family == Family::kLattices)
         check.need(kLattices, prefix);
     else
         check.need(kTrees, prefix);
     if (family == Family::kClassTrees) check.need(kClassTrees, prefix);
+    if (model.combined) check.need(kCombinations, prefix);
     if (!target) return check.done();
     check.need(kPolicy);
     check.allow(kOfFeatures);

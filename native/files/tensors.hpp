@@ -8,7 +8,8 @@ namespace qwyc::files {
 
 // FileError where tensors are missing, unknown or of another type or number of axes. `target` is
 // none for a model without a policy; `origins` are the sketches of rows that the header names.
-void check_tensors(const Container& file, Family family, const std::optional<Target>& target,
-                   const std::vector<std::string>& origins);
+// `model` knows its family.
+void check_tensors(const Container& file, const ModelParts& model,
+                   const std::optional<Target>& target, const std::vector<std::string>& origins);
 
 }  // namespace qwyc::files

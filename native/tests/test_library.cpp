@@ -86,17 +86,58 @@ TEST(many_threads_share_one_model) {
     }
 }
 
-TEST(threads_load_and_free_the_same_file) {
-    const std::string path = golden_files().front();
+// Every thread loads models of its own while all of them use one that is shared.
+TEST(sixty_four_threads_load_and_decide) {
+    const std::string path = golden_files().front(), content = content_of(path);
+    qwyc_model* shared = nullptr;
+    CHECK_EQUAL(qwyc_load(path.c_str(), &shared), QWYC_OK);
+    const int64_t n = 40, width = qwyc_n_features(shared);
+    const auto numbers = random_rows(n, width);
+    const qwyc_rows rows{numbers.data(), QWYC_FLOAT64, n, width, 0, 0};
+    Decided expected(n);
+    const auto decide = [&](const qwyc_model* model, Decided& out, int threads) {
+        CHECK_EQUAL(qwyc_decide(model, &rows, threads, out.label.data(), out.steps.data(),
+                                out.score.data()),
+                    QWYC_OK);
+    };
+    decide(shared, expected, 1);
     std::vector<std::thread> pool;
-    for (int t = 0; t < 4; ++t)
-        pool.emplace_back([&] {
-            qwyc_model* model = nullptr;
-            CHECK_EQUAL(qwyc_load(path.c_str(), &model), QWYC_OK);
-            CHECK(qwyc_n_models(model) > 0);
-            qwyc_free(model);
+    for (int t = 0; t < 64; ++t)
+        pool.emplace_back([&, t] {
+            for (int k = 0; k < 2; ++k) {
+                qwyc_model* own = nullptr;
+                CHECK_EQUAL(t % 2 ? qwyc_load(path.c_str(), &own)
+                                  : qwyc_load_memory(content.data(), content.size(), &own),
+                            QWYC_OK);
+                Decided of_own(n), of_shared(n);
+                decide(own, of_own, 1);
+                decide(shared, of_shared, 1 + t % 2);
+                CHECK(of_own == expected);
+                CHECK(of_shared == expected);
+                qwyc_free(own);
+            }
         });
     for (std::thread& thread : pool) thread.join();
+    qwyc_free(shared);
+}
+
+// The name of a tensor is shown where its shape is wrong.
+TEST(messages_have_one_short_line) {
+    std::string name = "\\u001b[2J\\n";
+    for (int i = 0; i < 3000; ++i) name += "\xc3\xa9";
+    const std::string header =
+        R"({"__metadata__":{"qwyc":"{\"body\":{},\"format\":2,\"sha256\":\"\"}"},")" + name +
+        R"(":{"dtype":"U8","shape":[2],"data_offsets":[0,1]}})";
+    std::string file(8, '\0');
+    const uint64_t size = header.size();
+    std::memcpy(file.data(), &size, 8);
+    file += header + "x";
+    qwyc_model* model = nullptr;
+    CHECK_EQUAL(qwyc_load_memory(file.data(), file.size(), &model), QWYC_ERROR_FILE);
+    const std::string message = qwyc_last_error();
+    CHECK(message.find("[2J") != std::string::npos);
+    CHECK(message.size() <= 2000 && message.ends_with("\xc3\xa9..."));
+    for (const char c : message) CHECK(static_cast<unsigned char>(c) >= 0x20);
 }
 
 TEST(damaged_files_are_refused) {

@@ -47,3 +47,19 @@ def test_wrong_answers_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(type(fast), "predict", lambda self, X: np.full(len(X), -1))
     with pytest.raises(WrongAnswer, match="libqwyc decides 400 rows differently"):
         measure(tmp_path / "wrong", fast, rows, 0.0)
+
+
+@pytest.mark.slow
+def test_peers_give_the_same_answers(tmp_path):
+    built()
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "benchmarks.library_peers", "--tiny"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+        env=os.environ | {"QWYC_BENCH_CACHE": str(tmp_path)},
+    )
+    assert done.returncode == 0, done.stderr
+    for name in ("libqwyc, quitting", "exported C, in full", "XGBoost", "TL2cgen", "LightGBM"):
+        assert f"| {name}" in done.stdout

@@ -2,6 +2,7 @@
 
 import json
 import struct
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -281,3 +282,17 @@ def test_text_beyond_ascii():
     model = Loaded.of_bytes(classifier_file.to_bytes(fast))
     assert [model.text("feature_name", j) for j in range(len(names))] == list(names)
     assert [model.text("class_name", k) for k in range(2)] == labels.tolist()
+
+
+def test_a_large_file_whose_checksum_has_a_thread():
+    """From many threads at once, so that some compute it themselves."""
+    ensemble = random_ensemble(0, n_trees=3000)
+    content = classifier_file.to_bytes(with_random_policy(ensemble, random_rows(0, ensemble), 0))
+    assert len(content) > 1 << 18
+    damaged = bytearray(content)
+    damaged[-9] ^= 1
+    with ThreadPoolExecutor(8) as pool:
+        sound = list(pool.map(Loaded.of_bytes, [content] * 40))
+        assert {model.number("n_models") for model in sound} == {3000}
+        for failed in [pool.submit(Loaded.of_bytes, bytes(damaged)) for _ in range(40)]:
+            assert "its contents do not match their checksum" in str(failed.exception())

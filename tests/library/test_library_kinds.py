@@ -17,7 +17,7 @@ from exported import odd_rows, with_random_policy
 from forests import random_ensemble, random_rows
 from kinds import EXACT, KINDS
 from lattices import lattice_rows, random_lattices
-from library import CLASSIFIER, ROWS, UNSUPPORTED, LibraryError, Loaded
+from library import CLASSIFIER, ROWS, LibraryError, Loaded
 from qwyc.classifier import Classifier
 from qwyc.files import classifier_file
 from qwyc.policy.filter_policy import FilterPolicy
@@ -177,13 +177,7 @@ def test_trained_models_of_categories(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = kind.fit_table(frame, y)
-    ensemble = read(model)
-    if ensemble.base_models.kind.startswith("combined-"):
-        with pytest.raises(LibraryError, match="combinations of categories") as error:
-            loaded(with_random_policy(ensemble, ensemble.rows(kind.table_rows(frame))))
-        assert error.value.status == UNSUPPORTED
-        return
-    check_trained(ensemble, kind.table_rows(frame))
+    check_trained(read(model), kind.table_rows(frame))
 
 
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.qwyc")), ids=lambda path: path.stem)
