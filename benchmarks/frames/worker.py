@@ -24,17 +24,15 @@ import pyarrow.parquet
 import qwyc
 
 ARRAY = "NumPy array"
-PANDAS_TEXT, PANDAS_OBJECTS, PANDAS_CATEGORIES = (
-    "pandas, text",
-    "pandas, objects",
-    "pandas, category",
-)
+PANDAS_TEXT, PANDAS_CATEGORIES = "pandas, text", "pandas, category"
+# As pandas reads CSV: equal texts are mostly one object. And as some databases give them.
+PANDAS_OBJECTS, PANDAS_OWN_OBJECTS = "pandas, objects", "pandas, an object per cell"
 PANDAS_BLOCK, PANDAS_COLUMNS = "pandas, one block", "pandas, separate columns"
 POLARS, POLARS_CATEGORIES = "Polars", "Polars, Categorical"
 ARROW, ARROW_DICTIONARY = "Arrow", "Arrow, dictionary"
 TEXT_FORMS = (
-    ARRAY, PANDAS_CATEGORIES, PANDAS_TEXT, PANDAS_OBJECTS, POLARS, POLARS_CATEGORIES, ARROW,
-    ARROW_DICTIONARY,
+    ARRAY, PANDAS_CATEGORIES, PANDAS_TEXT, PANDAS_OBJECTS, PANDAS_OWN_OBJECTS, POLARS,
+    POLARS_CATEGORIES, ARROW, ARROW_DICTIONARY,
 )  # fmt: skip
 FLOAT_FORMS = (ARRAY, PANDAS_BLOCK, PANDAS_COLUMNS, POLARS, ARROW)
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
@@ -71,8 +69,13 @@ def frame_of(form: str, table: Any, categories: Categories) -> Any:
         return pd.DataFrame(np.column_stack(list(columns.values())), columns=list(columns))
     if form == PANDAS_CATEGORIES:
         return with_categories(pd.DataFrame(columns), categories)
-    kind: Any = object if form == PANDAS_OBJECTS else "str"
+    kind: Any = "str" if form == PANDAS_TEXT else object
     columns = {name: values.copy() for name, values in columns.items()}
+    if form == PANDAS_OBJECTS:
+        for name, known in categories.items():
+            codes = pd.Categorical(columns[name], known).codes
+            columns[name] = pd.Series(np.array(known, object)[codes], dtype=object)
+        return pd.DataFrame(columns, copy=False)
     return pd.DataFrame(columns, copy=False).astype(dict.fromkeys(categories, kind))
 
 

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <string_view>
 #include <type_traits>
 
 namespace qwyc {
@@ -61,51 +60,69 @@ inline Number number_at(const Chunk& chunk, int64_t i) {
     return x;
 }
 
+// Calls use(number_of), which gives the number of a cell; most often they lie one after the other.
+template <class Number, class Use>
+inline auto with_numbers(const Chunk& chunk, const Use& use) {
+    if (chunk.stride == sizeof(Number) &&
+        reinterpret_cast<uintptr_t>(chunk.data) % sizeof(Number) == 0) {
+        const auto* const from = reinterpret_cast<const Number*>(chunk.data) + chunk.first;
+        return use([from](int64_t i) { return from[i]; });
+    }
+    return use([&chunk](int64_t i) { return number_at<Number>(chunk, i); });
+}
+
 template <class Number, class Cells, class Out>
 bool read_codes(const Part<Cells>& part, Out* out) {
-    const std::vector<double>& codes = *part.chunk.codes;  // the last is that of a null
-    const auto n_codes = static_cast<int64_t>(codes.size()) - 1;
+    const double* const codes = part.chunk.codes->data();
+    const auto null = static_cast<uint64_t>(part.chunk.codes->size() - 1);  // the last code
+    const bool may_refuse = std::find(codes, codes + null + 1, kRefused) != codes + null + 1;
     bool refused = false;
-    part.each([&](int64_t i, int64_t place) {
-        const auto index = static_cast<int64_t>(number_at<Number>(part.chunk, i));
-        const bool known = index >= 0 && index < n_codes && !part.is_null(i);
-        const double code = codes[known ? index : n_codes];
-        refused |= code == kRefused;
-        out[place] = static_cast<Out>(code);
+    with_numbers<Number>(part.chunk, [&](const auto& number_of) {
+        // No position is negative; as unsigned numbers those are past the end too.
+        const auto code_of = [&](int64_t i) {
+            return codes[std::min(static_cast<uint64_t>(static_cast<int64_t>(number_of(i))), null)];
+        };
+        if (!may_refuse && !part.has_nulls()) {
+            part.each([&](int64_t i, int64_t place) { out[place] = static_cast<Out>(code_of(i)); });
+            return;
+        }
+        part.each([&](int64_t i, int64_t place) {
+            const double code = part.is_null(i) ? codes[null] : code_of(i);
+            refused |= code == kRefused;
+            out[place] = static_cast<Out>(code);
+        });
     });
     return !refused;
+}
+
+// Whether an integer is past 2^53, so that a float64 may not hold it.
+template <class Number>
+inline bool is_large(Number x) {
+    if constexpr (std::is_signed_v<Number>)
+        return static_cast<uint64_t>(x) + kExactInteger > 2 * uint64_t{kExactInteger};
+    return x > Number{kExactInteger};
 }
 
 template <class Number, class Cells, class Out>
 bool read_numbers(const Part<Cells>& part, Out* out) {
     if constexpr (std::is_integral_v<Number>)
         if (part.chunk.codes) return read_codes<Number>(part, out);
-    const Chunk& chunk = part.chunk;
-    if (chunk.stride == sizeof(Number) &&
-        reinterpret_cast<uintptr_t>(chunk.data) % sizeof(Number) == 0) {
-        const auto* const from = reinterpret_cast<const Number*>(chunk.data) + chunk.first;
-        part.each([&](int64_t i, int64_t place) { out[place] = static_cast<Out>(from[i]); });
-    } else {
-        part.each([&](int64_t i, int64_t place) {
-            out[place] = static_cast<Out>(number_at<Number>(chunk, i));
-        });
-    }
-    if (part.has_nulls())
+    const bool has_nulls = part.has_nulls();
+    bool large = false;
+    with_numbers<Number>(part.chunk, [&](const auto& number_of) {
+        part.each([&](int64_t i, int64_t place) { out[place] = static_cast<Out>(number_of(i)); });
+        if constexpr (std::is_integral_v<Number> && sizeof(Number) == 8) {
+            if (!part.column.checks.refuses_large_integers) return;
+            part.each([&](int64_t i, int64_t) {
+                large |= is_large(number_of(i)) && !(has_nulls && part.is_null(i));
+            });
+        }
+    });
+    if (has_nulls)
         part.each([&](int64_t i, int64_t place) {
             if (part.is_null(i)) out[place] = std::numeric_limits<Out>::quiet_NaN();
         });
-    if constexpr (std::is_integral_v<Number> && sizeof(Number) == 8) {
-        if (!part.column.checks.refuses_large_integers) return true;
-        bool large = false;
-        part.each([&](int64_t i, int64_t) {
-            const auto x = number_at<Number>(chunk, i);
-            bool past = x > static_cast<Number>(kExactInteger);
-            if constexpr (std::is_signed_v<Number>) past |= x < -kExactInteger;
-            large |= past && !part.is_null(i);
-        });
-        return !large;
-    }
-    return true;
+    return !large;
 }
 
 template <class Cells, class Out>
@@ -128,35 +145,56 @@ bool read_bools(const Part<Cells>& part, Out* out) {
     return true;
 }
 
+// The code of a text with offsets.
 template <class Offset>
-inline std::string_view text_at(const Chunk& chunk, int64_t i) {
-    Offset offset[2];  // which need not be aligned
-    std::memcpy(offset, chunk.data + (chunk.first + i) * sizeof(Offset), sizeof offset);
-    return {reinterpret_cast<const char*>(chunk.bytes) + offset[0],
-            static_cast<size_t>(offset[1] - offset[0])};
-}
+struct TextAt {
+    [[gnu::always_inline]] double operator()(const TextCodes& texts, const Chunk& chunk,
+                                             int64_t i) const {
+        Offset offset[2];  // which need not be aligned
+        std::memcpy(offset, chunk.data + (chunk.first + i) * sizeof(Offset), sizeof offset);
+        const auto* const begin = reinterpret_cast<const char*>(chunk.bytes) + offset[0];
+        const auto size = static_cast<size_t>(offset[1] - offset[0]);
+        // Before all but the first texts there are others.
+        return offset[0] >= 8 ? texts.of_behind(begin, size) : texts.of({begin, size});
+    }
+};
 
-// 16 bytes: a length of 32 bits, and then the text itself if it has up to 12 bytes; otherwise its
-// first four bytes, the number of a block and an offset in it.
-inline std::string_view view_at(const Chunk& chunk, int64_t i) {
-    const uint8_t* const view = chunk.data + 16 * (chunk.first + i);
-    int32_t part[4];
-    std::memcpy(part, view, sizeof part);
-    const auto size = static_cast<size_t>(part[0]);
-    const uint8_t* const begin = size <= 12 ? view + 4 : chunk.blocks[part[2]] + part[3];
-    return {reinterpret_cast<const char*>(begin), size};
-}
+// The code of a text with a view, 16 bytes: a length of 32 bits, and then the text itself if it has
+// up to 12 bytes; otherwise its first four bytes, the number of a block and an offset in it.
+struct ViewAt {
+    [[gnu::always_inline]] double operator()(const TextCodes& texts, const Chunk& chunk,
+                                             int64_t i) const {
+        const uint8_t* const view = chunk.data + 16 * (chunk.first + i);
+        int32_t part[4];
+        std::memcpy(part, view, sizeof part);
+        const bool is_here = part[0] <= 12;
+        const uint8_t* const block = chunk.blocks[is_here ? 0 : part[2]];  // there is always one
+        const uint8_t* const begin = is_here ? view + 4 : block + part[3];
+        return texts.of_ahead(reinterpret_cast<const char*>(begin), static_cast<size_t>(part[0]));
+    }
+};
 
-template <class Cells, class Out, class At>
-bool read_texts(const Part<Cells>& part, Out* out, const At& at) {
+template <class At, class Cells, class Out>
+bool read_texts(const Part<Cells>& part, Out* out) {
     const TextCodes& texts = *part.column.texts;
+    const bool has_nulls = part.has_nulls();
     bool refused = false;
     part.each([&](int64_t i, int64_t place) {
-        const double code = part.is_null(i) ? texts.null() : texts.of(at(part.chunk, i));
+        const double code =
+            has_nulls && part.is_null(i) ? texts.null() : At()(texts, part.chunk, i);
         refused |= code == kRefused;
         out[place] = static_cast<Out>(code);
     });
     return !refused;
+}
+
+template <class Out>
+bool read_foreign(const Part<Range>& part, Out* out) {
+    return part.chunk.foreign->read(nullptr, part.cells.begin, part.cells.n, out);
+}
+template <class Out>
+bool read_foreign(const Part<Picked>& part, Out* out) {
+    return part.chunk.foreign->read(part.cells.row, part.cells.before, part.cells.n, out);
 }
 
 template <class Cells, class Out>
@@ -187,11 +225,13 @@ bool read_part(const Part<Cells>& part, Out* out) {
         case Cell::kBit:
             return read_bits(part, out);
         case Cell::kText32:
-            return read_texts(part, out, text_at<int32_t>);
+            return read_texts<TextAt<int32_t>>(part, out);
         case Cell::kText64:
-            return read_texts(part, out, text_at<int64_t>);
+            return read_texts<TextAt<int64_t>>(part, out);
         case Cell::kTextView:
-            return read_texts(part, out, view_at);
+            return read_texts<ViewAt>(part, out);
+        case Cell::kForeign:
+            return read_foreign(part, out);
     }
     return false;
 }

@@ -26,6 +26,19 @@ enum class Cell : uint8_t {
     kText32,
     kText64,
     kTextView,
+    kForeign,  // categories that only their owner reads
+};
+
+// The codes of cells that only their owner can read, such as Python objects. Several threads read
+// at once.
+class ForeignCells {
+  public:
+    virtual ~ForeignCells() = default;
+
+    // Cells before + row[0..n), to out[row[0..n)]; without `row` those from `before` on, to
+    // out[0..n). Returns false where a value is refused.
+    virtual bool read(const int32_t* row, int64_t before, int64_t n, float* out) const = 0;
+    virtual bool read(const int32_t* row, int64_t before, int64_t n, double* out) const = 0;
 };
 
 // Some consecutive cells of a column.
@@ -37,11 +50,12 @@ struct Chunk {
     int64_t stride = 0;                      // of numbers: bytes from one to the next
     const uint8_t* data = nullptr;           // numbers, or offsets or views of text
     const uint8_t* bytes = nullptr;          // of text with offsets
-    const uint8_t* const* blocks = nullptr;  // of text with views
+    const uint8_t* const* blocks = nullptr;  // of text with views; at least one
     const uint8_t* valid = nullptr;          // bit a cell; null: there are no nulls
     const uint8_t* null = nullptr;           // byte a cell, from the first of these on; or null
     // Numbers are positions in it; floats are codes themselves.
     std::shared_ptr<std::vector<double>> codes = nullptr;
+    std::shared_ptr<const ForeignCells> foreign = nullptr;
 
     bool is_text() const { return cell >= Cell::kText32; }
 };

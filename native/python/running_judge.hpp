@@ -87,7 +87,7 @@ class RunningJudge {
             {std::move(by_class), std::move(differences), std::move(exits), steps, cost}, {}, {}};
         for (size_t i = 0; i < limits.size(); ++i) {
             require(tests[i].has_value() == limits[i].test.has_value(),
-                    "a limit has another kind of test");
+                    "a limit has a different kind of test");
             state.tests.push_back(tests[i] ? state_of(*limits[i].test, std::move(*tests[i]))
                                            : RateTestState{});
             state.raised.push_back(raised[i].value_or(-1));

@@ -62,10 +62,6 @@ Chunk chunk_of(const HeldTable& table, const AnyVector& values) {
             .data = static_cast<const uint8_t*>(values.data())};
 }
 
-void check_feature(const HeldTable& table, int64_t feature) {
-    require(feature >= 0 && feature < table.n_features(), "there is no such feature");
-}
-
 // Appends the columns of an Arrow stream, one for each feature. Returns the features whose columns
 // have a type that is not read here; those have no column then.
 std::vector<int64_t> add_arrow(HeldTable& table, const nb::capsule& capsule,
@@ -132,56 +128,6 @@ std::vector<int64_t> add_arrow(HeldTable& table, const nb::capsule& capsule,
     }
     require(at == table.n_rows(), "an Arrow stream has too few rows");
     return others;
-}
-
-// The codes of text that is Python objects, by `known`. Objects that follow each other are often
-// the same. Returns false where a value is neither text nor missing; the feature has no column
-// then.
-bool add_objects(HeldTable& table, int64_t feature, const nb::object& objects, nb::dict known,
-                 double unseen, double null) {
-    check_feature(table, feature);
-    Py_buffer view;
-    if (PyObject_GetBuffer(objects.ptr(), &view, PyBUF_FORMAT | PyBUF_STRIDES) != 0)
-        throw nb::python_error();
-    const std::unique_ptr<Py_buffer, void (*)(Py_buffer*)> release(&view, PyBuffer_Release);
-    require(view.ndim == 1 && view.shape[0] == table.n_rows() &&
-                std::string_view(view.format ? view.format : "") == "O",
-            "a column of objects must have one object per row");
-    constexpr size_t kKept = 256;  // by address
-    struct Kept {
-        PyObject* object = nullptr;
-        double code = 0;
-    };
-    std::vector<Kept> kept(kKept);
-    auto codes = std::make_shared<std::vector<double>>(table.n_rows());
-    const auto* at = static_cast<const char*>(view.buf);
-    bool refused = false;
-    for (double& code : *codes) {
-        PyObject* object;
-        std::memcpy(&object, at, sizeof object);
-        at += view.strides[0];
-        Kept& here = kept[reinterpret_cast<uintptr_t>(object) / 16 % kKept];
-        if (here.object != object || !object) {
-            double found = null;
-            if (object && PyUnicode_CheckExact(object)) {
-                PyObject* const value = PyDict_GetItemWithError(known.ptr(), object);
-                if (!value && PyErr_Occurred()) throw nb::python_error();
-                found = value ? PyFloat_AsDouble(value) : unseen;
-            } else if (object && object != Py_None &&
-                       !(PyFloat_CheckExact(object) && std::isnan(PyFloat_AS_DOUBLE(object)))) {
-                return false;
-            }
-            here = {object, found};
-        }
-        code = here.code;
-        refused |= code == kRefused;
-    }
-    Chunk chunk{.cell = Cell::kFloat64, .at = 0, .n = table.n_rows(), .stride = sizeof(double)};
-    chunk.data = reinterpret_cast<const uint8_t*>(codes->data());
-    chunk.codes = codes;  // keeps them alive
-    table.column(feature).chunks.assign(table.n_rows() > 0 ? 1 : 0, chunk);
-    if (refused) table.refuse();
-    return true;
 }
 
 template <class Out>
@@ -278,11 +224,17 @@ void bind_tables(nb::module_& m) {
                      "texts: Sequence[TextCodes | None], one: bool) -> list[int]"),
              "The columns of an Arrow stream, one for each feature, or one only. Returns the "
              "features whose columns have a type that is not read here.")
-        .def("add_objects", &add_objects, "feature"_a, "objects"_a, "known"_a, "unseen"_a, "null"_a,
+        .def("add_objects", &add_objects, "feature"_a, "objects"_a, "texts"_a,
              nb::sig("def add_objects(self, feature: int, objects: NDArray[numpy.generic], "
-                     "known: dict[str, float], unseen: float, null: float) -> bool"),
-             "Categories as Python objects, (N,), whose codes are `known`; infinity: refused. "
-             "False where one is neither text nor missing.")
+                     "texts: TextCodes) -> bool"),
+             "Categories as Python objects, (N,). False where one is neither text nor missing.")
+        .def("add_blocks", &add_blocks, "blocks"_a, "numbers"_a, "needed"_a,
+             nb::sig("def add_blocks(self, blocks: Sequence[object], numbers: Sequence[int], "
+                     "needed: Sequence[bool]) -> list[tuple[int, typing.Any]] | None"),
+             "The numbers in the blocks of a pandas frame. numbers: the feature that takes each "
+             "column of the frame as numbers, or -1. needed: whether a feature takes it at all. "
+             "Returns the other columns that are needed, as position and array; None if the "
+             "blocks are not as they are known to be.")
         .def("matrix32", &matrix<float>, "threads"_a,
              "(n_features, N) float32, or None where a value is refused.")
         .def("matrix64", &matrix<double>, "threads"_a,

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/parallel.hpp"
@@ -19,6 +20,18 @@ struct TableShape {
     bool single;                 // values become float32; otherwise float64
 };
 
+// Python's lock, if objects are read: while the calling thread has it, nobody else changes or frees
+// them, and all threads of the call may read them.
+class ObjectLock {
+  public:
+    explicit ObjectLock(bool has_objects) {
+        if (has_objects) lock_.emplace();
+    }
+
+  private:
+    std::optional<nb::gil_scoped_acquire> lock_;
+};
+
 class HeldTable : public Table {
   public:
     HeldTable(int64_t n_rows, const TableShape& shape)
@@ -30,10 +43,13 @@ class HeldTable : public Table {
     const bool single;
     std::vector<nb::object> owners;  // of memory that columns refer to
     std::vector<Batch> batches;
+    std::vector<std::shared_ptr<void>> written;  // memory of columns that were converted
+    bool has_objects = false;                    // columns of Python objects
 
     // All rows, (n_features, n). Returns false where a value is refused.
     template <class Out>
     bool read_all(Out* out, int threads) const {
+        const ObjectLock lock(has_objects);
         std::atomic<bool> refused{false};
         parallel_for(n_rows(), kRowsAtOnce, threads, [&](int64_t begin, int64_t end) {
             if (!refused && !read(begin, end, out + begin, n_rows())) refused = true;
@@ -47,6 +63,7 @@ class HeldTable : public Table {
     // refused.
     template <class Use>
     bool in_blocks(int threads, const Use& use) const {
+        const ObjectLock lock(has_objects);
         const auto narrow = TableLayout::of<float>(*this, threads),
                    wide = TableLayout::of<double>(*this, threads);
         if (single ? !wide.keeps_all || wide.found <= narrow.found : narrow.keeps_all)
@@ -71,5 +88,21 @@ class HeldTable : public Table {
 
     static constexpr int64_t kRowsAtOnce = 1 << 14;
 };
+
+inline void check_feature(const HeldTable& table, int64_t feature) {
+    require(feature >= 0 && feature < table.n_features(), "there is no such feature");
+}
+
+// Categories that are Python objects (pandas_columns.cpp), read when they are needed. Returns false
+// where a value is neither text nor missing; the feature has no column then. Where unknown texts
+// are refused, such a value may be refused too, later.
+bool add_objects(HeldTable& table, int64_t feature, const nb::object& objects,
+                 std::shared_ptr<TextCodes> texts);
+
+// The numbers in the blocks of a pandas frame (pandas_columns.cpp). Returns the other columns that
+// are needed, and nothing if the blocks are not as they are known to be.
+std::optional<nb::list> add_blocks(HeldTable& table, const nb::object& blocks,
+                                   const std::vector<int64_t>& numbers,
+                                   const std::vector<bool>& needed);
 
 }  // namespace qwyc

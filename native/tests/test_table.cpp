@@ -225,6 +225,52 @@ TEST(texts_of_three_kinds) {
     }
 }
 
+// Texts of all lengths that are the same in all but one byte, wherever they lie in memory.
+TEST(texts_of_all_lengths) {
+    std::vector<std::string> known;
+    std::vector<double> codes;
+    for (int size = 0; size <= 70; ++size) {
+        known.emplace_back(size, 'x');
+        codes.push_back(size);
+    }
+    const TextCodes texts(known, codes, -1, kNan);
+    for (size_t size = 0; size <= 70; ++size) {
+        // Bytes before and after a text do not count; those of exact memory are not there at all.
+        const std::string around = std::string(8, 'a') + known[size] + std::string(8, 'b');
+        const char* const text = around.data() + 8;
+        CHECK_EQUAL(texts.of_behind(text, size), static_cast<double>(size));
+        CHECK_EQUAL(texts.of_ahead(text, size), static_cast<double>(size));
+        const std::vector<char> exact(known[size].begin(), known[size].end());
+        CHECK_EQUAL(texts.of({exact.data(), exact.size()}), static_cast<double>(size));
+        for (size_t i = 0; i < size; ++i) {
+            std::string other = around;
+            other[8 + i] = 'y';
+            CHECK_EQUAL(texts.of_behind(other.data() + 8, size), -1.0);
+            CHECK_EQUAL(texts.of_ahead(other.data() + 8, size), -1.0);
+            CHECK_EQUAL(texts.of({other.data() + 8, size}), -1.0);
+        }
+    }
+}
+
+// More texts than one table of the smallest size has, and texts that are the same but for bytes in
+// the middle.
+TEST(many_texts) {
+    std::vector<std::string> known;
+    std::vector<double> codes;
+    for (int i = 0; i < 3000; ++i) {
+        known.push_back(i % 2 ? std::to_string(i)
+                              : std::string(12, 'x') + std::to_string(10000 + i) +
+                                    std::string(12, 'x'));
+        codes.push_back(i);
+    }
+    const TextCodes texts(known, codes, kRefused, kNan);
+    for (int i = 0; i < 3000; ++i) CHECK_EQUAL(texts.of(known[i]), static_cast<double>(i));
+    CHECK_EQUAL(texts.of("3001"), kRefused);
+    const TextCodes none({}, {}, 7, kNan);
+    CHECK_EQUAL(none.of(""), 7.0);
+    CHECK_EQUAL(none.of("red"), 7.0);
+}
+
 TEST(values_that_are_refused_or_mean_missing) {
     const double numbers[] = {1, kNan, kInf, -999, 1e300};
     const Chunk chunk{

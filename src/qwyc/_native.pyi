@@ -194,9 +194,14 @@ class Table:
         The columns of an Arrow stream, one for each feature, or one only. Returns the features whose columns have a type that is not read here.
         """
 
-    def add_objects(self, feature: int, objects: NDArray[numpy.generic], known: dict[str, float], unseen: float, null: float) -> bool:
+    def add_objects(self, feature: int, objects: NDArray[numpy.generic], texts: TextCodes) -> bool:
         """
-        Categories as Python objects, (N,), whose codes are `known`; infinity: refused. False where one is neither text nor missing.
+        Categories as Python objects, (N,). False where one is neither text nor missing.
+        """
+
+    def add_blocks(self, blocks: Sequence[object], numbers: Sequence[int], needed: Sequence[bool]) -> list[tuple[int, Any]] | None:
+        """
+        The numbers in the blocks of a pandas frame. numbers: the feature that takes each column of the frame as numbers, or -1. needed: whether a feature takes it at all. Returns the other columns that are needed, as position and array; None if the blocks are not as they are known to be.
         """
 
     def matrix32(self, threads: int) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))] | None:

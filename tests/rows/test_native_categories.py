@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from qwyc.rows.categories import category_hash
 from qwyc.rows.schema import Schema
-from table_paths import check_paths
+from table_paths import check_paths, decider
 
 LONG = "a text of more than twelve bytes, which views do not hold"
 KNOWN = ("red", "", "grün", "a\0b", LONG, "a", 5, 0.5, True)
@@ -173,3 +174,33 @@ def test_any_text(values, cut, name):
                pd.Series(values, dtype="str"), pd.Series(pd.Categorical(values))]  # fmt: skip
     for column in columns:
         check_paths(frame_of(column), SCHEMAS[name])
+
+
+def objects_of(kind, texts, last, n=700):
+    """A column of objects, (n,), that ends with `last`: one object for each text, or one for each cell."""
+    values = np.random.default_rng(1).choice(np.array(texts, object), n)
+    if kind == "own":
+        values = [x if x is None else x.encode().decode() for x in values]
+    return pd.Series([*values, last], dtype=object)
+
+
+@schemas
+@pytest.mark.parametrize(
+    "last", [None, np.nan, "red", "pink", "gr\u00fcn", "\ud800", 7, b"red"], ids=repr
+)
+@pytest.mark.parametrize("kind", ["shared", "own"])
+def test_objects(schema, kind, last):
+    """The last value decides: what is no text is found wherever it is, on any number of threads."""
+    check_paths(frame_of(objects_of(kind, ["red", "", "grün", "日本", "a\0b", LONG], last)), schema)
+    check_paths(frame_of(objects_of(kind, ["red", "a", LONG], last)), schema, threads=2)
+
+
+def test_objects_are_not_kept():
+    texts = ["red", "a\u1234", LONG]
+    frame = frame_of(objects_of("shared", texts, None))
+    fast = decider(SCHEMAS["missing"])
+    fast.decide(frame)
+    before = [sys.getrefcount(text) for text in texts], sys.getsizeof(texts[1])
+    for _ in range(5):
+        fast.decide(frame)
+    assert ([sys.getrefcount(text) for text in texts], sys.getsizeof(texts[1])) == before

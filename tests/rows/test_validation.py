@@ -19,7 +19,9 @@ CLAIM = 777  # rows of a batch; no other number in the metadata of the file
 def arrow_file(new, n):
     """Two batches of three columns of type null, as bytes; the second batch claims `n` rows."""
     out = io.BytesIO()
-    first, second = (pa.record_batch({name: pa.nulls(k) for name in "abc"}) for k in (5, CLAIM))
+    first, second = (
+        pa.RecordBatch.from_pydict({name: pa.nulls(k) for name in "abc"}) for k in (5, CLAIM)
+    )
     with new(out, first.schema) as writer:
         writer.write(first)
         writer.write(second)

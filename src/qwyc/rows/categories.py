@@ -279,7 +279,7 @@ class _HashedCodes(dict[Any, float]):
             hashed = category_hash(text)
         except UnicodeEncodeError:
             raise RowsError(
-                "{place} holds {value}, which is no valid text",
+                "{place} holds {value}, which is not valid text",
                 column=self._name,
                 value=quoted(value),
             ) from None

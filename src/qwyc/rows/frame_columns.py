@@ -141,7 +141,8 @@ def text_without_codes(name: str, kind: str, row: int | None = None) -> RowsErro
     """The error for text in a column of numbers, or in one row of it."""
     return RowsError(
         "{place} holds {kind}, but the model takes numbers there; if it is a category, the model does not "
-        "store which code each value has: pass the codes as numbers, as in training",
+        "store which code each value has: pass the codes as numbers, as in training. (XGBoost up to 3.0 "
+        "stores no categories, and up to 3.2 none with letters beyond ASCII, such as \u00e9.)",
         row=row,
         column=name,
         kind=kind,

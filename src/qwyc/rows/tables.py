@@ -22,7 +22,7 @@ from qwyc.rows import categories
 from qwyc.rows.arrays import NATIVE_DTYPES, as_readable, is_readable
 from qwyc.rows.column_names import match_columns
 from qwyc.rows.frames import convert_column
-from qwyc.rows.pandas_blocks import column_arrays, only_array
+from qwyc.rows.pandas_blocks import TakenColumns, add_blocks, column_arrays, only_array
 from qwyc.rows.schema import Schema
 
 Array = npt.NDArray[Any]
@@ -75,8 +75,8 @@ class FrameReader:
         self._texts: dict[bool, list[_native.TextCodes | None]] = {}
         self._arrow: dict[bool, tuple[list[int], list[_native.TextCodes | None]]] = {}
         self._code_lists: dict[tuple[int, int], tuple[Any, list[float]]] = {}
-        self._lookups: dict[int, dict[str, float]] = {}
         self._matched: tuple[Any, Sequence[int], bool] | None = None
+        self._taken: TakenColumns | None = None
         self._matched_schema: tuple[Any, Any, Sequence[int], bool] | None = None
 
     @cached_property
@@ -191,44 +191,51 @@ class FrameReader:
         self, table: _native.Table, frame: Any, positions: Sequence[int]
     ) -> Iterable[int]:
         """Adds the columns of a pandas frame that can be read; returns the features of the others."""
-        others = []
-        arrays, known = column_arrays(frame), self._schema.categories
-        texts = self._text_codes(False)
-        for j, position in enumerate(positions):
-            array = arrays[position]
-            if type(array) is np.ndarray:
-                if j not in known and _is_read(array):
-                    table.add_numbers(j, array)
-                    continue
-                if array.dtype == object and self._add_objects(table, j, array):
-                    continue
-            elif hasattr(array, "codes") and j in known:
-                codes = self._codes(j, array.categories)
-                if codes is not None:
-                    table.add_codes(j, array.codes, codes)
-                    continue
-            elif _is_arrow(array.dtype) and not self._needs_values(j, texts):
-                chunked = array.__arrow_array__()
-                stream = getattr(chunked, "__arrow_c_stream__", None)  # old versions have none
-                if stream and not table.add_arrow(stream(), [j], [texts[j]], one=True):
-                    continue
-            others.append(j)
-        return others
+        taken = self._taken_columns(positions, frame.shape[1])
+        others = add_blocks(table, frame, taken)
+        if others is not None:
+            arrays = ((taken.feature[position], array) for position, array in others)
+        else:
+            columns = column_arrays(frame)
+            arrays = ((j, columns[position]) for j, position in enumerate(positions))
+        return [j for j, array in arrays if not self._add_array(table, j, array)]
+
+    def _taken_columns(self, positions: Sequence[int], width: int) -> TakenColumns:
+        kept = self._taken
+        if kept is None or kept.positions is not positions or len(kept.needed) != width:
+            kept = self._taken = TakenColumns.of(positions, width, self._schema.categories)
+        return kept
+
+    def _add_array(self, table: _native.Table, j: int, array: Any) -> bool:
+        """Adds a column of a pandas frame, (N,), if it can be read."""
+        texts, is_category = self._text_codes(False), j in self._schema.categories
+        if type(array) is np.ndarray:
+            if not is_category and _is_read(array):
+                table.add_numbers(j, array)
+                return True
+            return array.dtype == object and self._add_objects(table, j, array)
+        if hasattr(array, "codes") and is_category:
+            codes = self._codes(j, array.categories)
+            if codes is None:
+                return False
+            table.add_codes(j, array.codes, codes)
+            return True
+        if getattr(array.dtype, "storage", None) == "python":
+            return self._add_objects(table, j, np.asarray(array, object))
+        if not _is_arrow(array.dtype) or self._needs_values(j, texts):
+            return False
+        chunked = array.__arrow_array__()
+        stream = getattr(chunked, "__arrow_c_stream__", None)  # old versions have none
+        return stream is not None and not table.add_arrow(stream(), [j], [texts[j]], one=True)
 
     def _add_objects(self, table: _native.Table, j: int, array: Array) -> bool:
         """Adds a column of objects, if they are the text of categories."""
-        if self._text_codes(False)[j] is None:
+        texts = self._text_codes(False)[j]
+        if texts is None:
             return False
         if None in self._schema.categories[j] and not self._schema.hashed:
             return False
-        if self._schema.hashed:
-            return table.add_objects(j, array, self._hashed[j], np.inf, np.inf)
-        lookup = self._lookups.get(j)
-        if lookup is None:
-            known = self._schema.categories[j]
-            lookup = self._lookups[j] = _codes_by_text(known, self._schema.unseen)
-        unseen = categories.code_of_unseen(self._schema.unseen)
-        return table.add_objects(j, array, lookup, unseen, np.nan)
+        return table.add_objects(j, array, texts)
 
     def _codes(self, j: int, index: Any) -> list[float] | None:
         """The codes of a pandas Index of categories, and that of a missing value; None if the column is to
@@ -409,5 +416,5 @@ def _text_codes(known: Sequence[Any], unseen: str, none_is_value: bool) -> _nati
     try:
         "".join(texts).encode()
     except UnicodeEncodeError:
-        return None  # a category that is no valid text
+        return None  # a category that is not valid text
     return _native.TextCodes(list(texts), list(texts.values()), other, null)
