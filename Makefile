@@ -8,7 +8,7 @@ COMMA := ,
 SPACE := $(subst ,, )
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: demo wheel docs coverage test test-all ctest sanitize fuzz soak java chromium rust arm lint format stubs bench bench-batches bench-frames bench-engines bench-export bench-lattices bench-library experiments clean
+.PHONY: demo wheel docs coverage oldest audit test test-all ctest sanitize fuzz soak java chromium rust compilers arm lint format stubs bench bench-batches bench-frames bench-engines bench-export bench-lattices bench-library experiments clean
 
 demo: $(VENV)/.demo
 	$(BIN)/qwyc demo
@@ -18,10 +18,11 @@ test: lint ctest
 
 # What needs more than `make test` may: packages built and installed as users get them, other versions of
 # the trainers, TensorFlow Lattice, Spark (which needs Java 17), Ray and Dask with two workers each, the
-# HTML report in a browser (which needs Chromium), MLflow and servers, the documentation as a site, and the
-# C library in Rust.
-test-all: $(VENV)/.all java chromium rust sanitize
-	$(BIN)/python -m pytest -m slow -n 0
+# HTML report in a browser (which needs Chromium), MLflow and servers, the documentation as a site, the
+# C library in Rust, and the C++ tests on ARM. Two clusters of Spark at once would remove each other's folders.
+test-all: $(VENV)/.all java chromium rust compilers arm sanitize
+	$(BIN)/python -m pytest -m slow -n 0 tests/distributed
+	$(BIN)/python -m pytest -m slow --ignore tests/distributed
 
 # Builds the native core in build/$(1) with some options, and runs its C++ tests: all, or those of the names $(3).
 WITH_TOOLS := PATH="$(abspath $(BIN)):$$PATH"
@@ -42,7 +43,7 @@ ctest: $(VENV)/.dev
 # AVX-512 masks differ in words of at most 16 rows: test_mask_kernels, which starts none, fails there.)
 THREADED_CPP := test_engine test_engine_batches test_fan_order test_fit test_lattices test_library test_monitoring test_parallel
 SANITIZED := $(foreach name,model/test_class_engine model/test_class_threads model/test_engine model/test_fan_engine model/test_forest model/test_lattices model/test_one_row model/test_plain_arrays model/test_plain_labels policy/test_fan_order policy/test_fit policy/test_stopping,tests/$(name).py)
-THREADED := $(foreach name,model/test_class_threads model/test_fan_engine model/test_forest model/test_lattices model/test_one_row model/test_plain_arrays model/test_plain_labels policy/test_fan_order policy/test_stopping,tests/$(name).py)
+THREADED := $(foreach name,model/test_class_threads model/test_fan_engine model/test_forest model/test_lattices model/test_one_row model/test_plain_arrays model/test_plain_labels monitor/test_monitor_threads policy/test_fan_order policy/test_stopping,tests/$(name).py)
 LIBRARY = $$($(CXX) -print-file-name=lib$(1).so)
 WITH_PYTHON := -DQWYC_PYTHON=ON -DPython_EXECUTABLE="$(abspath $(BIN))/python"
 sanitize: $(VENV)/.dev
@@ -53,16 +54,31 @@ sanitize: $(VENV)/.dev
 	TSAN_OPTIONS="halt_on_error=1 suppressions=native/tests/tsan.suppressions" LD_PRELOAD="$(call LIBRARY,tsan)" \
 	  $(BIN)/python native/tests/run_pytest.py build/sanitize-thread/_native.*.so $(THREADED)
 
-# Mutated model files, .qwyc files and tables against their readers, then mutated forests against the native
-# core under sanitizers: SECONDS for each of the two. Findings are in build/fuzz/findings.
+# Three parts of SECONDS each. Mutated model files, .qwyc files and tables against their readers; the same guided by
+# the lines that a case reaches, if atheris is installed; the native core under sanitizers. The native part is
+# guided too if there is Clang, which brings libFuzzer. Findings are in build/fuzz/findings.
 SECONDS ?= 60
-SEED ?= 0
+SEED ?= 1
+GUIDED := xgboost-json xgboost-ubjson lightgbm catboost-cbm catboost-json treelite onnx qwyc qwyc-resealed monitor
+CLANG ?= $(shell which clang++ clang++-20 clang++-19 clang++-18 clang++-17 clang++-16 clang++-15 clang++-14 2> /dev/null | head -1)
+FUZZ_BUILD := build/fuzz/native$(if $(CLANG),,-unguided)
+FUZZ_SHARE = $$(( ($(SECONDS) + $(1) - 1) / $(1) ))
 fuzz: $(VENV)/.dev
 	PYTHONPATH=tests:tests/support $(BIN)/python -W ignore -m fuzz --seconds $(SECONDS) --seed $(SEED)
-	$(WITH_TOOLS) cmake -S . -B build/fuzz/native -G Ninja -DQWYC_TESTS=ON -DQWYC_PYTHON=OFF \
-	  -DQWYC_SANITIZE=address$(COMMA)undefined > /dev/null
-	$(WITH_TOOLS) cmake --build build/fuzz/native --target fuzz_forest
-	build/fuzz/native/native/tests/fuzz_forest $(SECONDS) $(SEED)
+	@mkdir -p build/fuzz; if $(BIN)/python -c "import atheris" 2> /dev/null; then set -e; for target in $(GUIDED); do \
+	  echo "guided: $$target"; PYTHONPATH=tests:tests/support $(BIN)/python -W ignore -m fuzz.guided $$target \
+	  --seconds $(call FUZZ_SHARE,10) --seed $(SEED) > build/fuzz/guided.log 2>&1 || { tail -40 build/fuzz/guided.log; exit 1; }; \
+	  grep number_of_executed_units build/fuzz/guided.log; done; \
+	  else echo "pip install atheris, and Python's readers are fuzzed with coverage too"; fi
+	$(WITH_TOOLS) cmake -S . -B $(FUZZ_BUILD) -G Ninja -DQWYC_TESTS=ON -DQWYC_PYTHON=OFF \
+	  $(if $(CLANG),-DCMAKE_CXX_COMPILER=$(CLANG)) -DQWYC_SANITIZE=address$(COMMA)undefined$(if $(CLANG),$(COMMA)fuzzer-no-link) > /dev/null
+	$(WITH_TOOLS) cmake --build $(FUZZ_BUILD) --target fuzz_json fuzz_file fuzz_forest
+	mkdir -p build/fuzz/findings
+	@set -e; for target in json file forest; do mkdir -p build/fuzz/corpus/$$target; echo "native: $$target"; \
+	  $(FUZZ_BUILD)/native/fuzz/fuzz_$$target -max_total_time=$(call FUZZ_SHARE,3) -seed=$(SEED) -entropic=0 -max_len=8192 \
+	  -print_final_stats=1 -artifact_prefix=build/fuzz/findings/ -dict=native/fuzz/json.dict build/fuzz/corpus/$$target \
+	  native/fuzz/corpus/$$target > build/fuzz/native.log 2>&1 || { tail -60 build/fuzz/native.log; exit 1; }; \
+	  grep -E "number_of_executed_units|^Done" build/fuzz/native.log; done
 
 # Mixed calls on threads for ten minutes: latencies, and memory that stays where it is.
 soak: $(VENV)/.dev
@@ -95,27 +111,42 @@ wheel: $(VENV)/.wheels
 	$(BIN)/python tests/packaging/check_wheel.py build/wheel/repaired/*.whl
 	mkdir -p dist && mv build/wheel/repaired/*.whl dist/
 
+# The oldest versions of dependencies that pyproject.toml allows, in build/oldest: the core, and tests of files,
+# rows, the command line and the monitor. Needs Python 3.11 or 3.12, which the oldest NumPy has wheels for.
+OLDEST := $(foreach name,files/test_classifier_file rows/test_tables rows/test_validation rows/test_rows_error cli/test_cli_damaged model/test_one_row monitor/test_monitor,tests/$(name).py)
+oldest: $(VENV)/.dev
+	$(BIN)/python tests/packaging/oldest.py build/oldest $(OLDEST)
+
+# Known weaknesses of what .venv has installed; asks PyPI.
+audit: $(VENV)/.dev
+	$(PIP) install "pip-audit>=2.7"
+	$(BIN)/python -m pip_audit --skip-editable --progress-spinner off
+
 # Lines that the fast tests run, of the Python code.
 coverage: $(VENV)/.dev
 	$(PIP) install "coverage[toml]>=7"
 	$(BIN)/python -m coverage run -m pytest -n 0
 	$(BIN)/python -m coverage report
 
-# The core, and the C library with its tests, for 64-bit ARM under an emulator. Not a part of test-all: the
-# core takes minutes to compile a third time.
-ARM_TESTS := test_forest test_json test_library test_sha256
+# All C++ tests on 64-bit ARM, in an emulator: NEON kernels against the portable ones and against plain loops.
+# -O1 keeps it short.
 arm: $(VENV)/.dev
 	@which aarch64-linux-gnu-g++ qemu-aarch64 > /dev/null \
 	  || { test "$$(id -u)" = 0 && apt-get install --yes --quiet g++-aarch64-linux-gnu qemu-user; } \
 	  || { echo "ARM is tested with g++-aarch64-linux-gnu and qemu-user; install them and run this again"; exit 1; }
-	$(WITH_TOOLS) cmake -S . -B build/arm -G Ninja -DQWYC_TESTS=ON -DQWYC_PYTHON=OFF -DCMAKE_SYSTEM_NAME=Linux \
-	  -DCMAKE_SYSTEM_PROCESSOR=aarch64 -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++ > /dev/null
-	$(WITH_TOOLS) cmake --build build/arm --target $(ARM_TESTS)
-	set -e; for test in $(ARM_TESTS); do qemu-aarch64 -L /usr/aarch64-linux-gnu build/arm/native/tests/$$test; done
+	$(call native_tests,arm,-DQWYC_PYTHON=OFF -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 \
+	  -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++ "-DQWYC_OPTIMIZE=-O1;-Wno-psabi" \
+	  "-DCMAKE_CROSSCOMPILING_EMULATOR=qemu-aarch64;-L;/usr/aarch64-linux-gnu")
 
 rust:
 	@which rustc > /dev/null || { test "$$(id -u)" = 0 && apt-get install --yes --quiet rustc; } \
 	  || { echo "The example of the C library in Rust needs rustc on PATH; install it and run this again"; exit 1; }
+
+# Exported C is tested with clang too, and its size on a Cortex-M4 is stated.
+compilers:
+	@which clang arm-none-eabi-gcc > /dev/null \
+	  || { test "$$(id -u)" = 0 && apt-get install --yes --quiet clang gcc-arm-none-eabi; } \
+	  || { echo "Exported C is tested with clang and arm-none-eabi-gcc on PATH; install them and run this again"; exit 1; }
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -155,6 +186,7 @@ bench-export: $(VENV)/.bench
 # The C library: loading, one row and many rows.
 bench-library: $(VENV)/.bench
 	$(BIN)/python -W ignore -m benchmarks.library
+	$(BIN)/python -W ignore -m benchmarks.library_peers
 
 # Ensembles of lattices, against TensorFlow Lattice. Writes a page of the documentation.
 bench-lattices: $(VENV)/.all

@@ -1,8 +1,7 @@
-// `fuzz_forest SECONDS SEED`: mutated arrays of trees against the validator, and what it accepts
-// against plain loops, on every instruction set. Meant to run under sanitizers: `make fuzz`.
-#include <chrono>
+// Arrays of trees that are not sound against the validator, and what it accepts against plain
+// loops, on every instruction set. The bytes of an input are choices: how trees grow, and what is
+// changed.
 #include <cstdlib>
-#include <iostream>
 #include <stdexcept>
 
 #include "tests/engines.hpp"
@@ -85,54 +84,42 @@ void mutate(Trees<Real>& trees, Random& random) {
     }
 }
 
-struct Counts {
-    int64_t cases = 0, accepted = 0;
-};
-
 template <class Real>
-void run_case(uint64_t seed, Counts& counts) {
-    Random random(seed);
-    const Shape shape{.n_trees = 1 + random.below(8),
-                      .depth = 1 + random.below(random.below(8) ? 5 : 9),
+void run_case(Random& random) {
+    const Shape shape{.n_trees = 1 + random.below(random.below(4) ? 3 : 8),
+                      .depth = 1 + random.below(random.below(8) ? 4 : 9),
                       .leaf_stop = random.below(2) ? 0.3 : 0.05,
                       .n_codes = random.below(2) ? 70 : 300};
-    Trees<Real> trees = random_trees<Real>(seed, shape);
-    for (int32_t k = random.below(4); k >= 0; --k) mutate(trees, random);
-    ++counts.cases;
+    Trees<Real> trees = random_trees<Real>(random, shape);
+    for (int32_t k = random.below(5); k > 0; --k) mutate(trees, random);
     try {
         (void)trees.forest();
     } catch (const std::invalid_argument&) {
         return;
     }
-    ++counts.accepted;
-    const int64_t n = 1 + random.below(90);
-    const EngineProblem<Real, float> problem(trees, random_rows<float>(seed, n, trees.n_features),
-                                             seed);
+    const int64_t n = 1 + random.below(random.below(4) ? 12 : 90), width = trees.n_features;
+    const uint64_t seed = random.next();
+    auto numbers = random_rows<float>(seed, n, width);
+    const EngineProblem<Real, float> problem(std::move(trees), std::move(numbers), seed);
     const FullEngine<Real> engine(problem.forest);
     const QuitEngine<Real> quitter(engine, problem.policy.view());
-    const RowsView<float> rows{problem.rows.data(), n, trees.n_features, trees.n_features, 1};
+    const RowsView<float> rows{problem.rows.data(), n, width, width, 1};
     for (std::string_view isa : available_isas()) {
-        const std::string context = "seed " + std::to_string(seed) + " " + std::string(isa);
-        check_decisions(quitter, problem.expected, rows, 1, isa, context);
-        check_scores(engine, problem, rows, 1, isa, context);
+        check_decisions(quitter, problem.expected, rows, 1, isa, std::string(isa));
+        check_scores(engine, problem, rows, 1, isa, std::string(isa));
     }
+    Decided alone(n);
+    for (int64_t i = 0; i < n; ++i)
+        quitter.walk_on(quitter.start_one(), &problem.rows[static_cast<size_t>(i * width)],
+                        {&alone.positive[i], &alone.steps[i], &alone.score[i]});
+    check_decided(alone, problem.expected, "one row");
 }
 
 }  // namespace
 
-int main(int n_arguments, char** arguments) {
-    const double seconds = n_arguments > 1 ? std::atof(arguments[1]) : 2;
-    uint64_t seed = n_arguments > 2 ? std::strtoull(arguments[2], nullptr, 10) : 0;
-    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-    Counts counts;
-    for (seed <<= 32; std::chrono::steady_clock::now() < end; ++seed) {
-        if (seed & 1)
-            run_case<float>(seed, counts);
-        else
-            run_case<double>(seed, counts);
-        if (check::failures()) break;
-    }
-    std::cout << "native forests   " << counts.cases << " cases, " << counts.accepted << " taken, "
-              << check::failures() << " findings\n";
-    return check::failures() != 0;
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    Random random(std::span(data, size));
+    random.below(2) ? run_case<float>(random) : run_case<double>(random);
+    if (check::failures()) std::abort();
+    return 0;
 }
