@@ -171,8 +171,8 @@ class Classifier(Certified):
         dict of values by column name, a pandas Series, or a table or sparse matrix of one row. Dicts,
         tables, and Series whose labels are column names hold categories as values, as `predict` takes them
         in tables.
-        Arrays of float32 or float64, and lists and tuples of Python's own numbers, take well under two
-        microseconds for most rows; everything else is converted first. Safe to call from many threads at
+        Arrays of float32 or float64, and lists and tuples of Python's own numbers, are evaluated directly,
+        which is many times faster; everything else is converted first. Safe to call from many threads at
         once. A value that the model refuses is an error: `decide` of a table of one row has the option
         `unseen`."""
         any_row = OneRow(self.ensemble, self.runner)
@@ -200,19 +200,22 @@ class Classifier(Certified):
     ) -> Classifier:
         """The same classifier for another alpha or other limits by class, without fitting anything again.
 
-        The policy is chosen from the path with the held-out rows. The promise holds for each such choice
-        by itself, so do not try many and keep the best. Whether quitting pays is not decided again: the
+        The policy is chosen from the series of policies fitted by `optimize`, using the held-out rows.
+        The promise holds for a single choice, not for the best of several, so do not try many and keep
+        one. Whether quitting pays is not decided again: the
         result quits early if a policy that does so is certified, unless full evaluation was requested
         (`evaluation="full"`, `full()`). The parameters are those of `qwyc.optimize`."""
         budget = budget_for(self.ensemble, alpha, by_class, self.only)
         choices = self.needed_choices()
         if budget.is_zero:
-            raise OptionError("alpha=0 is proven, not sampled: optimise the model for it")
+            raise OptionError(
+                "alpha=0 is proven rather than sampled: call qwyc.optimize with alpha=0"
+            )
         level = check_confidence(self.certificate.confidence if confidence is None else confidence)
         self.check_quits(budget)
         room = check_count("headroom", headroom, least=0)
         chosen = self.chosen_from(choices, budget, level, room)
-        warn_of_rare_classes(chosen.certificate)
+        warn_of_rare_classes(chosen.certificate, self.ensemble.classes.tolist())
         warn_of_moves(chosen.certificate)
         return chosen
 
@@ -222,7 +225,7 @@ class Classifier(Certified):
         if quit != "never" and budget.allowed(quit) != quit:
             raise OptionError(
                 f"rows quit {quit if quit != 'both' else 'both ways'}, and by_class limits the mistakes of "
-                "one way only: give alpha too, or name the other class, or optimise the model anew"
+                "one way only: give alpha too, or name the other class, or optimise the model again"
             )
 
     def chosen_from(
@@ -393,6 +396,7 @@ def check_classifier(classifier: Any) -> Classifier:
     refuse_approximation(classifier)
     if not isinstance(classifier, Classifier):
         raise OptionError(
-            f"a qwyc.Classifier was expected; got {type(classifier).__name__}: load a file with qwyc.load"
+            f"a qwyc.Classifier was expected; got {type(classifier).__name__}: make one from a model with "
+            "qwyc.optimize(model, X, alpha=...), or load a file with qwyc.load"
         )
     return classifier

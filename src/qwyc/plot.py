@@ -228,7 +228,7 @@ def _short(label: str) -> str:
 def _steps(classifier: Classifier, X: Any) -> Any:
     steps = classifier.decide(X).steps
     if not len(steps):
-        raise RowsError("{rows} has no rows; a picture needs some")
+        raise RowsError("{rows} has no rows; a picture needs at least one")
     return steps
 
 

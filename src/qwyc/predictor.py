@@ -113,8 +113,15 @@ class _OneValue:
 
 
 def read_model(model: Any) -> Predictor:
-    """Read a trained model: a path, a live model of any library in docs/models.md, or a pipeline. The
-    outputs of the result equal the model's own, bit for bit. If the class of the model overrides
+    """Read a trained model, to evaluate it in full.
+
+        model = qwyc.read_model("model.json")
+        labels = model.predict(X)
+
+    `model` is a path, or a model object of XGBoost, LightGBM, CatBoost, scikit-learn, YDF, Treelite, ONNX
+    or TensorFlow Lattice, or a pipeline that ends in one. The result is a `Predictor`, with `predict`,
+    `predict_one`, `score_full` and `save`, and `predict_proba` for classifiers. Its outputs equal the
+    model's own, bit for bit (for TensorFlow Lattice, up to rounding). If the class of the model overrides
     `predict`, that code is not read, and a warning says so."""
     found = Predictor.of(importers.read_model(model))
     own = overridden(unwrapped(model))

@@ -74,8 +74,9 @@ def test_measured_costs_are_a_positive_number_per_tree(toy):
     assert costs.shape == (12,)
     with pytest.raises(qwyc.OptionError, match="costs must be one of 'measured', 'size'"):
         qwyc.optimize(booster, X, alpha=0.02, costs="guessed")
-    with pytest.raises(qwyc.InputError, match="no rows"):
-        qwyc.read_model(booster).costs(X[:0], "size")
+    for kind in ("size", "measured"):
+        with pytest.raises(qwyc.InputError, match="no rows"):
+            qwyc.read_model(booster).costs(X[:0], kind)
 
 
 MODELS = {

@@ -240,10 +240,14 @@ def test_a_model_that_does_not_decide_as_read_is_refused(toy):
         (
             {"alpha": {"negative": 0.1, "positive": 0.1}, "method": "joint"},
             qwyc.OptionError,
-            "goes with method='auto'",
+            "needs method='auto'",
         ),
         ({"alpha": 0.1, "groups": [1, 2]}, qwyc.OptionError, "600 values, one per row"),
-        ({"alpha": 0.1, "groups": [1], "method": "joint"}, qwyc.OptionError, "groups go with"),
+        (
+            {"alpha": 0.1, "groups": [1], "method": "joint"},
+            qwyc.OptionError,
+            "groups can only be used with",
+        ),
         ({"alpha": 0.01, "method": "magic"}, qwyc.OptionError, "method must be one of 'auto'"),
         ({"alpha": 0.01, "quit": "late"}, qwyc.OptionError, "quit must be one of"),
         ({"alpha": 0.01, "costs": [1]}, qwyc.OptionError, "one per base model"),

@@ -167,7 +167,7 @@ def test_headroom_of_any_size_returns():
     X = world(np.random.default_rng(0), 6000)
     made = qwyc.optimize(MODELS, X, headroom=10**9, **OPTIONS)
     assert made.certificate.headroom == 10**9
-    with pytest.raises(qwyc.InfeasibleError, match="with room for a verification on 160 rows"):
+    with pytest.raises(qwyc.InfeasibleError, match="with headroom for a verification on 160 rows"):
         qwyc.optimize(MODELS, X[:800], headroom=160, **OPTIONS)
 
 

@@ -286,7 +286,7 @@ def test_damaged_estimates_are_refused(values, tmp_path):
     (tmp_path / "bad.qwyc").write_bytes(
         container.pack(container.Container(found.format, exits, tensors))
     )
-    with pytest.raises(ArtifactError, match="where they stopped"):
+    with pytest.raises(ArtifactError, match="counts of where rows stopped"):
         qwyc.load(tmp_path / "bad.qwyc")
     changes = (
         {"tolerance": 0.0},

@@ -261,7 +261,7 @@ def test_a_rare_class_is_noted_in_one_line(tmp_path):
     assert done.returncode == 0, done.stderr
     (line,) = done.stderr.splitlines()
     assert line.startswith(
-        "qwyc: note: up to 100% of the rows that the full ensemble calls positive"
+        "qwyc: warning: up to 100% of the rows that the full ensemble puts in class 1 (the positive one)"
     )
     assert "Wrote m.qwyc." in done.stdout
 

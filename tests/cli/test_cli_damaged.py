@@ -34,7 +34,7 @@ def batch(seed=0, **more):
     rng = np.random.default_rng(seed)
     names = pa.array([f"row {i}" for i in range(ROWS)])
     columns = {name: rng.normal(size=ROWS) for name in NAMES}
-    return pa.record_batch({**columns, "id": names, **more})
+    return pa.RecordBatch.from_pydict({**columns, "id": names, **more})
 
 
 def written(*batches, stream):

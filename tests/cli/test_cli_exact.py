@@ -154,7 +154,9 @@ def test_copies_in_other_files_are_found(made, tmp_path, kind):
     assert expected["groups"] == 2000
     done = run("verify", "m.qwyc", data, "--json", cwd=made)
     assert json.loads(done.stdout) == expected
-    assert b"note: 6,000 of 6,000 rows equal another row; there are 2,000 distinct" in done.stderr
+    assert (
+        b"warning: 6,000 of 6,000 rows equal another row; there are 2,000 distinct" in done.stderr
+    )
     with pytest.warns(qwyc.QwycWarning, match="6,000 of 6,000 rows equal another row"):
         again = qwyc.recertify(qwyc.load(made / "m.qwyc"), X, alpha=0.1)
     again.save(tmp_path / "memory.qwyc")

@@ -94,10 +94,13 @@ def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, da
         (["optimize", "missing.json", "rows.csv"], "missing.json: No such file"),
         (["optimize", "folder.csv", "rows.csv"], "folder.csv: Is a directory"),
         (["optimize", "rows.csv", "rows.csv"], "is a CSV file; a model file was expected"),
-        (["optimize", "m.qwyc", "rows.csv"], "the command reads this file; name another file"),
+        (
+            ["optimize", "m.qwyc", "rows.csv"],
+            "the command reads this file; choose another file to write",
+        ),
         (["optimize", "sub/own.json", "rows.csv"], "own.qwyc exists and is not a qwyc file; name"),
         (["optimize", "model.pkl", "rows.csv"], "model.pkl is a pickle"),
-        (["optimize", "model.json"], "a sample of rows like those to come is needed"),
+        (["optimize", "model.json"], "a sample of rows is needed"),
         (["optimize", "model.json", "rows.csv", "--alpha", "much"], "alpha must be a number"),
         (["optimize", "model.json", "rows.csv", "--alpha", "0.0001"], "needs at least 30,156 rows"),
         (["optimize", "broken.json", "rows.csv"], "damaged: 'gradient_booster' is missing"),
@@ -157,7 +160,7 @@ def test_data_that_is_missing_or_unreadable_or_wrong(made, tmp_path, command, da
         ),
         (
             ["predict", "m.qwyc", "rows.csv", "-o", "m.qwyc", "--to", "csv"],
-            "cannot write m.qwyc: the command reads this file; name another file",
+            "cannot write m.qwyc: the command reads this file; choose another file to write",
         ),
         (["optimize", "model.json", "rows.csv", "-o", "rows.csv"], "the command reads this file"),
         (

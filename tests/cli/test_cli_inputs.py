@@ -224,7 +224,7 @@ def test_a_row_is_counted_in_its_own_file(made, tmp_path):
 def test_no_command_replaces_a_file_that_it_reads(made):
     for data in ("csv", "csv/*.csv", f"file://{made}/csv/part-1.csv"):
         done = run("predict", "m.qwyc", data, "-o", "csv/part-1.csv", cwd=made)
-        assert "the command reads this file; name another file" in one_line(done)
+        assert "the command reads this file; choose another file to write" in one_line(done)
 
 
 def test_only_needed_columns_are_read(made, tmp_path, monkeypatch):

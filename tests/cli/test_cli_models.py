@@ -85,7 +85,7 @@ def test_classifiers_are_evaluated_in_full_for_probabilities(folder, tmp_path):
 
 def test_what_does_not_go_together(folder):
     done = run("predict", "values.ubj", "rows.csv", "--unseen", "flag", cwd=folder)
-    assert "--unseen goes with a classifier" in one_line(done)
+    assert "--unseen can only be used with a classifier" in one_line(done)
     done = run("predict", "values.ubj", "rows.csv", "--proba", cwd=folder)
     assert "gives values, not probabilities" in one_line(done)
     done = run("predict", "values.ubj", "rows.csv", "--keep", "value", cwd=folder)

@@ -181,7 +181,7 @@ def test_callables_are_refused(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         made = qwyc.optimize([score, score], X, alpha=0.05, progress=False)
-    with pytest.raises(ModelError, match="code of Python"):
+    with pytest.raises(ModelError, match="Python code"):
         made.export_c(tmp_path / "model")
     assert not list(tmp_path.iterdir())
 

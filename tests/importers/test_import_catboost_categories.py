@@ -163,7 +163,7 @@ def test_what_is_refused(tmp_path):
     rows = frame.to_numpy(dtype=object)
     for value, message in (
         (1.0, "integers and text"),
-        ("\ud800", "no valid text"),
+        ("\ud800", "not valid text"),
         ([1], "is \\[1"),
     ):
         rows[3, 2] = value  # beside integers, which 1.0 equals

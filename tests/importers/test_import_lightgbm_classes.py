@@ -228,7 +228,7 @@ def test_damaged_and_other_models_are_refused(tmp_path):
     last = text.rindex("\nTree=")
     no_sizes = re.sub(r"\ntree_sizes=.*", "", text[:last] + text[text.index("\nend of trees") :])
     damage = {
-        "17 trees, which are no rounds of 3": no_sizes,
+        "17 trees, which do not make whole rounds of 3": no_sizes,
         "multiclass with 4 classes and 3 trees": text.replace("num_class=3", "num_class=4", 1),
         "regression with 3 classes": text.replace("objective=multiclass", "objective=regression"),
         "a leaf value is not finite": re.sub(r"leaf_value=\S+", "leaf_value=inf", text, count=1),

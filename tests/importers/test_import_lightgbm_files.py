@@ -72,12 +72,12 @@ def refused():
     X, y = make_data()
     small = {"n_estimators": 2, **QUIET}
     yield (
-        "_lambda decides nothing",
+        "_lambda makes no decision",
         lgb.LGBMClassifier(objective="cross_entropy_lambda", **small).fit(X, y),
     )
     yield "linear_tree", lgb.LGBMClassifier(linear_tree=True, **small).fit(X[:, :1], y)
     yield (
-        "of custom decides nothing",
+        "of custom makes no decision",
         lgb.LGBMClassifier(objective=lambda t, p: (p - t, np.ones_like(p)), **small).fit(X, y),
     )
     yield "not fitted", lgb.LGBMClassifier()
@@ -90,7 +90,7 @@ def test_other_models_are_refused(tmp_path):
         with pytest.raises(ModelError, match=message):
             qwyc.read_model(model)
         only_live = ("not fitted", "pred_early_stop")
-        if message not in only_live and "decides nothing" not in message:
+        if message not in only_live and "makes no decision" not in message:
             booster = model if isinstance(model, lgb.Booster) else model.booster_
             booster.save_model(tmp_path / "m.txt")
             with pytest.raises(ModelError, match=message) as caught:

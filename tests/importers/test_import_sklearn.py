@@ -344,7 +344,7 @@ def test_models_that_are_not_fitted(model):
 
 def test_one_class_and_several_outputs():
     X, y = data(200)
-    with pytest.raises(ModelError, match="has one class, so that there is nothing to decide"):
+    with pytest.raises(ModelError, match="has one class, so there is nothing to decide"):
         read_live(RandomForestClassifier(3).fit(X, y * 0))
     with pytest.raises(ModelError, match="has 2 outputs"):
         read_live(ExtraTreesClassifier(3).fit(X, np.column_stack([y, 1 - y])))

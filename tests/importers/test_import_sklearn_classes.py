@@ -179,5 +179,5 @@ def test_what_is_refused():
             open_model(model.fit(X, y))
     with pytest.raises(ModelError, match="starts from an estimator of its own"):
         open_model(GradientBoostingClassifier(n_estimators=2, init=tree).fit(X, y))
-    with pytest.raises(ModelError, match="one class, so that there is nothing to decide"):
+    with pytest.raises(ModelError, match="one class, so there is nothing to decide"):
         open_model(RandomForestClassifier(2).fit(X, np.zeros(100)))

@@ -309,7 +309,7 @@ DAMAGE = {
         _set(("learner", "objective", "name"), "count:poisson"),
     ),
     "vectors of different sizes": ("vectors", _set((*TREE, "tree_param", "size_leaf_vector"), "2")),
-    "not 3 numbers each": ("vectors", _set((*TREE, "leaf_weights"), [0.5, 0.5])),
+    "not have 3 numbers each": ("vectors", _set((*TREE, "leaf_weights"), [0.5, 0.5])),
     "18 trees but outputs of 2": ("plain", _set((*MODEL, "tree_info"), [0, 1])),
     "a leaf value is not finite": ("vectors", _set((*TREE, "leaf_weights", 0), 1e300)),
 }

@@ -92,5 +92,5 @@ def test_other_objectives_are_refused():
         qwyc.read_model(model)
     zero = CatBoostRegressor(**FEW).fit(X, TARGET)
     zero.set_scale_and_bias(0.0, 1.0)
-    with pytest.raises(qwyc.ModelError, match="multiplies its sum by 0, so that nothing"):
+    with pytest.raises(qwyc.ModelError, match="multiplies its sum by 0, which leaves nothing"):
         qwyc.read_model(zero)

@@ -113,7 +113,7 @@ def test_arrays_that_are_not_sound_are_refused(name, change):
     rng = np.random.default_rng(0)
     made = make_combinations(rng, make_rows(rng, 40))
     bad = np.ascontiguousarray(change(getattr(made, name)))
-    with pytest.raises(qwyc.ModelError, match="not sound"):
+    with pytest.raises(qwyc.ModelError, match="not valid"):
         _ = replace(made, **{name: bad}).native
 
 

@@ -343,14 +343,14 @@ def test_every_mistake_is_one_clear_message(build, message):
 
 def test_values_that_cannot_be_computed_are_refused():
     far = PiecewiseLinear(TWO, TWO, missing_output=0, missing_value=1e300)
-    with pytest.raises(qwyc.ModelError, match="not sound: calibrator 0 has an infinite missing"):
+    with pytest.raises(qwyc.ModelError, match="not valid: calibrator 0 has an infinite missing"):
         ensemble([Lattice([0], TWO)], calibrators=[far])  # not a float32
     assert ensemble([Lattice([0], TWO)], calibrators=[far], dtype="float64")
-    with pytest.raises(qwyc.ModelError, match="not sound"):
+    with pytest.raises(qwyc.ModelError, match="not valid"):
         ensemble([Lattice([0], [0, 1e39])])  # not a float32
-    with pytest.raises(qwyc.ModelError, match="not sound"):
+    with pytest.raises(qwyc.ModelError, match="not valid"):
         ensemble([Lattice([0], [0, 1])], weights=[1e308], base=1e308)
-    with pytest.raises(qwyc.ModelError, match="not sound"):
+    with pytest.raises(qwyc.ModelError, match="not valid"):
         ensemble(
             [Lattice([0], [0, 1])],
             calibrators=[PiecewiseLinear([0, 1e-300], [0, 1e200])],

@@ -240,14 +240,14 @@ def test_every_array_has_an_unsound_one():
 def test_arrays_that_are_not_sound_are_refused(name, change):
     models = random_lattices(2, dtype="float64", kind=Interpolation.HYPERCUBE).base_models
     arrays = replace(models.arrays, **{name: change(getattr(models.arrays, name))})
-    with pytest.raises(qwyc.ModelError, match="the model's lattices are not sound"):
+    with pytest.raises(qwyc.ModelError, match="the model's lattices are not valid"):
         _ = replace(models, arrays=arrays).native
 
 
 def test_a_base_that_is_not_finite_is_refused():
     models = random_lattices(2).base_models
     for start in (np.nan, np.inf):
-        with pytest.raises(qwyc.ModelError, match=re.escape("not sound")):
+        with pytest.raises(qwyc.ModelError, match=re.escape("not valid")):
             _ = replace(models, start=start).native
 
 

@@ -386,7 +386,7 @@ def test_a_state_of_another_judge_is_refused(fast):
     for wrong, message in [
         (replace(state, record=replace(record, exits=record.exits[1:])), "of another judge"),
         (replace(state, raised=(None, None)), "of another judge"),
-        (replace(state, tests=(None,)), "another kind of test"),
+        (replace(state, tests=(None,)), "a different kind of test"),
     ]:
         with pytest.raises(ValueError, match=message):
             judge.set(wrong)

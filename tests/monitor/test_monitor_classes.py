@@ -133,13 +133,13 @@ def test_it_is_merged_saved_and_goes_on(fast, tmp_path):
         assert again.counts == both.counts
         assert again.by_class == both.by_class
         assert again.metrics() == both.metrics()
-    with pytest.raises(OptionError, match="another policy"):
+    with pytest.raises(OptionError, match="a different policy"):
         qwyc.Monitor.load(tmp_path / "m.json", fast.full())
     text = (tmp_path / "m.json").read_text()
     for change in (('"labels": [\n   "a",', '"labels": ['), ('"among": 1', '"among": 4')):
         assert change[0] in text
         (tmp_path / "bad.json").write_text(text.replace(*change))
-        with pytest.raises(ArtifactError, match="not a sound monitor file"):
+        with pytest.raises(ArtifactError, match="not a valid monitor file"):
             qwyc.Monitor.load(tmp_path / "bad.json")
 
 

@@ -90,10 +90,10 @@ def test_what_cannot_be_merged(monitor, fast, tmp_path):
         "classes": replace(fast, ensemble=replace(fast.ensemble, classes=np.array(["a", "b"]))),
     }
     for what, other in others.items():
-        with pytest.raises(qwyc.OptionError, match=f"another .*{what}"):
+        with pytest.raises(qwyc.OptionError, match=f"a different .*{what}"):
             monitor.merge(qwyc.Monitor(other, confidence=0.9))
     monitor.save(tmp_path / "m.json")
-    with pytest.raises(qwyc.OptionError, match="another budget"):
+    with pytest.raises(qwyc.OptionError, match="a different budget"):
         qwyc.Monitor.load(tmp_path / "m.json", others["budget"])
 
 
@@ -239,7 +239,7 @@ def test_values_that_cannot_be(monitor, tmp_path, path, value):
     file = tmp_path / "m.json"
     monitor.save(file)
     file.write_text(json.dumps(changed(json.loads(file.read_text()), path, value)))
-    with pytest.raises(qwyc.ArtifactError, match="not a sound monitor file"):
+    with pytest.raises(qwyc.ArtifactError, match="not a valid monitor file"):
         qwyc.Monitor.load(file)
 
 

@@ -125,7 +125,7 @@ def test_headroom_makes_a_later_verification_pass(new):
     assert "A verification on 5,000 other rows is expected to pass" in str(roomy.certificate)
     with pytest.raises(qwyc.OptionError, match="needs 299 rows"):
         fast.at(alpha=0.01, headroom=200)
-    with pytest.raises(qwyc.OptionError, match="headroom goes with"):
+    with pytest.raises(qwyc.OptionError, match="headroom can only be used with"):
         qwyc.optimize(MODELS, X, alpha=0.01, headroom=100, method="joint")
 
 

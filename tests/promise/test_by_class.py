@@ -7,7 +7,9 @@ from scipy import stats
 import qwyc
 from qwyc.policy.counts import Counts
 from qwyc.promise.budget import BudgetByClass, TotalBudget, budget_of
-from qwyc.promise.limits import Limit
+from qwyc.promise.certificate import ClassLoss
+from qwyc.promise.doubtful import lost_without_limit
+from qwyc.promise.limits import Limit, least_share
 from qwyc.promise.requested import by_class_of
 
 T = 12
@@ -94,7 +96,7 @@ def test_alpha_is_half_a_percent_without_by_class_and_zero_goes_alone():
         qwyc.optimize(MODELS, np.zeros((10, T)))
     with pytest.raises(qwyc.OptionError, match="leave out by_class"):
         budget_of(0, {1: 0.1})
-    with pytest.raises(qwyc.OptionError, match="goes with method='auto'"):
+    with pytest.raises(qwyc.OptionError, match="needs method='auto'"):
         qwyc.optimize(MODELS, np.ones((10, T)), by_class={1: 0.1}, method="joint")
 
 
@@ -115,7 +117,7 @@ def test_the_promise_about_a_class_holds_as_often_as_it_says(new):
 def test_alone_and_with_alpha(new):
     X = world(np.random.default_rng(1), 60_000)
     kept = qwyc.optimize(MODELS, X, alpha=0.004, by_class={1: 0.02})
-    with pytest.warns(qwyc.QwycWarning, match=r"calls positive.*pass by_class"):
+    with pytest.warns(qwyc.QwycWarning, match=r"puts in class 1 .*pass by_class"):
         plain = qwyc.optimize(MODELS, X, alpha=0.004)
     assert kept.policy.quit == plain.policy.quit == "both"
     assert lost(plain.policy, new)[1] > 0.05  # alpha alone gives away much of a rare class
@@ -176,3 +178,19 @@ def test_it_is_saved_and_loaded(tmp_path, toy):
     assert (
         loaded.choices.evidence.counts.exits.tolist() == fast.choices.evidence.counts.exits.tolist()
     )
+
+
+def test_the_smallest_share_that_rows_can_show():
+    assert least_share(0, 0.95) == 1.0
+    for rows in (1, 10, 66, 598, 100_000):
+        share = least_share(rows, 0.95)
+        assert 0.95 <= 1 - (1 - share) ** rows <= 1  # so many rows without a loss show it
+        assert rows < 5 or 1 - (1 - 0.89 * share) ** rows < 0.95  # and hardly more is claimed
+
+
+def test_verify_says_what_was_lost_of_a_class_without_a_limit():
+    budget = budget_of(0.01)
+    losses = (ClassLoss("negative", 9_900, 0, 0.0), ClassLoss("positive", 100, 60, 0.7))
+    assert "60 of 100 positive rows were decided differently" in lost_without_limit(budget, losses)
+    few = (losses[0], ClassLoss("positive", 100, 1, 0.05))
+    assert lost_without_limit(budget, few) == ""

@@ -201,7 +201,7 @@ def test_alpha_zero_needs_trees_and_others_need_rows(toy):
     model = xgboost.XGBClassifier(n_estimators=5).fit(X, y)
     with pytest.raises(qwyc.OptionError, match="callables have none"):
         qwyc.optimize([lambda X: X[:, 0]], X, alpha=0)
-    with pytest.raises(qwyc.InputError, match="a sample of rows like those to come is needed"):
+    with pytest.raises(qwyc.InputError, match="a sample of rows is needed"):
         qwyc.optimize(model, alpha=0.01)
     with pytest.raises(qwyc.InputError, match="pass X"):
         qwyc.optimize(model, alpha=0, costs="size")
@@ -263,7 +263,7 @@ def rare(share, n=6000):
 
 def test_an_alpha_that_a_whole_class_fits_in_is_warned_of():
     models, X = rare(0.002)
-    with pytest.warns(qwyc.QwycWarning, match=r"up to [\d.]+% of the rows that .* calls positive"):
+    with pytest.warns(qwyc.QwycWarning, match=r"up to [\d.]+% of the rows that .* puts in class "):
         fast = qwyc.optimize(models, X, alpha=0.02, progress=False)
     positives = int((X[:, 2] > 0).sum())
     found = qwyc.diagnose(fast, X)

@@ -44,7 +44,8 @@ def test_a_share_of_a_class_counts_its_own_rows_only():
     assert lost[0] == lost[1]
     shortfall = budget.shortfall(counts((5000, 4000, 10), (0, 0, 0)), 0.95, ("a", "b", "c"))
     assert shortfall == (
-        "at least 149 certifying rows that the full ensemble calls c; there are 10"
+        "at least 149 certifying rows that the full ensemble calls c; there are 10, enough for a share "
+        "of 0.26"
     )
 
 

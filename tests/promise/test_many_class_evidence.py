@@ -91,7 +91,7 @@ def test_what_a_policy_did_on_its_own_rows_is_no_promise(choices):
     assert "In-sample" in str(seen)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warn_of_rare_classes(seen)
+        warn_of_rare_classes(seen, [])
 
 
 @pytest.mark.parametrize("by_class", [None, {2: 0.06}])

@@ -127,12 +127,12 @@ def test_files_without_it_are_read(made, fast):
         (lambda t: t.update({"policy.feature_costs": COSTS + 1}), "does not fit"),
         (lambda t: t.update({"policy.feature_costs": COSTS.astype(np.float32)}), "expected float64"),
         (lambda t: t.pop("policy.feature_costs"), "does not fit"),
-        (lambda t: t.update({"path.stops": t["path.stops"] + 1}), "other rows by step"),
-        (lambda t: t.update({"path.stops": -t["path.stops"]}), "other rows by step"),
+        (lambda t: t.update({"path.stops": t["path.stops"] + 1}), "by step are of different rows"),
+        (lambda t: t.update({"path.stops": -t["path.stops"]}), "by step are of different rows"),
         (lambda t: t.update({"path.stops": t["path.stops"][:, 1:]}), "differ in length"),
         (lambda t: t.pop("path.exits"), "not in bins"),
-        (lambda t: t.update({"certificate.stops": np.ones(60, np.int64)}), "other rows by step"),
-        (lambda t: t.update({"certificate.stops": np.ones(3, np.int64)}), "another number of steps"),
+        (lambda t: t.update({"certificate.stops": np.ones(60, np.int64)}), "by step are of different rows"),
+        (lambda t: t.update({"certificate.stops": np.ones(3, np.int64)}), "a different number of steps"),
     ],
 )  # fmt: skip
 def test_files_that_do_not_fit_are_refused(fast, change, message):

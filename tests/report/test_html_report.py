@@ -228,6 +228,10 @@ def test_every_kind_of_classifier(kind, with_rows, tmp_path):
     assert {name: own[name] for name in expected} == expected
     assert all(line in page.text for line in own["lines"])
     assert len(own["lines"]) == 3
+    seen, classes = fast.certificate, fast.ensemble.classes
+    if seen.how == "held-out" and len(classes) == 2 and seen.disagreements:
+        for label, loss in zip(classes, seen.classes, strict=True):
+            assert f"{loss.lost:,} of the {loss.rows:,} rows of class {label}" in own["lines"][1]
     several = kind not in ("in full", "proven", "several classes, proven", "the paper's method")
     assert (len(page.facts["points"]) > 1) == several
     assert ("alpha" in {a.get("id") for a in page.all("input")}) == several

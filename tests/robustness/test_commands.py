@@ -13,7 +13,7 @@ from commands import command_line, run
 from fuzz.corpus import classifier
 from fuzz.mutate import container
 from qwyc.cli.printing import printable
-from qwyc.limits import MAX_MESSAGE
+from qwyc.limits import MAX_CSV_HEADER, MAX_MESSAGE
 from qwyc.runtime import output
 
 
@@ -106,6 +106,15 @@ def test_messages_have_a_length(folder):
     assert len(done.stderr) < MAX_MESSAGE + 100
 
 
+def test_a_csv_header_of_more_than_a_megabyte(folder):
+    path = folder / "header.csv"
+    path.write_text(",".join(f"column{i}" for i in range(120_000)) + "\n1,2,3\n")
+    assert path.stat().st_size > MAX_CSV_HEADER
+    done = run("predict", folder / "fast.qwyc", path)
+    assert done.returncode == 2
+    assert b"its header has more than 1,048,576 bytes" in done.stderr
+
+
 def test_links_in_a_circle(folder):
     (folder / "a.qwyc").symlink_to("b.qwyc")
     (folder / "b.qwyc").symlink_to("a.qwyc")
@@ -161,7 +170,7 @@ def test_a_certificate_agrees_with_its_evidence(folder):
     differences = classifier().certificate.counts.differences
     assert sum(differences) > 0
     path.write_bytes(changed(change))
-    with pytest.raises(qwyc.ArtifactError, match="count other rows"):
+    with pytest.raises(qwyc.ArtifactError, match="count different rows"):
         qwyc.load(path)
 
 

@@ -135,14 +135,14 @@ def proven_policy(
     if bounds is None:
         raise OptionError(
             f"alpha=0 rests on bounds on what base models can add, and {models.description} have none: "
-            "ask for a small alpha"
+            "use a small alpha instead"
         )
     if not ensemble.by_class:
         return provable_policy(bounds, threshold=threshold, costs=costs, quit=quit)
     if models.ties.kind not in ("scores", "softmax") and not np.isfinite(bounds.margin):
         raise OptionError(
             "alpha=0 cannot be proven for this model: it compares probabilities, which may be equal for "
-            "scores that differ by any amount. Ask for a small alpha"
+            "scores that differ by any amount. Use a small alpha instead"
         )
     if only is not None:
         return provable_filter(bounds, only=only, costs=costs, ties=models.ties)

@@ -43,18 +43,18 @@ def recertify(
     progress: ProgressOption = False,
     unseen: str = ERROR,
 ) -> Classifier:
-    """Choose and certify a new operating point for a classifier on other rows: on more rows, or on current
-    ones. Nothing is fitted again.
+    """Choose and certify another policy for a classifier on other rows: on more rows, or on current ones.
+    Nothing is fitted again.
 
-    Every policy of its path is tried on all of X, a table or a data set of Spark, Ray or Dask, and the
-    boldest that passes an exact binomial test is taken. With more rows, the result comes closer to alpha,
-    and alpha can be smaller. X must be like future rows and must not hold the rows that the classifier was
-    made from: rows in memory are recognised, and InputError is raised. By default, alpha and confidence
-    are those of the certificate. Choose them before you see results, because the promise holds for each
-    choice by itself only. Rows are counted as independent draws, unless `groups` has a label per row: then
-    the promise is about the rows of new groups, as in `optimize`. If many rows repeat, copies of a row are
-    one group, unless `repeats`, by default that of `optimize`, is "independent". Whether quitting pays is
-    not decided again.
+    Every policy that `optimize` fitted is tried on all of X, a table or a data set of Spark, Ray or Dask,
+    and the boldest that passes an exact binomial test is taken. With more rows, the result comes closer to
+    alpha, and alpha can be smaller. X must be like future rows and must not hold the rows that the
+    classifier was made from: rows in memory are recognised, and InputError is raised. By default, alpha
+    and confidence are those of the certificate. Choose them before you see results, because the promise
+    holds for each choice by itself only. Rows are counted as independent draws, unless `groups` has a
+    label per row: then the promise is about the rows of new groups, as in `optimize`. If many rows repeat,
+    copies of a row are one group, unless `repeats`, by default that of `optimize`, is "independent".
+    Whether quitting pays is not decided again.
 
     `unseen` says what happens to values that the model refuses, as in `Classifier.decide`. With "flag",
     rows with such values are left out; `certificate.left_out` is their number, and the promise is about
@@ -63,13 +63,15 @@ def recertify(
     check_classifier(classifier)
     check_unseen_rows(classifier, unseen)
     if classifier.certificate.how == "proven":
-        raise OptionError("this classifier is proven for every input; there is nothing to certify")
+        raise OptionError(
+            "this classifier is proven for every input, so there is nothing to certify"
+        )
     before = classifier.needed_choices()
     budget = classifier.certificate.budget
     if alpha is not None or by_class is not None:
         budget = budget_for(classifier.ensemble, alpha, by_class, classifier.only)
     if budget.is_zero:
-        raise OptionError("alpha=0 is proven, not sampled: optimise the model for it")
+        raise OptionError("alpha=0 is proven rather than sampled: call qwyc.optimize with alpha=0")
     classifier.check_quits(budget)
     warn_of_missing_groups(classifier, groups)
     room = check_count("headroom", headroom, least=0)
@@ -134,5 +136,5 @@ def recertify(
     )
     choices = Choices(before.path, evidence)
     chosen = classifier.chosen_from(choices, budget, level, room)
-    warn_of_rare_classes(chosen.certificate)
+    warn_of_rare_classes(chosen.certificate, classifier.ensemble.classes.tolist())
     return replace(chosen, origins=replace(classifier.origins, recertified=certified_on))

@@ -54,7 +54,7 @@ class ToleranceFitting:
 def refuse_beside_tolerance(
     by_class: Any, quit: str, only: Any, threshold: Any, feature_costs: Any, method: str
 ) -> None:
-    """Refuse options of `optimize` that a tolerance does not go with."""
+    """Refuse options of `optimize` that a tolerance cannot be used with."""
     given = {
         "by_class": by_class is not None,
         f"quit={quit!r}": quit != "both",
@@ -66,8 +66,8 @@ def refuse_beside_tolerance(
     for name, is_given in given.items():
         if is_given:
             raise OptionError(
-                f"tolerance does not go with {name}: outputs are compared, not decisions. Leave out one of "
-                "the two"
+                f"tolerance cannot be used with {name}: outputs are compared, not decisions. Leave out "
+                "one of the two"
             )
 
 

@@ -143,7 +143,9 @@ def bench(
     in_full = isinstance(classifier, Predictor)
     ensemble = classifier if isinstance(classifier, Predictor) else classifier.ensemble
     if ensemble.schema is None:
-        raise OptionError(f"{ensemble.description} are not timed: they take what their code takes")
+        raise OptionError(
+            f"{ensemble.description} are not timed, because their time is that of your own code"
+        )
     seconds = check_number("seconds", seconds, above=0)
     sizes = sorted({check_count("a batch size", size) for size in sizes})
     workers = thread_count(threads)

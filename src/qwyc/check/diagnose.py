@@ -50,7 +50,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Where decisions differ from the full ensemble's."""
+    """Where decisions differ from the full ensemble's. Notebooks show it as `print` does."""
 
     confidence: float
     overall: Share
@@ -60,6 +60,9 @@ class Diagnosis:
     fit_share: float | None  # on the rows the policy was fitted on, where that is known
     held_out_share: float | None  # on the rows it was certified on
     changes: list[Change] = field(default_factory=list)  # of more than two classes; most rows first
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
 
     def __str__(self) -> str:
         every = [self.overall, *self.by_decision, *self.by_step, *self.by_slice]

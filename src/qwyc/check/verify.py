@@ -28,6 +28,7 @@ from qwyc.promise.certificate import (
     percent,
 )
 from qwyc.promise.compare import Comparison, compare, group_counter
+from qwyc.promise.doubtful import lost_without_limit
 from qwyc.promise.limits import Limit
 from qwyc.promise.requested import budget_for
 from qwyc.promise.tolerance import ToleranceBudget
@@ -133,7 +134,7 @@ class Verification(Observed):
         if self.doubts and self.outcome == UNDECIDED:
             return f"The rows cannot show that the limit holds: {'; '.join(self.doubts)}."
         if self.outcome == PASS:
-            return "The rows show that the limit holds."
+            return f"The rows show that the limit holds.{lost_without_limit(self.budget, self.classes)}"
         if self.outcome == FAIL:
             return "The rows show that more than the limit differs: do not rely on this classifier."
         text = f"The rows are too few to decide with {level} confidence"
@@ -320,7 +321,7 @@ def _refuse_for_outputs(made: Approximation, X: Any, by_class: Any, model: Any) 
 
 
 def check_unseen_rows(classifier: Classifier | Approximation, unseen: Any) -> None:
-    """Refuse an option `unseen` that does not go with a classifier."""
+    """Refuse an option `unseen` that cannot be used with a classifier."""
     if check_unseen(unseen) == ERROR:
         return
     classifier.ensemble.schema_of_values(unseen)

@@ -79,7 +79,7 @@ def _root(
 
     qwyc predict fast.qwyc new.csv -o labels.csv [dim]# files of any size; - is a pipe[/]
 
-    qwyc verify fast.qwyc fresh.csv [dim]# test the guarantee on fresh rows[/]
+    qwyc verify fast.qwyc fresh.csv [dim]# test the promise on fresh rows[/]
     """
     if context.invoked_subcommand is None:
         print(context.get_help())

@@ -23,8 +23,8 @@ def bench(
     model: Annotated[
         Path | None,
         typer.Option(
-            help="The model that FILE was made from, to time the library that trained it too. If FILE is "
-            "a model of XGBoost, LightGBM or CatBoost itself, it need not be given."
+            help="The model that FILE was made from. Without it, the library that trained the model is "
+            "not timed, unless FILE is itself a model of XGBoost, LightGBM or CatBoost."
         ),
     ] = None,
     threads: Annotated[
@@ -36,7 +36,8 @@ def bench(
     format: DataFormat = None,
     as_json: Json = False,
 ) -> None:
-    """Time a classifier: with early quitting, in full, and in the library that trained the model.
+    """Time a classifier: with early quitting, in full and, if --model is given, in the library that
+    trained the model.
 
     FILE may also be a model: a file of XGBoost, LightGBM, CatBoost, ONNX or Treelite, or a .qwyc file of
     a model that never quits. It is timed in full, and its values, or its decisions, are

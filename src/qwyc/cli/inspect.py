@@ -10,7 +10,7 @@ from qwyc.report import inspection
 
 
 def inspect(classifier_file: ClassifierFile, as_json: Json = False) -> None:
-    """Print what a classifier is, what it guarantees, and what other values of alpha would cost."""
+    """Print what a classifier is, what it promises, and what other values of alpha would cost."""
     check_classifier(classifier_file)
     classifier = qwyc.load(classifier_file)
     if isinstance(classifier, qwyc.Predictor):

@@ -60,7 +60,7 @@ def run() -> Outcome:
 
 def _invoke() -> Outcome:
     try:
-        with _warnings_as_notes():
+        with _warnings_as_lines():
             code = app(prog_name="qwyc", standalone_mode=False) or 0
         sys.stdout.flush()
     except (QwycError, UsageError) as error:
@@ -87,14 +87,14 @@ def _invoke() -> Outcome:
 
 
 @contextlib.contextmanager
-def _warnings_as_notes() -> Iterator[None]:
+def _warnings_as_lines() -> Iterator[None]:
     """Print each warning of qwyc as one line."""
     with warnings.catch_warnings():
         show_other = warnings.showwarning
 
         def show(message: Any, category: Any, *place: Any, **options: Any) -> None:
             if issubclass(category, QwycWarning):
-                print(f"qwyc: note: {_shown(as_commands(str(message)))}", file=sys.stderr)
+                print(f"qwyc: warning: {_shown(as_commands(str(message)))}", file=sys.stderr)
             else:
                 show_other(message, category, *place, **options)
 

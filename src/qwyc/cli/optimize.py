@@ -80,7 +80,8 @@ def optimize(
         list[str] | None,
         argument(
             "DATA...",
-            "A sample of rows like future ones, without labels, that the model was not trained on. "
+            "A sample of rows like future ones, without labels. Keep rows that the model was trained on "
+            "out of it: they may go unnoticed, and the promise may then not hold. "
             f"{FILES}. Optional only with --alpha 0.",
         ),
     ] = None,
@@ -114,18 +115,18 @@ def optimize(
     only: Annotated[
         str | None,
         option(
-            "Of more than two classes, answer whether a row is of this one. Rows that are surely of "
-            "another class leave early; the others have all scores. --alpha is then the share of all rows "
-            "that may be lost, --by-class LABEL=SHARE that of the rows of the class.",
+            "For models with more than two classes: only decide whether a row belongs to this class. Rows "
+            "that surely belong to another class leave early; the others have all scores. --alpha is then "
+            "the share of all rows that may be lost, --by-class LABEL=SHARE that of the rows of the class.",
             metavar="LABEL",
         ),
     ] = None,
     threshold: Annotated[
         str | None,
         option(
-            "From where on a row is positive: a probability of the positive class, as in p=0.3, or a full "
-            "score, as in score=0.3. The positive class is the second of the model's classes \\[default: "
-            "the threshold of MODEL]",
+            "Probability (as in p=0.3) or full score (as in score=0.3) at or above which a row is "
+            "positive. The positive class is the second of the model's classes "
+            "\\[default: the threshold of MODEL]",
             metavar="p=NUMBER",
         ),
     ] = None,
@@ -149,15 +150,15 @@ def optimize(
     method: Annotated[
         Method,
         typer.Option(
-            help="auto guarantees alpha on new rows; joint and natural are the algorithms of the paper, "
-            "without this guarantee."
+            help="auto promises alpha on new rows; joint and natural are the algorithms of the paper, "
+            "without this promise."
         ),
     ] = Method.auto,
     groups: GroupsOfRows = None,
     order_by: Annotated[
         str | None,
         option(
-            "Column of DATA to sort rows by, such as a date: alpha is then guaranteed for rows like the "
+            "Column of DATA to sort rows by, such as a date: alpha is then promised for rows like the "
             "latest ones.",
             metavar="COLUMN",
         ),
@@ -171,9 +172,9 @@ def optimize(
     evaluation: Annotated[
         Evaluation,
         typer.Option(
-            help="model evaluates rows in full where quitting costs more by a cost model, which is the "
-            "same on every machine; measured times both ways on DATA instead; quit always quits, full "
-            "never does."
+            help="model: evaluate in full when a cost model, the same on every machine, says that quitting "
+            "would be slower; measured: time both ways on DATA instead; quit: always quit; full: never "
+            "quit."
         ),
     ] = Evaluation.model,
     seed: Annotated[

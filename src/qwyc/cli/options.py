@@ -71,8 +71,9 @@ Alpha = Annotated[
 ByClass = Annotated[
     list[str] | None,
     option(
-        "Share of the rows of a class that may be decided differently, by the decision of the full "
-        "ensemble, such as 1=0.01, or 0=0.001,1=0.01. With or without --alpha.",
+        "How much of a class may be lost: of the rows that the full ensemble puts in it, the share that "
+        "may be decided differently, such as 1=0.01, or 0=0.001,1=0.01. With or without --alpha. Use it "
+        "if a class is rare.",
         metavar="LABEL=SHARE",
     ),
 ]
@@ -88,7 +89,8 @@ Headroom = Annotated[
     int,
     typer.Option(
         metavar="N",
-        help="Leave room for a later verification on N other rows, so that it is likely to pass.",
+        help="Leave room for a later verification on N other rows, so that it is likely to pass. Without "
+        "this, its usual outcome is UNDECIDED.",
     ),
 ]
 RepeatedRows = Annotated[
@@ -116,14 +118,16 @@ RepeatsOfFile = Annotated[
         "--repeats",
     ),
 ]
-Confidence = Annotated[float, typer.Option(help="Probability that alpha holds on new rows.")]
+Confidence = Annotated[
+    float, typer.Option(help="How confident to be that alpha holds on new rows.")
+]
 AlphaOfFile = Annotated[
     str | None,
     option("Share of decisions that may differ \\[default: the alpha of FILE]", metavar="SHARE"),
 ]
 ConfidenceOfFile = Annotated[
     float | None,
-    option("Probability that alpha holds on new rows \\[default: the confidence of FILE]"),
+    option("How confident to be that alpha holds on new rows \\[default: the confidence of FILE]"),
 ]
 Threads = Annotated[int | None, option("Number of threads \\[default: all cores]", metavar="N")]
 Json = Annotated[bool, flag("Print one JSON object instead of text.", "--json")]

@@ -111,7 +111,8 @@ def predict(
     if proba or raw or isinstance(classifier, Predictor):
         if unseen != Unseen.error:
             raise OptionError(
-                "--unseen goes with a classifier that quits early, without --proba and --raw"
+                "--unseen can only be used with a classifier that quits early, and not with --proba "
+                "or --raw"
             )
         model = (
             classifier if isinstance(classifier, Predictor) else Predictor.of(classifier.ensemble)
@@ -123,7 +124,9 @@ def predict(
         return
     if isinstance(classifier, Approximation):
         if unseen != Unseen.error:
-            raise OptionError("--unseen goes with a classifier, and FILE was made with --tolerance")
+            raise OptionError(
+                "--unseen can only be used with a classifier, but FILE was made with --tolerance"
+            )
         within = partial(OutputPredictions, classifier, prefix=prefix, threads=threads)
         _predict_outputs(classifier, within, data, output, kind, kept, prefix, format, as_json)
         return

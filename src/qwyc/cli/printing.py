@@ -68,6 +68,7 @@ _THRESHOLDS = re.compile(r"threshold=qwyc\.(Score|Probability)\(([^)]*)\)")
 _CONTROL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
+_BY_CLASS = re.compile(r"by_class=\{'?([^'{}:]*)'?: ([0-9.]+)\}")
 _ROWS = re.compile(r"\b(pass|of|but) X\b(?![\w./'\"(=-])")
 
 
@@ -112,6 +113,7 @@ def as_commands(message: str) -> str:
     """A message that names arguments of Python's functions, with the options of commands instead."""
     for python, command in _PHRASES.items():
         message = message.replace(python, command)
+    message = _BY_CLASS.sub(r"--by-class \1=\2", message)
     message = _THRESHOLDS.sub(lambda found: f"--threshold {_KINDS[found[1]]}={found[2]}", message)
     message = _WITH_VALUE.sub(_as_option, message)
     message = _NAMES.sub(lambda found: _flag(found[1]), message)

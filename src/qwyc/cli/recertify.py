@@ -53,7 +53,7 @@ def recertify(
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
-    """Choose the operating point of a classifier again, on other rows, and write the result.
+    """Choose a classifier's policy again, using other rows, and write the result.
 
     Nothing is fitted. FILE holds several policies, and the command takes the one that quits earliest
     among those that keep alpha on these rows. Use it when the rows have changed, or when there are more

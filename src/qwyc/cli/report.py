@@ -61,11 +61,11 @@ def report(
     format: DataFormat = None,
     threads: Threads = None,
 ) -> None:
-    """Write an HTML page about a classifier that works offline.
+    """Write a self-contained HTML page about a classifier.
 
     It shows what is promised, and with a slider what every other alpha would cost: base models, time,
-    machines for a load, and what each class loses. With DATA it compares the paper's method and others, and
-    shows where decisions differ.
+    machines needed, and how much of each class is lost. With DATA it compares the paper's method
+    and others, and shows where decisions differ.
 
     [dim]qwyc report fraud.qwyc --data october.parquet --labels is_fraud -o fraud.html[/]
     """

@@ -59,10 +59,11 @@ def verify(
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
-    """Test on fresh rows whether a classifier keeps its guarantee.
+    """Test on fresh rows whether a classifier keeps its promise.
 
     Prints PASS (the rows show that it does), FAIL (they show that it does not) or UNDECIDED (they show
-    neither, and about how many more rows would), and where decisions differ.
+    neither, and about how many more rows would), and where decisions differ. UNDECIDED is usual at the
+    same alpha, unless FILE was made with --headroom.
 
     Exit code 0: pass; 1: fail; 2: wrong input; 3: undecided.
     """

@@ -136,7 +136,9 @@ def output_types(classes: npt.NDArray[Any], work: Adding) -> dict[str, types.Dat
 
 def _refuse_stream(data: Any) -> None:
     if data.isStreaming:
-        raise InputError("the data is a stream, which has no end; decide goes, counting does not")
+        raise InputError(
+            "the data is a stream, which has no end: decide works on it, but counting its rows does not"
+        )
 
 
 def _select(data: Any, names: list[str]) -> Any:

@@ -155,7 +155,7 @@ def from_bytes(content: Content) -> Certified | Ensemble:
         else:
             kind = "" if isinstance(error, QwycError) else f"{type(error).__name__}: "
             reason = f"{kind}{error}"
-        raise ArtifactError(f"not a sound qwyc file: {reason}") from None
+        raise ArtifactError(f"not a valid qwyc file: {reason}") from None
 
 
 def _build(body: dict[str, Any], tensors: Tensors) -> Certified | Ensemble:
@@ -173,7 +173,7 @@ def _build(body: dict[str, Any], tensors: Tensors) -> Certified | Ensemble:
         raise ArtifactError("a policy is for a model of classes, and this one has none")
     policy = policies.read_policy(body["target"], tensors, ensemble)
     if policy.n_models != ensemble.n_models:
-        raise ArtifactError("the policy is for another number of base models")
+        raise ArtifactError("the policy is for a different number of base models")
     choices = None
     if body["evidence"] is not None:
         choices = parts.read_choices(body["evidence"], tensors, policy, ensemble)

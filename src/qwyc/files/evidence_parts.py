@@ -94,10 +94,10 @@ def read_groups(
     K, n_classes, kinds = len(counts), target.n_classes, len(target.differences)
     G, E = len(sizes), len(at)
     if sizes.shape != (G, n_classes) or count(facts["groups"]) != G:
-        raise ArtifactError("the evidence counts another number of groups")
+        raise ArtifactError("the evidence counts a different number of groups")
     _check_range(sizes, LARGEST)
     if not np.array_equal(sizes.sum(axis=0), counts.by_class) or (sizes.sum(axis=1) < 1).any():
-        raise ArtifactError("the groups have other rows than the evidence")
+        raise ArtifactError("the groups and the evidence have different rows")
     if differences.shape != (E, kinds) or begin.shape != (K + 1,):
         raise ArtifactError("the groups' tensors differ in length")
     if begin[0] != 0 or begin[-1] != E or (np.diff(begin) < 0).any():
@@ -114,7 +114,7 @@ def read_groups(
         raise ArtifactError("a group is listed without a disagreement")
     groups = PathGroups(sizes, begin, at, differences, _read_prior(facts, tensors, K, target))
     if not np.array_equal(groups.totals()[0], counts.differences):
-        raise ArtifactError("the groups have other disagreements than the evidence")
+        raise ArtifactError("the groups and the evidence have different disagreements")
     return groups
 
 
@@ -129,7 +129,7 @@ def _read_prior(
     caps = tuple(count(cap) for cap in known["caps"])
     shares = [tuple(number(share) for share in known[name]) for name in ("weight", "full")]
     if any(len(values) != 1 + target.n_classes for values in (caps, *shares)):
-        raise ArtifactError("what is known about groups is about another number of classes")
+        raise ArtifactError("what is known about groups is for a different number of classes")
     if min(caps) < 1 or max(caps) > LARGEST or any(not 0 <= x <= 1 for row in shares for x in row):
         raise ArtifactError("what is known about groups is out of range")
     differences, squares = (tensors[name] for name in _short(PRIOR_TENSORS))
@@ -163,7 +163,7 @@ def read_windows(
         raise ArtifactError("a window has more disagreements than rows")
     same_rows = np.array_equal(by_class[-1], counts.by_class)
     if not same_rows or not np.array_equal(differences[:, -1], counts.differences):
-        raise ArtifactError("the latest window has other rows than the evidence")
+        raise ArtifactError("the latest window and the evidence have different rows")
     return PathWindows(first, last, by_class, differences)
 
 

@@ -85,7 +85,7 @@ def _read_class_trees(facts: dict[str, Any], tensors: Tensors, schema: Schema) -
     ).native  # checks offsets before they are followed
     kind, dtype, scale = facts["ties"]
     if (kind, dtype) not in CODES:
-        raise ArtifactError(f"{kind!r} in {dtype!r} is no known rule for ties")
+        raise ArtifactError(f"{kind!r} in {dtype!r} is not a known rule for ties")
     models = ClassTreeModels(
         trees,
         t["tree_class"],
@@ -118,7 +118,7 @@ def _read_combined(
         made = Combinations(**{name: own[f"{kind}.{name}"] for name in COMBINATIONS})
         _ = made.native  # checks every array
         if schema.dtype != "float64" or made.n_features != schema.n_features:
-            raise ArtifactError("the combinations are those of other rows")
+            raise ArtifactError("the combinations are for different rows")
         _check_codes(made, schema)
         inner = replace(schema, n_features=made.n_columns, dtype="float32")
         return CombinedTreeModels(read(facts, own, inner), made)
@@ -132,7 +132,7 @@ def _check_codes(made: Combinations, schema: Schema) -> None:
         known = [value for value in schema.categories.get(j, ()) if value is not None]
         own = made.code_hash[made.code_begin[j] : made.code_begin[j + 1]]
         if bool(made.is_category[j]) != (j in schema.categories) or own.tolist() != known:
-            raise ArtifactError("the combinations are those of other categories")
+            raise ArtifactError("the combinations are for different categories")
 
 
 TREES: Mapping[str, tuple[int, tuple[str, ...]]] = {

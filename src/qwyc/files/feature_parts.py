@@ -59,7 +59,7 @@ def check_stops(stops: Any, counts: PathCounts) -> None:
     if counts.exits is None:
         raise ArtifactError("the path counts rows by step, but not in bins")
     if stops.min() < 0 or stops.max() > counts.rows or (stops.sum(axis=1) != counts.rows).any():
-        raise ArtifactError("the path counts other rows by step")
+        raise ArtifactError("the path's counts by step are of different rows")
 
 
 def with_stops(counts: Counts, policy: StoppingRule, choices: Choices | None, own: Any) -> Counts:
@@ -67,9 +67,9 @@ def with_stops(counts: Counts, policy: StoppingRule, choices: Choices | None, ow
     policy."""
     if own is not None:
         if own.shape != (policy.n_models,) or own.min() < 0 or own.max() > counts.rows:
-            raise ArtifactError("the certificate counts rows by another number of steps")
+            raise ArtifactError("the certificate counts rows for a different number of steps")
         if int(own.sum()) != counts.rows:
-            raise ArtifactError("the certificate counts other rows by step")
+            raise ArtifactError("the certificate's counts by step are of different rows")
         return replace(counts, stops=tuple(own.tolist()))
     if choices is None or choices.evidence.counts.stops is None:
         return counts

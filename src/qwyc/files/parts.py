@@ -82,7 +82,7 @@ def read_link(facts: dict[str, Any]) -> Link:
     try:
         return Link(kind, scale, dtype, points, outputs, means)
     except ValueError as error:
-        raise ArtifactError(f"the model's link is not sound: {error}") from None
+        raise ArtifactError(f"the model's link is not valid: {error}") from None
 
 
 def _read_output(facts: dict[str, Any] | None) -> Output | None:
@@ -256,7 +256,7 @@ def _with_groups(counts: Counts, policy: StoppingRule, choices: Choices | None) 
         return counts
     seen = choices.evidence.counts[choices.index_of(policy)]
     if (seen.by_class, seen.differences) != (counts.by_class, counts.differences):
-        raise ArtifactError("the certificate and the evidence count other rows")
+        raise ArtifactError("the certificate and the evidence count different rows")
     return replace(counts, groups=seen.groups)
 
 
@@ -268,7 +268,7 @@ def _check_evidence(
     known = seen.counts[choices.index_of(policy)]
     own = (counts.by_class, counts.differences, facts["sample"], facts["fit_rows"])
     if own != (known.by_class, known.differences, seen.sample, seen.fit_rows):
-        raise ArtifactError("the certificate and the evidence count other rows")
+        raise ArtifactError("the certificate and the evidence count different rows")
 
 
 def _windows_of(policy: StoppingRule, choices: Choices | None) -> tuple[Window, ...]:
@@ -310,9 +310,9 @@ def _read_counts(facts: Mapping[str, Any], target: Target, n_models: int) -> Cou
     )
     bins = len(exit_bins(n_models)) if counts.exits else 0
     if len(counts.exits) != bins or (counts.exits and sum(counts.exits) != counts.rows):
-        raise ArtifactError("the certificate counts other rows where they stopped")
+        raise ArtifactError("the certificate's counts of where rows stopped are of different rows")
     if len(counts.differences) != len(target.differences):
-        raise ArtifactError("the certificate counts other kinds of difference")
+        raise ArtifactError("the certificate counts different kinds of disagreement")
     if counts.disagreements > counts.rows:
         raise ArtifactError("the certificate has more disagreements than rows")
     if counts.mean_models < 0:
@@ -323,7 +323,7 @@ def _read_counts(facts: Mapping[str, Any], target: Target, n_models: int) -> Cou
 def _by_class(values: Any, target: Target) -> tuple[int, ...]:
     by_class = tuple(rows(n) for n in values)
     if len(by_class) != target.n_classes:
-        raise ArtifactError("rows are counted by another number of classes")
+        raise ArtifactError("rows are counted for a different number of classes")
     return by_class
 
 
@@ -378,7 +378,7 @@ def read_choices(
     by_class = _by_class(facts["by_class"], target)
     counts = PathCounts(by_class, t["differences"], t["mean_models"], t["mean_cost"], exits)
     if exits is not None and (exits.min() < 0 or (exits.sum(axis=1) != counts.rows).any()):
-        raise ArtifactError("the path counts other rows where they stopped")
+        raise ArtifactError("the path's counts of where rows stopped are of different rows")
     if "stops" in t:
         feature_parts.check_stops(t["stops"], counts)
         counts = replace(counts, stops=t["stops"])

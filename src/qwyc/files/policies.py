@@ -97,7 +97,7 @@ def read_policy(
             return Policy(order, *bounds, number(threshold), costs)
         estimates = Estimates(*(tensors[f"estimates.{f.name}"] for f in fields(Estimates)))
         if number(threshold) != ensemble.threshold:
-            raise ArtifactError("outputs within a tolerance have the model's own threshold")
+            raise ArtifactError("outputs within a tolerance must use the model's own threshold")
         within = Within(number(facts["tolerance"]), single_output(ensemble))
         return EstimatePolicy(order, *bounds, number(threshold), costs, estimates, within)
     models = ensemble.base_models

@@ -169,6 +169,15 @@ def _live_importer_of(model: Any) -> LiveImporter:
         if importer.is_live(model):
             return importer
     kind = f"{type(model).__module__}.{type(model).__qualname__}"
+    if isinstance(model, type):
+        raise ModelError(
+            f"{model.__qualname__} is a class; pass a fitted model, which is an instance of it"
+        )
+    if hasattr(model, "shape") or hasattr(model, "columns"):
+        raise ModelError(
+            f"a model was expected, and this is a table of rows ({kind}). Did you swap the arguments? The "
+            "model comes first"
+        )
     raise ModelError(f"cannot read a model of type {kind}; supported are {SUPPORTED}")
 
 
@@ -180,7 +189,7 @@ def _predict(predict_live: PredictLive, sample: Sample) -> Predictions:
         raise
     except Exception as error:
         raise InputError(
-            f"the model's own predict fails on X, so that its decisions cannot be compared "
+            f"the model's own predict fails on X, so its decisions cannot be compared "
             f"({files.reason(error)}); pass rows that the model takes"
         ) from error
 

@@ -35,6 +35,6 @@ def with_one_rule(table: NodeTable, operator: npt.NDArray[np.str_]) -> tuple[Nod
     if not strict.any() or strict[numeric].all():
         return table, not strict.any()
     if np.any(table.threshold[strict] == -np.inf):
-        raise ModelError("a split is below minus infinity, where nothing is")
+        raise ModelError("a split is below minus infinity, where no value is")
     below = np.nextafter(table.threshold, table.threshold.dtype.type(-np.inf))
     return replace(table, threshold=np.where(strict, below, table.threshold)), True

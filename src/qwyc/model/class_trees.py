@@ -155,7 +155,7 @@ class ClassTreeModels:
                 scale=self.scale,
             )
         except ValueError as error:
-            raise ModelError(f"the model's trees are not sound: {error}") from None
+            raise ModelError(f"the model's trees are not valid: {error}") from None
 
     @cached_property
     def structure(self) -> TreeModels:

@@ -75,7 +75,7 @@ class Combinations:
         try:
             return _native.Combinations(*(getattr(self, f.name) for f in fields(self)))
         except ValueError as error:
-            raise ModelError(f"the model's combinations are not sound: {error}") from None
+            raise ModelError(f"the model's combinations are not valid: {error}") from None
 
     def expand(self, rows: Any, threads: int | None = None) -> npt.NDArray[np.float32]:
         """Rows (N, n_features) with the columns of the combinations, (N, n_columns)."""

@@ -112,7 +112,7 @@ class Ensemble:
         """What full scores decide, as the source decides it."""
         if not self.has_classes:
             raise OptionError(
-                f"a model of {self.description} gives values, so that there are no classes to decide among"
+                f"a model of {self.description} gives values, so there are no classes to choose from"
             )
         if self.by_class:
             labels = self.classes.tolist()

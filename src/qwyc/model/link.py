@@ -132,7 +132,7 @@ class Link:
         if below > above:
             raise OptionError(
                 f"rows of X have probabilities next to {probability!r} that fall where scores rise, by "
-                "the model's own rounding, so that no score separates them; pass a probability a little "
+                "the model's own rounding, so no score separates them; pass a probability a little "
                 "above or below"
             )
         return float(np.clip(at, np.nextafter(below, np.inf), above))

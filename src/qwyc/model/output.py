@@ -81,7 +81,7 @@ class Output:
         known = known or (self.kind in (BY_TABLE, MEAN_AND_VARIANCE) and self.dtype == "float64")
         known = known or (self.kind in SINGLE and self.dtype == "float32")
         if not known and not (self.kind == BY_TIES and self.dtype in ("float32", "float64")):
-            raise OptionError(f"there is no output of kind {self.kind!r} in {self.dtype}")
+            raise OptionError(f"there is no kind of output {self.kind!r} in {self.dtype}")
 
     def values(
         self, scores: npt.NDArray[np.float64], ties: Ties, threads: int | None = None

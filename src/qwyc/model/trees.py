@@ -160,7 +160,7 @@ class TreeModels:
                 scale=self.scale,
             )
         except ValueError as error:
-            raise ModelError(f"the model's trees are not sound: {error}") from None
+            raise ModelError(f"the model's trees are not valid: {error}") from None
 
     @cached_property
     def used(self) -> UsedColumns:

@@ -67,7 +67,7 @@ def read(path: str | os.PathLike[str]) -> Saved:
         RecursionError,  # lists of many levels
     ) as error:
         reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-        raise ArtifactError(f"{path}: not a sound monitor file: {reason}") from None
+        raise ArtifactError(f"{path}: not a valid monitor file: {reason}") from None
 
 
 def _facts(saved: Saved) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def _saved(facts: Any) -> Saved:
     raised = tuple(None if at is None else count(at) for at in _list(facts["raised"]))
     tests = _list(facts["tests"])
     if len(raised) != len(subject.limits) or len(tests) != len(subject.limits):
-        raise ArtifactError("the limits have other tests")
+        raise ArtifactError("the tests do not match the limits")
     if any(at is not None and not 0 < at <= rows for at in raised) or rows > rows_seen:
         raise ArtifactError("more rows are counted than were seen")
     known = zip(subject.limits, tests_of(subject), tests, strict=True)
@@ -130,7 +130,7 @@ def _subject(facts: Mapping[str, Any]) -> Subject:
     limits = tuple(_limit(limit, n_classes) for limit in _list(facts["limits"]))
     lost = tuple(_kinds(kinds, n_classes) for kinds in _list(facts["lost"]))
     if not limits or not 2 <= n_classes <= MOST_CLASSES or len(lost) != n_classes:
-        raise ArtifactError("there is no limit, or another number of classes")
+        raise ArtifactError("there is no limit, or a different number of classes")
     certified = _record(facts["certified"] | {"steps": 0, "cost": 0.0}, lost, None, n_models)
     means = number(facts["certified"]["mean_models"]), number(facts["certified"]["mean_cost"])
     model = facts["model"]
@@ -168,22 +168,22 @@ def _record(
     record = Record(by_class, differences, exits, count(facts["steps"]), number(facts["cost"]))
     rows = sum(by_class)
     if len(by_class) != len(lost_from) or len(differences) != len(lost_from):
-        raise ArtifactError("rows are counted by other classes or differences")
+        raise ArtifactError("rows are counted for different classes or kinds of disagreement")
     lost = [sum(differences[k] for k in kinds) for kinds in lost_from]
     if any(n > of for n, of in zip(lost, by_class, strict=True)):
         raise ArtifactError("there are more differences than rows")
     bins = subject.n_bins if subject else len(exits) and len(exit_bins(n_models))
     if len(exits) != bins or (exits and sum(exits) != rows):
-        raise ArtifactError("other rows are counted by where they stopped")
+        raise ArtifactError("the counts of where rows stopped are of different rows")
     if subject and not (rows <= record.steps <= rows * subject.n_models and record.cost >= 0):
-        raise ArtifactError("the base models do not go with the rows")
+        raise ArtifactError("the base models do not match the rows")
     return record
 
 
 def _test(limit: Limit, test: RateTest | None, facts: Any, counts: Counts) -> TestState | None:
     if test is None or facts is None:
         if test is not None or facts is not None:
-            raise ArtifactError("a limit has another kind of test")
+            raise ArtifactError("a limit has a different kind of test")
         return None
     differ, rows = limit.counted(counts)
     parts = count(facts["parts"])
@@ -197,7 +197,7 @@ def _starts(facts: Mapping[str, Any], test: RateTest) -> Starts:
     value = np.array([number(v) for v in _list(facts["value"])])
     unspent = number(facts["unspent"])
     if value.shape != test.multiples.shape or not 0 <= unspent <= 1:
-        raise ArtifactError("a test has other alternatives")
+        raise ArtifactError("a test has different alternatives")
     if not ((value >= 0) & (value <= LARGEST)).all():
         raise ArtifactError("evidence is not a positive number")
     return Starts(value, unspent)

@@ -243,8 +243,8 @@ class Monitor:
 
     @property
     def exits(self) -> dict[tuple[int, int], int]:
-        """Checked rows by where they stopped: first and last step of a bin to rows. The last bin has the
-        rows that completed."""
+        """Checked rows by where they stopped: maps (first step, last step) of each bin to its number of
+        rows. The last bin has the rows that are complete."""
         bins = exit_bins(self._judge.subject.n_models)
         return dict(zip(bins, self.counts.exits, strict=True))
 

@@ -76,7 +76,7 @@ class Subject:
         ]
         if differing:
             raise OptionError(
-                f"cannot {action}: it belongs to a classifier with another {' and '.join(differing)}; "
+                f"cannot {action}: it belongs to a classifier with a different {' and '.join(differing)}; "
                 "use monitors of the same classifier"
             )
 

@@ -161,7 +161,7 @@ class Budget(ABC):
 
     def rows_allowed(self, n_rows: int) -> int:
         """How many rows of a sample may differ, for methods that count on the sample itself."""
-        raise OptionError("a share by kind or by class goes with method='auto'; pass one alpha")
+        raise OptionError("a share by kind or by class needs method='auto'; pass one alpha")
 
     @abstractmethod
     def statement(self, names: Sequence[str], emphasis: str = "{}") -> str:

@@ -45,7 +45,8 @@ class ClassLoss:
 
 
 class Observed:
-    """A statement about counted rows: the counts' numbers under their usual names."""
+    """A statement about counted rows: the counts' numbers under their usual names. Notebooks show it as
+    `print` does."""
 
     counts: Counts
     budget: Budget
@@ -107,6 +108,9 @@ class Observed:
     def mean_cost(self) -> float:
         """What the evaluated base models cost per row, by the policy's costs."""
         return self.counts.mean_cost
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
 
     def _losses(self, bound: Callable[[int, Limit], float | None]) -> tuple[ClassLoss, ...]:
         """What was lost of each class; `bound` gives the bound for a class and what is counted for it."""
@@ -267,6 +271,12 @@ class Certificate(Observed):
                 f"No promise for new rows: {reasons}. Requested: {self.budget.at_most}. "
                 f"{rests_on.capitalize()}: {counted} {self.budget.differ} ({losses}{source})."
             )
+        if self.quit == "never":
+            what = "decision" if self.tolerance is None else "output"
+            return (
+                f"Every row is evaluated in full, so no {what} differs from the full ensemble's "
+                f"({rests_on}: {counted}; {source})."
+            )
         return (
             f"With {percent(self.confidence)} confidence, "
             f"{self.budget.statement(self.budget.target.differences)} "
@@ -291,11 +301,6 @@ class Certificate(Observed):
 
     def _meaning(self) -> str:
         """What the promise is about, and what it is not."""
-        if self.quit == "never":
-            what = "decision" if self.tolerance is None else "output"
-            return (
-                f" Every row is evaluated in full, so no {what} differs from the full ensemble's."
-            )
         share, grouped = self.budget.total, self.counts.groups
         text = " This is the share of all rows drawn like the sample"
         if self.windows:
@@ -318,7 +323,7 @@ class Certificate(Observed):
         if self.groups and grouped is None and self.groups < self.rows:
             text += (
                 f". The rows come from {number_of(self.groups, 'group')} but were counted as independent "
-                "draws: certify them anew with groups"
+                "draws: certify them again with groups"
             )
         if self.headroom:
             text += f". A verification on {self.headroom:,} other rows is expected to pass"
@@ -330,7 +335,9 @@ def check_confidence(confidence: Any) -> float:
     if not is_number(confidence):
         raise OptionError(f"confidence must be a number such as 0.95; got {confidence!r}")
     if not 0 < confidence < 1:
-        raise OptionError(f"confidence is a probability between 0 and 1; got {confidence!r}")
+        raise OptionError(
+            f"confidence is a probability between 0 and 1, such as 0.95; got {confidence!r}"
+        )
     return float(confidence)
 
 

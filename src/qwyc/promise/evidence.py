@@ -80,13 +80,13 @@ def too_little_evidence(
     """The error for counts that cannot show a budget even where nothing differs. `way` is the way out."""
     what = "rows" if counts.groups is None else "groups"
     needs = budget.shortfall(counts, confidence, budget.target.differences)
-    again = "Certify on more {}, which recertify does without fitting again"
+    again = "Pass more {} to optimize, or certify a classifier again on more {} with recertify"
     if budget.tolerance is not None:  # recertify takes classifiers only
         again = "Optimise the model again, on more {}"
-    way = way or again.format(what)
+    way = way or again.format(what, what)
     return InfeasibleError(
         f"{budget.named} at confidence {confidence:g} needs {needs or f'more certifying {what}'}. "
-        f"{way}, or ask for a larger share."
+        f"{way}, or use a larger share."
     )
 
 
@@ -127,8 +127,8 @@ class Choices:
             if not headroom:
                 raise
             raise InfeasibleError(
-                f"with room for a verification on {headroom:,} rows, {error} A larger headroom needs less "
-                "room."
+                f"with headroom for a verification on {headroom:,} rows, {error} A larger headroom needs "
+                "less room."
             ) from None
         return self.member(k, budget, confidence, headroom)
 

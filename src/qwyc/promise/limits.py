@@ -18,6 +18,14 @@ from qwyc.promise.binomial import lower_bound, rows_needed, tail, upper_bound
 ROOM = 0.9  # the chance that a later verification passes, where room is left for it
 
 
+def least_share(rows: int, confidence: float) -> float:
+    """The smallest share of a class that so many of its rows can show, none of them lost: rounded up to
+    two digits."""
+    exact = -math.expm1(math.log1p(-confidence) / rows) if rows else 1.0
+    digits = 10.0 ** (math.floor(math.log10(exact)) - 1)
+    return float(min(1.0, round(math.ceil(exact / digits) * digits, 12)))
+
+
 @dataclass(frozen=True)
 class Limit:
     """At most `share` of the rows may differ in one of the listed ways."""
@@ -93,7 +101,8 @@ class Limit:
         if counts.groups is None:
             if rows >= needed:
                 return ""
-            return f"at least {needed:,} certifying rows{whose}; there are {rows:,}"
+            best = f", enough for a share of {least_share(rows, confidence):g}" if rows else ""
+            return f"at least {needed:,} certifying rows{whose}; there are {rows:,}{best}"
         few = self.groups_needed(counts, confidence)
         if few is None or self.passes(counts, confidence):
             return ""

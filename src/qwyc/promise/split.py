@@ -56,7 +56,7 @@ def split_sample(
             f"{number_of(certify_at_least, 'group')} to certify, and others to fit on; the sample has "
             f"{number_of(n_groups, 'group')}, and the largest has "
             f"{size.max() / n_rows:.0%} of the rows. Rows of one group count as one draw. Pass more "
-            "groups, or ask for a larger alpha."
+            "groups, or use a larger alpha."
         )
     drawn = shuffled.permutation(n_groups)
     rows = np.cumsum(size[drawn])  # after each group

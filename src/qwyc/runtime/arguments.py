@@ -16,7 +16,7 @@ from qwyc.errors import OptionError
 def check_alpha(alpha: Any) -> float:
     """`alpha` as a share from 0 to below 1."""
     if not is_number(alpha):
-        raise OptionError(f"alpha must be a number such as 0.005; got {alpha!r}")
+        raise OptionError(f"alpha must be a number such as 0.005, which is 0.5%; got {alpha!r}")
     if not 0 <= alpha < 1:
         raise OptionError(
             f"alpha is a share, at least 0 and below 1 (0.005 is 0.5%); got {alpha!r}"

@@ -31,7 +31,7 @@ def check_target(path: Path, *, regular: bool = False, inputs: Iterable[Path] = 
     for source in inputs:
         if _same_file(source, path):
             raise ArtifactError(
-                f"cannot write {path}: the command reads this file; name another file"
+                f"cannot write {path}: the command reads this file; choose another file to write"
             )
 
 

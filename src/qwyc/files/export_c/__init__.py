@@ -85,16 +85,16 @@ def texts(
 
 
 def check_exportable(certified: Certified) -> None:
-    """Raise an error for what is code of Python."""
+    """Raise an error for what is Python code."""
     ensemble = certified.ensemble
     if ensemble.base_models.tensors() is None or ensemble.schema is None:
         raise ModelError(
-            f"a classifier of {ensemble.description} cannot be exported to C: its base models are code of "
-            "Python. Trees and lattices can"
+            f"a classifier of {ensemble.description} cannot be exported to C: its base models are "
+            "Python code. Trees and lattices can"
         )
     if ensemble.transform is not None:
         raise ModelError(
-            f"the pipeline's own steps ({ensemble.transform}) are code of Python and cannot be exported to "
+            f"the pipeline's own steps ({ensemble.transform}) are Python code and cannot be exported to "
             "C: export classifier.without_transform(), which takes rows as pipeline[:-1].transform gives "
             "them"
         )

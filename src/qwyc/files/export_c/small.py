@@ -165,7 +165,7 @@ def _scale(models: TreeModels) -> Scale:
     """The unit of which all numbers are multiples; raises ModelError where there is none that fits."""
     trees = models.trees
     if trees.threshold.dtype != np.float32:
-        raise refused("the model compares numbers of float64; the small form has no doubles")
+        raise refused("the model compares float64 numbers, and the small form has no doubles")
     if models.summation == Summation.SHARES or models.divisor != 1:
         raise refused("its score is a mean, and a division is not exact in integers")
     if (trees.flags & NodeFlag.ZERO_IS_MISSING).any():
@@ -176,9 +176,9 @@ def _scale(models: TreeModels) -> Scale:
     leaves = trees.leaf_value.astype(np.float32)
     constants = np.array([models.start, float(np.float32(models.start))])
     if not narrow and not np.array_equal(leaves.astype(np.float64), trees.leaf_value):
-        raise refused("its leaves hold numbers of float64; the small form has leaves of float32")
+        raise refused("its leaves hold float64 numbers, and the small form has float32 leaves")
     if models.summation == Summation.FLOAT32_LATE and constants[0] != constants[1]:
-        raise refused("its base is a number of float64, which is added to a sum of float32")
+        raise refused("its base is a float64 number, which is added to a float32 sum")
     exponents = [_ulp(value) for value in leaves.tolist()]
     exponents += [_lowest_bit(value) for value in constants.tolist()]
     unit = min((e for e in exponents if e is not None), default=0)

@@ -99,7 +99,7 @@ def read_live(model: Any) -> Ensemble:
     with files.reading(type(model).__name__, "CatBoost model", "train it again"):
         if not live.derives_from(model, "CatBoost"):
             raise ModelError(
-                "this is not a model; take a CatBoostClassifier, CatBoostRegressor or CatBoostRanker"
+                "this is not a model; use a CatBoostClassifier, CatBoostRegressor or CatBoostRanker"
             )
         if not model.is_fitted():
             raise ModelError("the model is not fitted yet; fit it first")

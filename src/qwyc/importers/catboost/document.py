@@ -69,9 +69,7 @@ def scaled(document: Document) -> Document:
     the sign. What is left is above 0."""
     scale = document.scale
     if not scale or not math.isfinite(scale):
-        raise ModelError(
-            f"the model multiplies its sum by {scale:g}, so that nothing is left of it"
-        )
+        raise ModelError(f"the model multiplies its sum by {scale:g}, which leaves nothing of it")
     leaves = document.leaf_values * scale
     if abs(math.frexp(scale)[0]) == 0.5 and np.all(leaves / scale == document.leaf_values):
         return replace(document, leaf_values=leaves, scale=1.0)

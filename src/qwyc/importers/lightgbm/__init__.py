@@ -92,7 +92,7 @@ def read_live(model: Any) -> Ensemble:
                 raise ModelError(f"the model is not fitted yet ({error}); fit it first") from None
             if _is_set(model, "pred_early_stop"):
                 raise ModelError(
-                    "the model has pred_early_stop, so that its decisions are not those of all its trees; "
+                    "the model has pred_early_stop, so its decisions do not use all of its trees; "
                     "pass it after model.set_params(pred_early_stop=False)"
                 )
         elif live.derives_from(model, "LGBMRegressor") or live.derives_from(model, "LGBMRanker"):
@@ -104,7 +104,7 @@ def read_live(model: Any) -> Ensemble:
             booster, classes, integers = model, None, "float32 objects"
         else:
             raise ModelError(
-                "this is not a model; take a Booster, LGBMClassifier, LGBMRegressor or LGBMRanker"
+                "this is not a model; use a Booster, LGBMClassifier, LGBMRegressor or LGBMRanker"
             )
         # Both this and predict stop at the best iteration where there is one.
         return _ensemble(booster.model_to_string(), classes, integers)
@@ -167,10 +167,10 @@ def _ensemble(text: str, classes: Array | None, integers: str) -> Ensemble:
     of_values = not len(classes)
     if not of_values and objective.name in _VALUES:
         raise ModelError(
-            f"a classifier of {objective.name} decides nothing by itself; pass model.booster_"
+            f"a classifier of {objective.name} makes no decision by itself; pass model.booster_"
         )
     if of_values and objective.name in _BY_CLASS:
-        raise ModelError(f"a regressor of {objective.name} gives no values; take an LGBMClassifier")
+        raise ModelError(f"a regressor of {objective.name} gives no values; use an LGBMClassifier")
     if not of_values and classes.shape != (max(2, K),):
         raise ModelError(
             f"the model was fitted on {classes.size} classes and decides among {max(2, K)}; train it "
@@ -182,7 +182,9 @@ def _ensemble(text: str, classes: Array | None, integers: str) -> Ensemble:
     if not trees:
         raise ModelError("the model has no trees; train it for one round at least")
     if len(trees) % K:
-        raise ModelError(f"the model has {len(trees)} trees, which are no rounds of {K}; {REMEDY}")
+        raise ModelError(
+            f"the model has {len(trees)} trees, which do not make whole rounds of {K}; {REMEDY}"
+        )
     divisor = float(len(trees) // K) if "average_output" in header else 1.0
     source = Source("lightgbm", "", header.get("objective", "custom objective"))
     if K > 1:

@@ -69,7 +69,9 @@ def _content(model: Any) -> bytes:
         return bytes(model.SerializeToString())
     path, content = getattr(model, "_model_path", None), getattr(model, "_model_bytes", None)
     if content is None and path is None:
-        raise ModelError("the session does not say what it was made of; pass the model's file")
+        raise ModelError(
+            "the session does not say which file it was made from; pass the path of the model"
+        )
     return bytes(content) if content is not None else files.read_bytes(Path(str(path)))
 
 
@@ -251,7 +253,7 @@ def _decision(
     if kind != "TreeEnsembleClassifier":
         if set(weights.ids) - {0} or int(attributes.get("n_targets", 1)) > 1:
             raise ModelError(
-                f"a {kind} with several targets gives numbers and decides nothing; several classes are "
+                f"a {kind} with several targets gives numbers and makes no decision; several classes are "
                 "read from a TreeEnsembleClassifier"
             )
         how = attributes.get("aggregate_function", 1 if kind == "TreeEnsemble" else b"SUM")
@@ -260,7 +262,7 @@ def _decision(
         logistic = transform == "LOGISTIC"
         if logistic == graph.sigmoid or transform not in ("NONE", "LOGISTIC"):
             raise ModelError(
-                f"a {kind} gives a number and decides nothing; it is read where a sigmoid makes it a "
+                f"a {kind} gives a number and makes no decision; it is read where a sigmoid makes it a "
                 "probability, and the decision is probability > 0.5"
             )
         link = Link("logistic", dtype=np.dtype(dtype).name)

@@ -92,7 +92,7 @@ class _Places:
         self.order = np.lexsort((node, self.rank))
         self.keys = self.rank[self.order] * self.span + node[self.order]  # (n,) sorted
         if np.any(np.diff(self.keys) == 0):
-            raise ModelError("a tree has two nodes of one number")
+            raise ModelError("a tree has two nodes with the same number")
 
     def ranks(self, tree: Array) -> Array:
         """Which trees have these numbers, counted from 0."""

@@ -44,7 +44,7 @@ def value_ensemble(
     if how not in (*_SUM, *_AVERAGE):
         raise ModelError(
             "the trees' outputs are neither added up nor averaged (aggregate_function is not SUM or "
-            "AVERAGE), so that they are no sum of base models"
+            "AVERAGE), so the model is not a sum of base models"
         )
     # Base values are those of all targets, or not used.
     bases = bases if len(bases) == K else []

@@ -102,7 +102,7 @@ def _check_fitted(model: Any, name: str) -> None:
         raise ModelError(f"this {name} has {model.n_outputs_} outputs; qwyc supports one")
     if len(model.classes_) < 2:
         raise ModelError(
-            f"this {name} has one class, so that there is nothing to decide; qwyc supports two or more"
+            f"this {name} has one class, so there is nothing to decide; qwyc supports two or more"
         )
 
 

@@ -129,7 +129,9 @@ def read_header(reader: Reader) -> Header:
     if n_trees < 1 or n_trees > len(reader.content):
         raise ModelError("the model has no trees")
     if len(tree_class) != n_trees or len(bases) != K:
-        raise ModelError("the checkpoint has not a class for each tree and a base for each class")
+        raise ModelError(
+            "the checkpoint does not have a class for each tree and a base for each class"
+        )
     vectors = K > 1 and leaf_shape == [1, K]
     if K > 1 and not vectors and leaf_shape != [1, 1]:
         raise ModelError(
@@ -188,10 +190,10 @@ def read_tree(reader: Reader, real: str) -> dict[str, Array]:
     reader.skip_optional()
     for name in ("type", "left", "right", "feature", "default_left", "value", "threshold"):
         if len(tree[name]) != n_nodes:
-            raise ModelError(f"a tree's {name} has not one entry per node")
+            raise ModelError(f"a tree's {name} does not have one entry per node")
     for name in ("operator", "set_is_right", "codes_begin", "codes_end"):
         if len(tree[name]) != n_nodes:
-            raise ModelError(f"a tree's {name} has not one entry per node")
+            raise ModelError(f"a tree's {name} does not have one entry per node")
     return tree
 
 
@@ -274,7 +276,7 @@ def _leaf_vectors(tree: dict[str, Array], K: int) -> Array:
     if np.any(tree["vector_end"].astype(np.int64)[is_leaf] - first != K) or (
         first.size and not 0 <= first.min() <= first.max() <= len(tree["vector"]) - K
     ):
-        raise ModelError(f"a leaf has not a number for each of {K} classes")
+        raise ModelError(f"a leaf does not have a number for each of {K} classes")
     if first.size * K > len(tree["vector"]):
         raise ModelError("a tree's leaf vectors overlap")
     vectors = np.zeros((len(begin), K))

@@ -106,7 +106,7 @@ def read_live(model: Any) -> Ensemble:
             booster, by_classifier, missing = model, False, float("nan")
         else:
             raise ModelError(
-                "this is not a model; take a Booster, XGBClassifier, XGBRegressor or XGBRanker"
+                "this is not a model; use a Booster, XGBClassifier, XGBRegressor or XGBRanker"
             )
         document = ubjson.decode(bytes(booster.save_raw("ubj")))
         return _ensemble(
@@ -194,7 +194,7 @@ def _ensemble(
     refuse_unsupported(objective, booster, parameters)
     of_values = as_values or objective in VALUES
     if as_values and objective in TIES:
-        raise ModelError(f"a regressor of {objective} gives no values; take an XGBClassifier")
+        raise ModelError(f"a regressor with {objective} gives no values; use an XGBClassifier")
     output_of = PROBABILITIES[objective] if objective in PROBABILITIES else VALUES.get(objective)
 
     n_outputs = max(1, int(parameters.get("num_class", 0)), int(parameters.get("num_target", 1)))

@@ -84,7 +84,7 @@ def leaf_vectors(trees: Sequence[Document], table: NodeTable, size: int) -> Arra
             or len(values) % size
             or np.any((place < 0) | (place >= len(values) // size))
         ):
-            raise ModelError(f"a tree's leaves have not {size} numbers each; {REMEDY}")
+            raise ModelError(f"a tree's leaves do not have {size} numbers each; {REMEDY}")
         vectors[leaves] = values.reshape(-1, size)[place]
     return vectors
 
@@ -95,7 +95,7 @@ def node_table(trees: Sequence[Document]) -> NodeTable:
     def column(name: str, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         pieces = [np.asarray(tree[name], dtype=dtype) for tree in trees]
         if any(piece.shape != (size,) for piece, size in zip(pieces, sizes, strict=True)):
-            raise ModelError(f"a tree's {name} has not one entry per node")
+            raise ModelError(f"a tree's {name} does not have one entry per node")
         return np.concatenate(pieces)
 
     sizes = [len(tree["left_children"]) for tree in trees]

@@ -198,9 +198,7 @@ def _of_values(model: Any) -> Ensemble:
     if isolates:
         rows = int(model.num_examples_per_tree())
         if rows < 2:
-            raise ModelError(
-                "the model's trees were grown on one row each, so that nothing is left"
-            )
+            raise ModelError("the model's trees were grown on one row each, so nothing is left")
         output = Output("halving", "float32", path_length(rows))
     elif boosted and _loss(model) == _POISSON:
         output = Output("exponential", "float32")
@@ -226,7 +224,7 @@ def _loss(model: Any) -> int:
         return int(model._model.loss())
     except Exception:
         raise ModelError(
-            "this version of YDF does not say which loss the model has, so that it is not known whether "
+            "this version of YDF does not say which loss the model has, so qwyc cannot know whether "
             "its values are exponentials"
         ) from None
 

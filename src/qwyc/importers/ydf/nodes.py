@@ -67,7 +67,7 @@ class Nodes:
                 "read; train with split_axis='AXIS_ALIGNED'"
             )
         if condition.attribute not in self.column:
-            raise ModelError("a tree looks at a column that is no feature")
+            raise ModelError("a tree looks at a column that is not a feature")
         flags = int(NodeFlag.DEFAULT_LEFT) if condition.missing else 0
         at = self.column[condition.attribute]
         if kind == "NumericalHigherThanCondition":

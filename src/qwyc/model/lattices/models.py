@@ -153,7 +153,7 @@ class LatticeModels:
         try:
             return _native.Lattices(**self.tensors(), n_features=self.n_features, base=self.start)
         except ValueError as error:
-            raise ModelError(f"the model's lattices are not sound: {error}") from None
+            raise ModelError(f"the model's lattices are not valid: {error}") from None
 
     def scores(
         self, rows: Any, *, threads: int | None = None, report: Report = lambda done: None

@@ -48,7 +48,7 @@ def given_rows(
     """Rows, labels and slices, checked; at most `max_rows` of them, drawn at random."""
     if type(X).__module__.split(".")[0] in SPREAD:
         raise InputError(
-            "a report is made of rows in memory: pass qwyc.distributed.sample(data, 20_000)"
+            "a report is made from rows in memory: pass qwyc.distributed.sample(data, 20_000)"
         )
     n, most = row_count(X), check_count("max_rows", max_rows)
     if not n:

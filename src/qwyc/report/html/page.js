@@ -4,6 +4,12 @@ const facts = JSON.parse(at('facts').textContent);
 const T = facts.base_models;
 const state = { point: facts.own, column: -1 };
 const STYLES = { 'this classifier': 0, 'QWYC* (the paper)': 1, 'natural order': 2, Fan: 3, 'smaller ensembles': 4 };
+const MEANINGS = {
+  'QWYC* (the paper)': 'QWYC* is the method of the paper',
+  'natural order': 'natural order is its rule, with the base models in the order of the model',
+  Fan: 'Fan is an older rule for quitting early',
+  'smaller ensembles': 'smaller ensembles evaluate only the first base models, for every row',
+};
 const whose = facts.rows
   ? `the ${count(facts.rows.rows)} rows given${facts.rows.given > facts.rows.rows ? ` (drawn from ${count(facts.rows.given)})` : ''}`
   : { 'held-out': 'the rows held out', 'in-sample': 'the rows that it was fitted on', proven: 'the sample' }[facts.how];
@@ -36,7 +42,7 @@ function showTiles(point, policy) {
     tiles.push(tile('Microseconds per row', 'n-time', micro(policy.microseconds), `${micro(facts.times.full)} in full: ${times >= 1 ? `${times.toFixed(1)} times as fast` : 'quitting is slower'}`, 'one thread, this machine'));
   }
   if (seen && seen.accuracy !== undefined) {
-    tiles.push(tile('Accuracy', 'n-accuracy', percent(seen.accuracy), `${percent(facts.rows.full_accuracy)} in full, on the rows given`));
+    tiles.push(tile('Accuracy', 'n-accuracy', percent(seen.accuracy), `${percent(facts.rows.full_accuracy)} in full, on the rows given`, 'see also what each class loses'));
   }
   if (!facts.one_cost && point.rows) tiles.push(tile('Cost', 'n-cost', percent(point.cost, 1), 'of evaluating everything, by the costs that were given'));
   if (point.features !== null) tiles.push(tile('Features per row', 'n-features', models(point.features), `needed, of ${count(facts.features.used)}`));
@@ -181,18 +187,18 @@ function leaveOut() {
   if (!timed) {
     at('no-times').hidden = false;
     at('no-times').textContent = facts.rows
-      ? 'Times and machines are left out: they were not asked for, there are fewer than 2,048 rows, or base models are Python code.'
+      ? 'Times and machines are left out: they were not requested, there are fewer than 2,048 rows, or base models are Python code.'
       : 'Times, machines and accuracy are left out: they need rows (X), and accuracy their labels (y).';
   }
   if (facts.rivals.length) {
-    at('tradeoff-note').textContent = `On ${count(facts.rivals[0].rows)} of the rows given; the others were fitted on the other rows. Left and low is good. Points of this classifier are those of the slider.`;
+    at('tradeoff-note').textContent = `Measured on ${count(facts.rivals[0].rows)} of the rows given; the other methods were fitted on the remaining rows. Lower left is better. Points of this classifier are those of the slider. The other methods: ${facts.rivals.map((rival) => MEANINGS[rival.name]).filter(Boolean).join('; ')}.`;
     fillRivals(facts);
     at('legend').append(...facts.rivals.map((rival) => html('li', {}, svg('svg', { viewBox: '0 0 26 12', 'aria-hidden': 'true' },
       svg('line', { x1: 0, x2: 26, y1: 6, y2: 6, stroke: `var(--s${STYLES[rival.name]})`, 'stroke-width': 2 }), marker(STYLES[rival.name], 13, 6, 3.6, `var(--s${STYLES[rival.name]})`)), rival.name)));
   } else {
     at('legend').hidden = true;
     at('chart-models').parentElement.hidden = facts.points.length < 2;
-    const few = facts.rows ? 'There are too few rows to fit the paper’s method, Fan’s rule and others on.' : 'Other methods are left out: they need rows (X).';
+    const few = facts.rows ? 'There are too few rows to fit other methods on.' : 'Other methods are left out: they need rows (X).';
     at('tradeoff-note').textContent = facts.points.length < 2 ? `This classifier has one operating point. ${few}` : `On the rows held out, at each alpha that they certify. ${few}`;
   }
   const known = facts.policies[facts.points[facts.own].policy];
@@ -202,10 +208,10 @@ function leaveOut() {
   const rows = facts.rows;
   at('differences-tables').hidden = !rows;
   at('differences-note').textContent = rows
-    ? `On ${whose}, against the full ensemble. Intervals are exact, each by itself: of many slices, some look worse by chance.`
+    ? `On ${whose}, compared with the full ensemble. Each interval is exact on its own; of many slices, some look worse by chance.`
     : 'Left out: the rows held out are not kept, only their counts. Pass rows (X) to see which decisions differ.';
   if (rows) {
-    const options = [['-1', 'all: highest lower bounds'], ...rows.columns.map((column, i) => [String(i), column.name])];
+    const options = [['-1', 'all: the clearest differences'], ...rows.columns.map((column, i) => [String(i), column.name])];
     at('column').append(...options.map(([value, name]) => html('option', { value }, name)));
     if (!rows.columns.length) at('by-slice').parentElement.parentElement.hidden = true;
   }

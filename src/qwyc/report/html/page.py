@@ -80,8 +80,9 @@ def _control(facts: dict[str, Any]) -> str:
         '<span class="bar-sum" id="sum"></span></div>'
         f'<div class="bar-row"><input type="range" id="alpha" min="0" max="{len(points) - 1}" step="1" '
         f'value="{own}" aria-valuetext="{now}">'
-        '<button type="button" id="reset">As it is</button></div>'
-        '<p class="note wide">Choose an alpha once: each is valid by itself, the best of many is not. '
+        '<button type="button" id="reset">Reset</button></div>'
+        '<p class="note wide">Choose one alpha: the promise holds for a single choice, not for the best of '
+        "several tried. "
         '<span id="code"></span></p>'
     )
 
@@ -105,7 +106,7 @@ def _losses_note(facts: dict[str, Any]) -> str:
         text = "No rows were counted."
     if facts["classes"]["left_out"]:
         shown = len(facts["classes"]["names"])
-        text += f" Of all classes, the {shown} of which the most may be lost."
+        text += f" Shown are the {shown} classes of which the most may be lost."
     return text
 
 

@@ -113,7 +113,8 @@ def sentences(certified: Certified, point: Point) -> list[str]:
             f"{differ} rows{share} that it was fitted on are decided differently.",
             work,
         ]
-    held_out = f"On rows held out, {differ} decisions{share} differ from the full ensemble."
+    lost = _lost(seen, names)
+    held_out = f"On rows held out, {differ} decisions{share} differ from the full ensemble{lost}."
     if seen.doubts:
         return [f"Nothing is promised for new rows: {'; '.join(seen.doubts)}.", held_out, work]
     if point.policy.quit == "never":
@@ -121,3 +122,14 @@ def sentences(certified: Certified, point: Point) -> list[str]:
         return [promise, held_out, work]
     statement = seen.budget.statement(names)
     return [f"With {percent(seen.confidence)} confidence, {statement}.", held_out, work]
+
+
+def _lost(seen: Certificate, names: list[str]) -> str:
+    """How much of each of two classes was lost, since a limit on all rows does not show it."""
+    if not seen.disagreements or len(names) != 2 or len(seen.classes) != 2:
+        return ""
+    parts = (
+        f"{loss.lost:,} of the {loss.rows:,} rows of class {name}"
+        for name, loss in zip(names, seen.classes, strict=True)
+    )
+    return f": {' and '.join(parts)}"
