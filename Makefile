@@ -222,7 +222,7 @@ $(VENV)/.dev: $(VENV)/.tools $(NATIVE)
 
 $(VENV)/.all: $(VENV)/.dev
 	$(PIP) install --upgrade setuptools wheel # Spark comes as source, and is built without isolation too
-	$(PIP) install --no-build-isolation --editable '.[dev,wheels,engines,lattice,browser,serving,docs]'
+	$(PIP) install --no-build-isolation --editable '.[dev,bench,wheels,engines,lattice,browser,serving,docs]'
 	touch $@
 
 $(VENV)/.wheels: $(VENV)/.tools $(NATIVE)

@@ -11,11 +11,12 @@ figure is the median of the rounds, in processor time."""
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -231,6 +232,15 @@ def in_python(peer: peers.Peer, rows: Any, ones: int) -> Figures:
     return 1e9 * (middle - begin) / (ones // 10), 1e9 * many / len(rows)
 
 
+@contextlib.contextmanager
+def or_left_out(peer: str) -> Iterator[None]:
+    """A peer that cannot take part is named, and the others go on."""
+    try:
+        yield
+    except peers.LeftOut as reason:
+        print(f"{peer} is left out: {reason}")
+
+
 def contest(name: str, of: Trained, folder: Path, n: int, ones: int, rounds: int) -> None:
     """Print a table for one model."""
     folder.mkdir()
@@ -256,7 +266,7 @@ def contest(name: str, of: Trained, folder: Path, n: int, ones: int, rounds: int
                 exported(folder / f"{title} C", classifier, False, "cc"),
             )
             turns[label] = lambda b=built, e=expected, t=label: of_source(b, rows, ones, e, t)  # type: ignore[misc]
-    try:
+    with or_left_out("C API"):
         if name == "XGBoost":
             model.save_model(folder / "model.ubj")
             theirs = program(folder, "peer", XGBOOST, *shared("xgboost", "lib/libxgboost.so"))
@@ -267,17 +277,17 @@ def contest(name: str, of: Trained, folder: Path, n: int, ones: int, rounds: int
             words, version = [theirs, folder / "model.txt"], version_of("lightgbm")
         label = f"{name} {version}, C API"
         turns[label] = lambda: run(words, rows, ones, full, name)
-        if name == "XGBoost":
+    if name == "XGBoost":
+        with or_left_out("TL2cgen"):
             code, version = tl2cgen(folder / "tl", model, rows.shape[1], "cc")
             bits = np.where(np.isnan(rows), np.int32(-1), rows.view(np.int32))
             turns[f"TL2cgen {version}"] = lambda: of_source(code, bits, ones, full, "TL2cgen")
+    with or_left_out("ONNX Runtime"):
         runtime = peers.onnx_runtime(of, 1)
         assert runtime.batch is not None
         differs = int(np.count_nonzero(np.ravel(runtime.batch(rows)).astype(int) != full))
         label = f"ONNX Runtime {runtime.version}, from Python; {differs:,} rows decided differently"
         turns[label] = lambda: in_python(runtime, rows, ones)
-    except peers.LeftOut as reason:
-        print(f"left out: {reason}")
     taken: dict[str, list[Figures]] = {title: [] for title in turns}
     for _ in range(rounds):
         for title, turn in turns.items():
