@@ -145,6 +145,11 @@ def read_csv(
                 done += rows.num_rows
     except RowsError as error:
         raise error.about(name, rows_before=done) from None
+    if text.stream is text.raw and text.raw.done < total:  # rows are missing that were there before
+        raise InputError.naming_file(
+            f"cannot read {name} as csv: it became shorter while it was read; {text.raw.done:,} of its "
+            f"{total:,} bytes were there"
+        )
     if not done:
         batch = columns.without_rows(pyarrow.schema(types))
         texts = pyarrow.schema(as_text).empty_table()
