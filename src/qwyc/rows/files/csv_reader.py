@@ -100,7 +100,7 @@ class _Text:
                 "one is open"
             )
         header, body = head[: header_end or len(head)], head[header_end or len(head) :]
-        names = dialect.read(header).schema.names
+        names = dialect.names(header)
         return cls(raw, stream, body, is_whole, names, dialect, header.endswith(b"\r"))
 
     def blocks(self) -> Iterator[memoryview]:
