@@ -159,6 +159,30 @@ def test_what_is_no_valid_matrix_is_an_error(wide, models, rows):
                 qwyc.read_model(model).score_full(broken(rows, **arrays))
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "place", "value"),
+    [
+        ("csc", "indices", 0, 10**9),
+        ("csc", "indices", 0, -5),
+        ("csc", "indptr", 1, 10**6),
+        ("csc", "indptr", 0, -(10**6)),
+        ("bsr", "indices", 0, 10**9),
+        ("bsr", "indptr", -1, 10**6),
+        ("coo", "row", 0, 10**9),
+        ("coo", "col", 0, -1),
+    ],
+)
+def test_scipy_does_not_convert_what_leads_out_of_its_arrays(models, kind, name, place, value):
+    """SciPy trusts the indices of what it converts, and ends the process."""
+    wrong = scipy.sparse.eye(WIDTH, format=kind)
+    indices = np.array(getattr(wrong, name))
+    indices[place] = value
+    setattr(wrong, name, indices)
+    model = qwyc.read_model(next(iter(models.values())))
+    with pytest.raises(RowsError, match="not a valid sparse matrix"):
+        model.score_full(wrong)
+
+
 def test_the_native_class_checks_what_it_is_given():
     data, column = np.ones(2, np.float32), np.array([0, 1], np.int32)
     begin = np.array([0, 1, 2])

@@ -91,6 +91,7 @@ def file_path(path: Any) -> FilePath:
     try:
         if "\0" in os.fspath(path) or not os.fspath(path):
             raise ValueError
+        os.fsencode(path)  # half of a surrogate pair is in no name of a file
         return FilePath(path)
     except (TypeError, ValueError):
         raise ArtifactError(f"a path was expected; got {path!r}") from None

@@ -264,8 +264,8 @@ def library_of_file(head: bytes) -> str | None:
     return None
 
 
-def _importer_of(path: Path) -> FileImporter:
-    """The module that reads a file, by how the file starts."""
+def _refuse_other_folders(path: Path) -> None:
+    """Raise an error that says what to do if it is the folder of a library that has no reader here."""
     folder = path if path.is_dir() else path.parent
     if (path.is_dir() or path.suffix == ".pb") and any(folder.glob("*data_spec.pb")):
         raise ModelError(
@@ -273,11 +273,20 @@ def _importer_of(path: Path) -> FileImporter:
         )
     if (path / "saved_model.pb").exists():
         raise ModelError(f"{path} is a SavedModel; load it with Keras and pass the live model")
+
+
+def _importer_of(path: Path) -> FileImporter:
+    """The module that reads a file, by how the file starts."""
     try:
+        _refuse_other_folders(path)
         with path.open("rb") as file:
             head = file.read(512)
+    except ModelError:
+        raise
     except OSError as error:
         raise ModelError(f"cannot read {path}: {error.strerror or error}") from None
+    except ValueError:  # a null character, or half of a surrogate pair
+        raise ModelError(f"a path was expected; got {str(path)!r}") from None
     for importer in FILES:
         if importer.looks_like(head):
             return importer

@@ -11,7 +11,7 @@ from typing import Any
 
 from qwyc.errors import InputError, RowsError
 from qwyc.rows.selection import part, row_count
-from qwyc.rows.sparse import is_sparse
+from qwyc.rows.sparse import is_sparse, to_csr
 from qwyc.runtime.progress import ProgressOption, progress_reporter
 
 
@@ -40,7 +40,7 @@ def row_blocks(
             raise X.named(_no_rows(), 0)
         return
     if is_sparse(X) and len(X.shape) == 2:  # converted once, not for each block
-        X = X.tocsr()
+        X = to_csr(X)
     n = row_count(X)
     if not n:
         raise _no_rows()

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc import _native
-from qwyc.rows.sparse import dense_columns, is_sparse
+from qwyc.rows.sparse import dense_columns, is_sparse, to_csr
 
 Hashes = npt.NDArray[np.uint64]  # (N,)
 
@@ -59,7 +59,7 @@ def table_hashes(X: Any) -> Hashes | None:
     """A hash of each row of an array of numbers, or of a table of anything, (N,); None for other rows. Rows
     of two tables cannot be compared: text is numbered within a table."""
     if is_sparse(X):
-        matrix = X.tocsr()
+        matrix = to_csr(X)
         begin = matrix.indptr.astype(np.int64)
         value = matrix.data.astype(np.float64)
         return _native.SparseRows(value, matrix.indices, begin, X.shape[1], 0.0).hashes64()

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from qwyc import _native
 from qwyc.errors import InputError
+from qwyc.rows.sparse import to_csr
 
 
 def row_count(X: Any) -> int:
@@ -43,7 +44,7 @@ def part(X: Any, start: int, stop: int) -> Any:
     if isinstance(X, _native.SparseRows):
         return X[start:stop]
     if hasattr(X, "tocsr"):  # scipy sparse
-        return X.tocsr()[start:stop]
+        return to_csr(X)[start:stop]
     if isinstance(X, (np.ndarray, list, tuple)):
         return X[start:stop]
     frame = nw.from_native(_as_table(X), eager_only=True, pass_through=True)
@@ -62,7 +63,7 @@ def take(X: Any, rows: npt.NDArray[np.intp]) -> Any:
     if isinstance(frame, nw.DataFrame):
         return frame[rows, :].to_native()
     if hasattr(X, "tocsr"):  # scipy sparse
-        return X.tocsr()[rows]
+        return to_csr(X)[rows]
     if isinstance(X, (list, tuple)):
         return [X[i] for i in rows]
     raise InputError(f"cannot select rows of {type(X).__name__}; pass an array, a table or a list")

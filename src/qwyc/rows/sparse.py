@@ -35,7 +35,7 @@ def takes_sparse(schema: Schema | None) -> bool:
 def sparse_rows(X: Any, schema: Schema) -> _native.SparseRows:
     """A sparse matrix as rows that the base models take. Values are float32 or float64."""
     _refuse(X, schema)
-    matrix = X.tocsr()
+    matrix = to_csr(X)
     n = int(X.shape[0])
     # Copied: rows are found by it, so it must not change once it was checked.
     begin = np.array(_vector("indptr", matrix.indptr, "iu"), dtype=np.int64)
@@ -53,6 +53,40 @@ def sparse_rows(X: Any, schema: Schema) -> _native.SparseRows:
     if schema.absent == FINITE_ZERO:
         _refuse_not_finite(value, column, begin, schema)
     return rows
+
+
+def to_csr(X: Any) -> Any:
+    """A matrix in CSR, as scipy converts it: without a look at its indices, so they are checked before."""
+    if X.format != "csr":
+        _check_indices(X)
+    return X.tocsr()
+
+
+def _check_indices(X: Any) -> None:
+    """Raise an error if indices of a matrix that is not in CSR lead out of its arrays."""
+    n, d = X.shape
+    if X.format == "coo":
+        _check_range("row", X.row, n)
+        _check_range("col", X.col, d)
+        if not len(X.row) == len(X.col) == len(X.data):
+            raise _not_valid("row, col and data have different lengths")
+    elif X.format in ("csc", "bsr"):
+        height, width = X.blocksize if X.format == "bsr" else (1, 1)
+        major, minor = (n // height, d // width) if X.format == "bsr" else (d, n)
+        begin = _vector("indptr", X.indptr, "iu").astype(np.int64)
+        if len(begin) != major + 1 or begin[0] != 0 or (np.diff(begin) < 0).any():
+            raise _not_valid("indptr does not rise from 0 for each row or column")
+        if begin[-1] > min(len(X.indices), len(X.data)):
+            raise _not_valid("indptr leads past the entries")
+        _check_range("indices", X.indices, minor)
+    elif X.format == "dia" and len(X.offsets) != len(X.data):
+        raise _not_valid("offsets and data have different lengths")
+
+
+def _check_range(name: str, values: Any, end: int) -> None:
+    index = _vector(name, values, "iu")
+    if index.size and (index.min() < 0 or index.max() >= end):
+        raise _not_valid(f"{name} has a number that is not below {end:,}")
 
 
 def _vector(name: str, values: Any, kinds: str) -> Array:
@@ -134,7 +168,7 @@ def canonical(X: Any) -> Any:
     """The same matrix as every library reads it: in CSR, with entries of the same place added up, in the
     machine's own byte order, with both kinds of indices of 32 bits where these are enough, and without the
     kinds of floats that some libraries refuse. XGBoost does not survive other bytes."""
-    matrix = X.tocsr()
+    matrix = to_csr(X)
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()

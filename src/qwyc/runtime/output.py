@@ -24,10 +24,10 @@ def check_target(path: Path, *, regular: bool = False, inputs: Iterable[Path] = 
     must not name one of them."""
     try:
         _check_target(path, regular)
-    except PermissionError as error:  # the folder cannot even be searched
+    except OSError as error:  # the folder cannot even be searched, or the disk is broken
         if isinstance(error, ArtifactError):
             raise
-        raise ArtifactError(f"cannot write {path}: {error.strerror}") from None
+        raise ArtifactError(f"cannot write {path}: {reason(error)}") from None
     for source in inputs:
         if _same_file(source, path):
             raise ArtifactError(
@@ -36,9 +36,11 @@ def check_target(path: Path, *, regular: bool = False, inputs: Iterable[Path] = 
 
 
 def _same_file(source: Path, target: Path) -> bool:
-    if str(target) == "-" or not target.is_file():  # /dev/null may be both
+    if str(target) == "-":
         return False
     try:
+        if not target.is_file():  # /dev/null may be both
+            return False
         source_status = os.fstat(0) if str(source) == "-" else source.stat()
         return os.path.samestat(source_status, target.stat())
     except OSError:  # one of them does not exist or cannot be examined
@@ -70,7 +72,9 @@ def open_output(path: Path) -> Iterator[BinaryIO]:
             sys.stdout.buffer.flush()
         return
     check_target(path)
-    if path.exists() and not path.is_file():  # /dev/null, a named pipe
+    with _write_errors(str(path)):
+        is_device = path.exists() and not path.is_file()  # /dev/null, a named pipe
+    if is_device:
         with _write_errors(str(path)), path.open("wb") as file:
             yield file
         return
@@ -87,8 +91,9 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         target = path.resolve()  # a link stays a link; the file that it points to is replaced
     except (OSError, RuntimeError):  # links in a circle
         raise ArtifactError(f"cannot write {path}: its links lead nowhere; name a file") from None
-    if target.exists() and not target.is_file():
-        raise ArtifactError(f"cannot write {path}: it is a directory or a device, not a file")
+    with _write_errors(str(path)):
+        if target.exists() and not target.is_file():
+            raise ArtifactError(f"cannot write {path}: it is a directory or a device, not a file")
     temporary = target.with_name(f".qwyc-{os.getpid()}-{secrets.token_hex(4)}.tmp")
     _unfinished.add(temporary)
     try:
@@ -104,7 +109,10 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             os.replace(temporary, target)
             _sync_folder(target.parent)
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(
+            OSError
+        ):  # the error that brought us here says more; after the rename it is gone
+            temporary.unlink(missing_ok=True)
         _unfinished.discard(temporary)
 
 

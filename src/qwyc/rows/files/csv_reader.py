@@ -100,7 +100,7 @@ class _Text:
                 "one is open"
             )
         header, body = head[: header_end or len(head)], head[header_end or len(head) :]
-        names = dialect.read(header).schema.names
+        names = dialect.names(header)
         return cls(raw, stream, body, is_whole, names, dialect, header.endswith(b"\r"))
 
     def blocks(self) -> Iterator[memoryview]:
@@ -145,6 +145,11 @@ def read_csv(
                 done += rows.num_rows
     except RowsError as error:
         raise error.about(name, rows_before=done) from None
+    if text.stream is text.raw and text.raw.done < total:  # rows are missing that were there before
+        raise InputError.naming_file(
+            f"cannot read {name} as csv: it became shorter while it was read; {text.raw.done:,} of its "
+            f"{total:,} bytes were there"
+        )
     if not done:
         batch = columns.without_rows(pyarrow.schema(types))
         texts = pyarrow.schema(as_text).empty_table()

@@ -135,7 +135,7 @@ class TableFiles(RowStream):
         self._begins, rows = [], 0
         for one in self.inputs:
             self._begins.append(rows)
-            with one.open() as file, _read_errors(one):
+            with _read_errors(one), one.open() as file:
                 for batch, done, total in self._reader(one, file):
                     first = first or batch
                     _check_types(batch, one, first, self.inputs[0])
