@@ -2,10 +2,10 @@
 
     python -m benchmarks.since --against OTHER/.venv/bin/python
 
-The older version makes the classifier (UCI Adult with its text, XGBoost, 200 trees), and both decide the same
-rows with it. Files are Adult's test rows, repeated, in Parquet; the column fnlwgt differs from copy to copy, so
-that no row repeats. Versions take turns. Times are processor time of the whole process, of commands with the
-start of Python. Decisions must be equal; otherwise the run fails."""
+The older version makes the classifier (UCI Adult with its text, XGBoost, 200 trees), and both decide the
+same rows with it. Files are Adult's test rows, repeated, in Parquet; the column fnlwgt differs from copy to
+copy, so that no row repeats. Versions take turns. Times are processor time, of commands with the start of
+Python. Decisions must be equal; otherwise the run fails."""
 
 from __future__ import annotations
 
@@ -36,9 +36,11 @@ import pandas as pd, xgboost, qwyc
 from qwyc.datasets import load_adult
 train, test = (pd.DataFrame(load_adult(part).columns) for part in ("train", "test"))
 text = [name for name in train if not pd.api.types.is_numeric_dtype(train[name])]
-kinds = {name: pd.CategoricalDtype(sorted({*train[name].dropna(), *test[name].dropna()})) for name in text}
+known = {name: sorted({*train[name].dropna(), *test[name].dropna()}) for name in text}
+kinds = {name: pd.CategoricalDtype(values) for name, values in known.items()}
 rows, label = train.astype(kinds), load_adult("train").label
-model = xgboost.XGBClassifier(n_estimators=200, max_depth=5, learning_rate=0.1, enable_categorical=True, n_jobs=1)
+options = {"n_estimators": 200, "max_depth": 5, "learning_rate": 0.1, "n_jobs": 1}
+model = xgboost.XGBClassifier(enable_categorical=True, **options)
 model.fit(rows[:16000], label[:16000])
 qwyc.optimize(model, rows[16000:], alpha=0.005, threads=1, progress=False).save(sys.argv[1])
 """
@@ -75,7 +77,8 @@ try:
     found["all null"] = "decided" if len(fast.decide(sparse)) == 3000 else "?"
 except Exception as error:
     found["all null"] = type(error).__name__
-for name, rows in (("Arrow", few), ("pandas objects", objects), ("pandas categories", frame.astype(kinds))):
+frames = {"Arrow": few, "pandas objects": objects, "pandas categories": frame.astype(kinds)}
+for name, rows in frames.items():
     found[name] = least(lambda: fast.predict(rows, threads=1), 8192, 40)
 one = frame.astype(kinds)[:1]
 found["one row"] = least(lambda: fast.predict(one), 1, 200)

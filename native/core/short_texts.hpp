@@ -18,8 +18,8 @@ namespace qwyc {
 inline constexpr double kRefused = std::numeric_limits<double>::infinity();
 
 // K texts of up to kMost bytes, each padded with zeros. A key of a text leads to the one known text
-// that it can be equal to: its size, or its size and eight of its bytes. No two known texts have the
-// same key, so nothing is searched, and one comparison decides.
+// that it can be equal to: its size, or its size and eight of its bytes. No two known texts have
+// the same key, so nothing is searched, and one comparison decides.
 class ShortTexts {
   public:
     static constexpr size_t kMost = 63, kPadded = 64;
@@ -55,10 +55,11 @@ class ShortTexts {
     int shift = 0;
     uint8_t other = 0;            // the number of any other text: K; K + 1 is that of null
     std::vector<uint8_t> number;  // by place
-    std::vector<Padded> text;     // (K + 1,) by number; the last byte of `other` is 1, so no text is it
-    std::vector<uint32_t> size;   // (K + 1,)
-    std::vector<float> code32;    // (K + 2,)
-    std::vector<double> code64;   // (K + 2,)
+    std::vector<Padded>
+        text;  // (K + 1,) by number; the last byte of `other` is 1, so no text is it
+    std::vector<uint32_t> size;  // (K + 1,)
+    std::vector<float> code32;   // (K + 2,)
+    std::vector<double> code64;  // (K + 2,)
     bool refuses_other = false, refuses_null = false;
 
     const float* codes(float) const { return code32.data(); }

@@ -73,8 +73,8 @@ bool read(const ShortTexts& known, const TextCells& cells, Out* out) {
             place = std::min<uint64_t>(size, ShortTexts::kMost + 1);
         } else {
             const __m512i bytes = _mm512_permutexvar_epi8(picked_bytes, text);
-            const auto word = static_cast<uint64_t>(
-                _mm_cvtsi128_si64(_mm512_castsi512_si128(bytes)));
+            const auto word =
+                static_cast<uint64_t>(_mm_cvtsi128_si64(_mm512_castsi512_si128(bytes)));
             place = ((word + size) * factor) >> shift;
         }
         uint32_t number = numbers[place];
@@ -102,9 +102,9 @@ bool read_cells(const ShortTexts& known, const TextCells& cells, Out* out) {
 }
 
 template <class Out>
-constexpr TextKernels::Reads<Out> kReads{
-    read_cells<OffsetAt<int32_t>, Out>, read_cells<OffsetAt<int64_t>, Out>, read_cells<ViewAt, Out>,
-    read_cells<SpanAt, Out>};
+constexpr TextKernels::Reads<Out> kReads{read_cells<OffsetAt<int32_t>, Out>,
+                                         read_cells<OffsetAt<int64_t>, Out>,
+                                         read_cells<ViewAt, Out>, read_cells<SpanAt, Out>};
 
 }  // namespace
 

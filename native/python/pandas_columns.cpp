@@ -178,8 +178,8 @@ class Objects : public ForeignCells {
             if (plain) {
                 Out codes[kAtOnce];
                 refused |= !texts.kernels().reads(Out()).spans(
-                    *known,
-                    {.data = reinterpret_cast<const uint8_t*>(spans), .n = end - begin}, codes);
+                    *known, {.data = reinterpret_cast<const uint8_t*>(spans), .n = end - begin},
+                    codes);
                 for (int64_t k = begin; k < end; ++k) out[place(k)] = codes[k - begin];
                 continue;
             }

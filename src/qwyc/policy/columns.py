@@ -29,9 +29,11 @@ def arrow_columns(decisions: Decisions, classes: npt.NDArray[Any]) -> list[Any]:
     others."""
     import pyarrow
 
+    numbers: list[npt.NDArray[Any]]
     numbers = [decisions.steps, *score_columns(decisions.score), decisions.complete]
     if decisions.reason is None:
-        return [label_column(decisions.label, classes), *map(number_column, numbers)]
+        label = label_column(decisions.label, classes)
+        return [label, *(number_column(values) for values in numbers)]
     label = pyarrow.array(decisions.label, arrow_type(classes))
     null = None if not decisions.not_decided else ~decisions.decided
     reason = pyarrow.array(decisions.reason, pyarrow.string())
