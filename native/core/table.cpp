@@ -148,6 +148,12 @@ bool read_bools(const Part<Cells>& part, Out* out) {
 // The code of a text with offsets.
 template <class Offset>
 struct TextAt {
+    template <class Out>
+    static auto kernel(const TextKernels& kernels) {
+        const auto& reads = kernels.reads(Out());
+        return sizeof(Offset) == 4 ? reads.text32 : reads.text64;
+    }
+
     [[gnu::always_inline]] double operator()(const TextCodes& texts, const Chunk& chunk,
                                              int64_t i) const {
         Offset offset[2];  // which need not be aligned
@@ -162,6 +168,11 @@ struct TextAt {
 // The code of a text with a view, 16 bytes: a length of 32 bits, and then the text itself if it has
 // up to 12 bytes; otherwise its first four bytes, the number of a block and an offset in it.
 struct ViewAt {
+    template <class Out>
+    static auto kernel(const TextKernels& kernels) {
+        return kernels.reads(Out()).views;
+    }
+
     [[gnu::always_inline]] double operator()(const TextCodes& texts, const Chunk& chunk,
                                              int64_t i) const {
         const uint8_t* const view = chunk.data + 16 * (chunk.first + i);
@@ -174,9 +185,22 @@ struct ViewAt {
     }
 };
 
+TextCells text_cells(const Part<Range>& part) {
+    const Chunk& chunk = part.chunk;
+    return {chunk.data, chunk.bytes, chunk.blocks,     chunk.first, chunk.valid,
+            chunk.null, nullptr,     part.cells.begin, part.cells.n};
+}
+TextCells text_cells(const Part<Picked>& part) {
+    const Chunk& chunk = part.chunk;
+    return {chunk.data, chunk.bytes,    chunk.blocks,      chunk.first, chunk.valid,
+            chunk.null, part.cells.row, part.cells.before, part.cells.n};
+}
+
 template <class At, class Cells, class Out>
 bool read_texts(const Part<Cells>& part, Out* out) {
     const TextCodes& texts = *part.column.texts;
+    if (const ShortTexts* const known = texts.short_texts())
+        return At::template kernel<Out>(texts.kernels())(*known, text_cells(part), out);
     const bool has_nulls = part.has_nulls();
     bool refused = false;
     part.each([&](int64_t i, int64_t place) {

@@ -5,15 +5,14 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
-#include <limits>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace qwyc {
+#include "core/short_texts.hpp"
 
-// Stands for a value that is to be refused, in place of a code.
-inline constexpr double kRefused = std::numeric_limits<double>::infinity();
+namespace qwyc {
 
 // A hash table of open addressing, at most half full. Lengths of texts follow no pattern, so a
 // lookup of up to 32 bytes does not branch by them: it compares four words, which may
@@ -21,10 +20,11 @@ inline constexpr double kRefused = std::numeric_limits<double>::infinity();
 class TextCodes {
   public:
     // unseen: the code of any other text, or kRefused. null: that of no text at all. Of equal
-    // texts, the last counts.
+    // texts, the last counts. isa: of the kernels that look up many texts at once.
     TextCodes(const std::vector<std::string>& texts, const std::vector<double>& codes,
-              double unseen, double null)
-        : texts_(texts), unseen_(unseen), null_(null) {
+              double unseen, double null, std::string_view isa = "")
+        : texts_(texts), kernels_(text_kernels(isa)), unseen_(unseen), null_(null) {
+        if (kernels_) short_ = ShortTexts::of(texts, codes, unseen, null);
         const size_t n = std::max<size_t>(texts.size(), 1);
         slots_.resize(std::bit_ceil((n <= kFew ? 4 : 2) * n));
         shift_ = 64 - std::countr_zero(slots_.size());
@@ -51,6 +51,10 @@ class TextCodes {
     }
     double null() const { return null_; }
     bool refuses() const { return refuses_; }  // some text, or null
+
+    // For many texts at once; null where this machine or these texts are not made for it.
+    const ShortTexts* short_texts() const { return short_.get(); }
+    const TextKernels& kernels() const { return *kernels_; }
 
   private:
     static constexpr size_t kWord = 8, kFew = 256, kFree = ~size_t{0};
@@ -158,6 +162,8 @@ class TextCodes {
     }
 
     const std::vector<std::string> texts_;
+    const TextKernels* const kernels_;
+    std::unique_ptr<const ShortTexts> short_;
     std::vector<Slot> slots_;
     uint64_t factor_[3];
     int shift_;

@@ -5,6 +5,7 @@
 #include "core/lattice_kernels.hpp"
 #include "core/mask_kernels.hpp"
 #include "core/row_trees.hpp"
+#include "core/short_texts.hpp"
 #include "kernels/targets.hpp"
 
 namespace qwyc {
@@ -29,6 +30,7 @@ extern const Kernels table;
 extern const MaskKernels masks_table;
 extern const LatticeKernels<float> lattices_of_float;
 extern const LatticeKernels<double> lattices_of_double;
+extern const TextKernels texts_table;
 }  // namespace avx512
 namespace neon {
 extern const Kernels table;
@@ -104,6 +106,15 @@ const LatticeKernels<float>& lattice_kernels<float>(std::string_view isa) {
 template <>
 const LatticeKernels<double>& lattice_kernels<double>(std::string_view isa) {
     return *choose(isa).lattices_of_double;
+}
+
+const TextKernels* text_kernels(std::string_view isa) {
+    const Choice found = choose(isa);
+#if QWYC_X86
+    if (found.table == &avx512::table) return &avx512::texts_table;
+#endif
+    static_cast<void>(found);
+    return nullptr;
 }
 
 std::vector<std::string_view> available_isas() {

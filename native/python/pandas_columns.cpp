@@ -107,7 +107,7 @@ class Objects : public ForeignCells {
     }
 
   private:
-    static constexpr int64_t kSample = 256, kAhead = 16;
+    static constexpr int64_t kSample = 256, kAhead = 16, kAtOnce = 64;
 
     // The codes of objects that were seen, by their address.
     struct Seen {
@@ -158,24 +158,55 @@ class Objects : public ForeignCells {
             }
             return !refused;
         }
-        for (int64_t k = 0; k < n; ++k) {
+        const auto fetch = [&](int64_t k) {
             const auto* const ahead =
                 reinterpret_cast<const char*>(object_at(cell(std::min(k + kAhead, n - 1))));
             __builtin_prefetch(ahead);
             __builtin_prefetch(ahead + sizeof(PyASCIIObject));  // its characters
-            const double code = code_of(texts, object_at(cell(k)));
-            refused |= code == kRefused;
-            out[place(k)] = static_cast<Out>(code);
+        };
+        const ShortTexts* const known = texts.short_texts();
+        for (int64_t begin = 0, end; begin < n; begin = end) {
+            end = std::min(begin + kAtOnce, n);
+            TextSpan spans[kAtOnce];
+            bool plain = known != nullptr;
+            for (int64_t k = begin; known && k < end; ++k) {
+                fetch(k);
+                PyObject* const object = object_at(cell(k));
+                plain &= is_plain(object);
+                spans[k - begin] = plain ? span_of(object) : TextSpan{nullptr, 0};
+            }
+            if (plain) {
+                Out codes[kAtOnce];
+                refused |= !texts.kernels().reads(Out()).spans(
+                    *known, {.data = reinterpret_cast<const uint8_t*>(spans), .n = end - begin},
+                    codes);
+                for (int64_t k = begin; k < end; ++k) out[place(k)] = codes[k - begin];
+                continue;
+            }
+            for (int64_t k = begin; k < end; ++k) {
+                if (!known) fetch(k);
+                const double code = code_of(texts, object_at(cell(k)));
+                refused |= code == kRefused;
+                out[place(k)] = static_cast<Out>(code);
+            }
         }
         return !refused;
     }
 
+    // A text whose characters follow its header, of more than eight bytes.
+    static bool is_plain(PyObject* object) {
+        return object && PyUnicode_CheckExact(object) && PyUnicode_IS_COMPACT_ASCII(object);
+    }
+    static TextSpan span_of(PyObject* object) {
+        return {reinterpret_cast<const char*>(reinterpret_cast<PyASCIIObject*>(object) + 1),
+                static_cast<uint64_t>(PyUnicode_GET_LENGTH(object))};
+    }
+
     [[gnu::always_inline]] static double code_of(const TextCodes& texts, PyObject* object) {
-        // The characters of such a text follow its header, of more than eight bytes.
-        if (object && PyUnicode_CheckExact(object) && PyUnicode_IS_COMPACT_ASCII(object)) [[likely]]
-            return texts.of_behind(
-                reinterpret_cast<const char*>(reinterpret_cast<PyASCIIObject*>(object) + 1),
-                static_cast<size_t>(PyUnicode_GET_LENGTH(object)));
+        if (is_plain(object)) [[likely]] {
+            const TextSpan text = span_of(object);
+            return texts.of_behind(text.begin, text.size);
+        }
         return code_of_other(texts, object);
     }
     [[gnu::noinline]] static double code_of_other(const TextCodes& texts, PyObject* object) {

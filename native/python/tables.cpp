@@ -4,6 +4,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -148,10 +149,11 @@ std::optional<OutMatrix<Out>> matrix(const HeldTable& table, int threads) {
 
 void bind_tables(nb::module_& m) {
     nb::class_<TextCodes>(m, "TextCodes", "The codes of categories that are text.")
-        .def(
-            nb::init<const std::vector<std::string>&, const std::vector<double>&, double, double>(),
-            "texts"_a, "codes"_a, "unseen"_a, "null"_a,
-            "Other texts have the code `unseen`; infinity: they are refused.");
+        .def(nb::init<const std::vector<std::string>&, const std::vector<double>&, double, double,
+                      std::string_view>(),
+             "texts"_a, "codes"_a, "unseen"_a, "null"_a, "isa"_a = "",
+             "Other texts have the code `unseen`; infinity: they are refused. isa: one of "
+             "`available_isas`, by default the best.");
 
     nb::class_<TableShape>(m, "TableShape", "Which values of each column are refused.")
         .def(

@@ -160,8 +160,10 @@ class Lattices:
 class TextCodes:
     """The codes of categories that are text."""
 
-    def __init__(self, texts: Sequence[str], codes: Sequence[float], unseen: float, null: float) -> None:
-        """Other texts have the code `unseen`; infinity: they are refused."""
+    def __init__(self, texts: Sequence[str], codes: Sequence[float], unseen: float, null: float, isa: str = '') -> None:
+        """
+        Other texts have the code `unseen`; infinity: they are refused. isa: one of `available_isas`, by default the best.
+        """
 
 class TableShape:
     """Which values of each column are refused."""

@@ -108,6 +108,12 @@ class Ensemble:
         return self.base_models.n_scores > 1
 
     @cached_property
+    def used_features(self) -> list[int] | None:
+        """The features that base models look at, ascending; None where that is not known."""
+        cuts = self.base_models.cuts()
+        return None if cuts is None else sorted(cuts)
+
+    @cached_property
     def target(self) -> TwoClasses | ManyClasses:
         """What full scores decide, as the source decides it."""
         if not self.has_classes:
@@ -395,15 +401,14 @@ class Sample:
     def used_hashes(self) -> Hashes | None:
         """The same by the columns that base models look at, as far as that is known: rows that differ in
         the others, such as a line number, are alike."""
-        cuts = self.ensemble.base_models.cuts()
-        schema, rows = self.ensemble.schema, self.rows
-        if self.hashes is None or cuts is None or schema is None:
+        used, schema, rows = self.ensemble.used_features, self.ensemble.schema, self.rows
+        if self.hashes is None or used is None or schema is None:
             return self.hashes
         if isinstance(rows, _native.SparseRows):
-            return sparse_column_hashes(rows, sorted(cuts), schema.dtype)
-        if len(cuts) == schema.n_features:
+            return sparse_column_hashes(rows, used, schema.dtype)
+        if len(used) == schema.n_features:
             return self.hashes
-        return row_hashes(rows[:, sorted(cuts)], schema.dtype)
+        return row_hashes(rows[:, used], schema.dtype)
 
     def without_transform(self) -> Sample:
         """The same rows for the same ensemble without a pipeline's own steps."""

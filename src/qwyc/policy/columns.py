@@ -29,13 +29,38 @@ def arrow_columns(decisions: Decisions, classes: npt.NDArray[Any]) -> list[Any]:
     others."""
     import pyarrow
 
-    label = pyarrow.array(decisions.label, arrow_type(classes))
+    numbers: list[npt.NDArray[Any]]
     numbers = [decisions.steps, *score_columns(decisions.score), decisions.complete]
     if decisions.reason is None:
-        return [label, *map(pyarrow.array, numbers)]
+        label = label_column(decisions.label, classes)
+        return [label, *(number_column(values) for values in numbers)]
+    label = pyarrow.array(decisions.label, arrow_type(classes))
     null = None if not decisions.not_decided else ~decisions.decided
     reason = pyarrow.array(decisions.reason, pyarrow.string())
     return [label, *(pyarrow.array(values, mask=null) for values in numbers), reason]
+
+
+def label_column(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> Any:
+    """Labels (N,), none of them missing, as an Arrow array of the type of the classes."""
+    import pyarrow
+
+    kind = arrow_type(classes)
+    if labels.dtype.kind not in "biuf":
+        return pyarrow.array(labels, kind)
+    if pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind):
+        return number_column(labels.astype(kind.to_pandas_dtype(), copy=False))
+    return number_column(labels) if pyarrow.types.is_boolean(kind) else pyarrow.array(labels, kind)
+
+
+def number_column(values: npt.NDArray[Any]) -> Any:
+    """Numbers (N,) of a type that Arrow has too, as an Arrow array that shares their memory where it can.
+    `pyarrow.array` would import pandas, which takes longer than deciding a million rows."""
+    import pyarrow
+
+    bits = np.packbits(values, bitorder="little") if values.dtype == np.bool_ else values
+    kind = pyarrow.from_numpy_dtype(values.dtype)
+    memory = pyarrow.py_buffer(np.ascontiguousarray(bits))
+    return pyarrow.Array.from_buffers(kind, len(values), [None, memory])
 
 
 def score_columns(score: npt.NDArray[np.float64]) -> list[npt.NDArray[np.float64]]:
@@ -49,4 +74,6 @@ def arrow_type(classes: npt.NDArray[Any]) -> Any:
 
     if classes.dtype.kind == "u":
         return pyarrow.int32() if classes.dtype.itemsize < 4 else pyarrow.int64()
+    if classes.dtype.kind in "bif" and classes.dtype.isnative:
+        return pyarrow.from_numpy_dtype(classes.dtype)
     return pyarrow.array(classes).type

@@ -74,6 +74,14 @@ def _missing(row: int, label: Any) -> InputError:
 
 def _numbers_of_integers(groups: npt.NDArray[Any]) -> Numbers:
     """The same for integers, (N,), without a loop over rows."""
+    if len(groups) and groups.min() >= 0 and groups.max() < 2 * len(groups):
+        first = np.full(int(groups.max()) + 1, len(groups), dtype=np.intp)  # row of each integer
+        rows = np.arange(len(groups) - 1, -1, -1)
+        first[groups[::-1]] = rows  # of several rows of an integer, the last one here counts
+        appear = np.flatnonzero(np.bincount(first, minlength=len(groups))[: len(groups)])
+        number = np.zeros(len(groups) + 1, dtype=np.intp)
+        number[appear] = np.arange(len(appear))
+        return np.asarray(number[first][groups], dtype=np.intp)
     _, first, number = np.unique(groups, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.intp)
     rank[np.argsort(first)] = np.arange(len(first))

@@ -78,15 +78,20 @@ def units(rows_hash: Hashes | None, score_hash: Hashes | None) -> Repeats:
     not known where base models take rows that are no matrix."""
     by_value = None if rows_hash is None else _Times.of(rows_hash)
     found = Repeats(0, 0, 0, 0, "") if by_value is None else by_value.repeats()
+    values: _Values | None = None
     if by_value is not None and rows_hash is not None and by_value.effect > MOST_EFFECT:
-        found = by_value.repeats("values", _Values.of(rows_hash).number)
+        values = _Values.of(rows_hash)
+        found = by_value.repeats("values", values.number)
     if score_hash is None:
         return found
     by_score = by_value if score_hash is rows_hash and by_value else _Times.of(score_hash)
     if by_score.effect > MOST_EFFECT:
-        number = _Values.of(score_hash).number
+        if values is None and rows_hash is not None:
+            values = _Values.of(rows_hash)
+        same = values is not None and score_hash is rows_hash
+        number = values.number if values is not None and same else _Values.of(score_hash).number
         # Copies in values have been found already: each distinct row is asked about once.
-        once = number if rows_hash is None else number[_Values.of(rows_hash).first]
+        once = number if values is None else number[values.first]
         if beyond_chance(np.bincount(once)):
             return by_score.repeats("scores", number)
     return found if by_value is not None else by_score.repeats()
@@ -158,5 +163,11 @@ class _Values:
 
     @classmethod
     def of(cls, hashes: Hashes) -> _Values:
-        _, first, number = np.unique(hashes, return_index=True, return_inverse=True)
-        return cls(number.astype(np.intp, copy=False), first.astype(np.intp, copy=False))
+        # As np.unique does it, but equal hashes may be in any order, which is sorted faster.
+        order = np.argsort(hashes)
+        ordered = hashes[order]
+        begins = np.ones(len(ordered), dtype=bool)
+        np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
+        number = np.empty(len(order), dtype=np.intp)
+        number[order] = np.cumsum(begins) - 1
+        return cls(number, order[begins])

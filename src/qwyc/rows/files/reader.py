@@ -10,13 +10,14 @@ from typing import Any, BinaryIO
 
 from qwyc.errors import InputError, MissingDependencyError, QwycError, RowsError
 from qwyc.rows.blocks import RowStream
+from qwyc.rows.categories import TEXT, type_of_categories
 from qwyc.rows.column_names import match_columns, quoted_names
 from qwyc.rows.files.ahead import read_ahead
 from qwyc.rows.files.arrow_reader import FILE_MAGIC, read_arrow
 from qwyc.rows.files.batch import Batch, BatchReader, Columns
 from qwyc.rows.files.csv_reader import read_csv
 from qwyc.rows.files.inputs import Data, Input, find_inputs
-from qwyc.rows.files.parquet_reader import read_parquet
+from qwyc.rows.files.parquet_reader import coded_texts, read_parquet
 from qwyc.rows.odd_values import OddValues, marked
 from qwyc.rows.schema import Schema
 from qwyc.runtime.wording import number_of
@@ -62,6 +63,7 @@ class TableFiles(RowStream):
         self._odd = odd
         self._see_kept = see_kept  # gets the kept columns of each batch, when `blocks` reads it
         self._begins: list[int] = []  # the first row of each file that has been opened
+        self._coded: Sequence[str] | None = None  # text that is read as dictionaries, of all files
 
     @property
     def name(self) -> str:
@@ -132,7 +134,7 @@ class TableFiles(RowStream):
         import pyarrow
 
         first: Batch | None = None
-        self._begins, rows = [], 0
+        self._begins, rows, self._coded = [], 0, None
         for one in self.inputs:
             self._begins.append(rows)
             with _read_errors(one), one.open() as file:
@@ -153,8 +155,23 @@ class TableFiles(RowStream):
         if one.kind == "csv":
             return read_csv(file, one.name, self._schema, match, odd=self._odd)
         if one.kind == "parquet":
-            return read_parquet(file, one.name, match)
+            return read_parquet(file, one.name, match, self._coded_texts)
         return read_arrow(file, start, one.name, match)
+
+    def _coded_texts(self, content: Any, columns: Columns) -> Sequence[str]:
+        """The columns that are read as dictionaries: as the first file shows it, since columns must have
+        the same types in all files. Kept columns stay as they are."""
+        if self._coded is None:
+            categories = self._schema.categories
+            texts = [
+                label
+                for j, label in enumerate(columns.features)
+                if label not in columns.kept
+                and j in categories
+                and (self._schema.hashed or type_of_categories(categories[j]) == TEXT)
+            ]
+            self._coded = coded_texts(content, texts)
+        return self._coded
 
 
 def read_table(

@@ -1,0 +1,111 @@
+"""Kernels that look up many texts at once give the codes that single lookups give."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from qwyc import _native
+
+UNSEEN, NULL = -5.0, -7.0
+KNOWN = {
+    "sizes": ["", "a", "bc", "def", "x" * 62, "y" * 63],
+    "first bytes": ["0", "1", "2", "10", "11", "12", "ab", "abcdefgh", "abcdefgi", "b" * 40],
+    "bytes in the middle": [f"the same start {i:03} and the same end" for i in range(200)],
+    "last bytes": ["a long text that ends with 1", "a long text that ends with 2"],
+    "zeros": ["a", "a\0", "b\0\0", "\0", "b", "cc\0d"],
+    "not ASCII": ["ä", "ö", "日本", "日月", "🙂", "🙃"],
+    "many": [f"{i}" for i in range(250)],
+    "too many": [f"{i}" for i in range(251)],
+    "too long": ["a", "z" * 64, "z" * 65],
+    "none": [],
+}
+
+
+def looked_up(texts: list[str]) -> list[str]:
+    """Known texts and others that nearly equal them, in random order."""
+    others = [text + more for text in texts for more in ("\0", "x", "\0\0x")]
+    others += [text[:-1] for text in texts] + [text[1:] for text in texts]
+    others += [text[:-1] + "~" for text in texts] + [text.swapcase() for text in texts]
+    # Sizes whose lowest byte is that of a known text.
+    others += [text + "y" * 256 for text in texts] + [text + "\0" * 256 for text in texts]
+    others += ["", "\0", "\x01", "y" * 64, "\0" * 63 + "\x01", "\0" * 64, "é" * 32, "z" * 300]
+    rows = [*texts * 3, *others]
+    return [rows[i] for i in np.random.default_rng(0).permutation(len(rows))]
+
+
+def codes(frame, texts, isa, *, unseen=UNSEEN, null=NULL, single=True):
+    """The codes of a column, (N,), or None where a text is refused."""
+    given = _native.TextCodes(texts, [float(i) for i in range(len(texts))], unseen, null, isa)
+    shape = _native.TableShape([False], float("nan"), False, False, single)
+    table = _native.Table(len(frame), shape)
+    if isinstance(frame, np.ndarray):
+        assert table.add_objects(0, frame, given)
+    else:
+        assert table.add_arrow(frame.__arrow_c_stream__(), [0], [given], one=False) == []
+    found = table.matrix32(1) if single else table.matrix64(1)
+    return None if found is None else found[0]
+
+
+def frames(rows: list[str | None]):
+    """A column of text as each of the ways in which it may lie in memory."""
+    yield pa.table({"c": pa.array(rows, pa.string())})
+    yield pa.table({"c": pa.array(rows, pa.large_string())})
+    yield pa.table({"c": pa.array(["before", *rows], pa.string())})[1:]
+    yield pl.DataFrame({"c": pl.Series(rows, dtype=pl.String)})
+    yield np.array([row if row is None else "".join(["", *row]) for row in rows], object)
+
+
+@pytest.mark.parametrize("isa", _native.available_isas())
+@pytest.mark.parametrize("single", [True, False])
+@pytest.mark.parametrize("name", KNOWN)
+def test_codes_of_texts(name, isa, single):
+    texts = KNOWN[name]
+    place = {text: i for i, text in enumerate(texts)}
+    rows = looked_up(texts)
+    expected = [place.get(text, UNSEEN) for text in rows]
+    assert UNSEEN in expected
+    for frame in frames(rows):
+        np.testing.assert_array_equal(codes(frame, texts, isa, single=single), expected)
+    with_nulls = [None if i % 3 == 1 else text for i, text in enumerate(rows)]
+    expected = [NULL if text is None else place.get(text, UNSEEN) for text in with_nulls]
+    for frame in frames(with_nulls):
+        np.testing.assert_array_equal(codes(frame, texts, isa, single=single), expected)
+
+
+@pytest.mark.parametrize("isa", _native.available_isas())
+@pytest.mark.parametrize("name", [name for name, texts in KNOWN.items() if texts])
+def test_one_text_that_is_refused_is_found(name, isa):
+    texts, infinity = KNOWN[name], float("inf")
+    for frame in frames(texts * 40):
+        assert codes(frame, texts, isa, unseen=infinity) is not None
+    for strange in ["\0" * 64, "?", "q" * 63, "\0" * 63 + "\x01", "y" * 319]:
+        rows = texts * 40
+        rows[len(rows) // 2] = strange
+        for frame in frames(rows):
+            assert codes(frame, texts, isa, unseen=infinity) is None
+            assert codes(frame, texts, isa) is not None
+    for frame in frames([*texts, None]):
+        assert codes(frame, texts, isa, null=infinity) is None
+
+
+def test_objects_of_all_kinds_in_one_column():
+    texts = ["a", "ä", "日本"]
+    rows = np.array(["a", "ä", None, float("nan"), "日本", "b"] * 100, object)
+    for isa in _native.available_isas():
+        found = codes(rows, texts, isa)
+        np.testing.assert_array_equal(found, [0, 1, NULL, NULL, 2, UNSEEN] * 100)
+
+
+def test_of_equal_texts_the_last_counts():
+    frame = pa.table({"c": ["a", "b"]})
+    for isa in _native.available_isas():
+        np.testing.assert_array_equal(codes(frame, ["a", "b", "a"], isa), [2, 1])
+
+
+def test_pandas_text_is_looked_up_like_arrows():
+    column = pd.Series(["a", "b", "a"], dtype="str").array.__arrow_array__()
+    np.testing.assert_array_equal(codes(pa.table({"c": column}), ["b", "a"], ""), [1, 0, 1])
