@@ -33,15 +33,21 @@ class ClassLoss:
     rows: int
     lost: int
     upper_bound: float | None  # on the share lost among such rows; None: nothing is promised
+    label: str = ""  # what texts call the class, such as "late" or "class 1"; "": its name
 
     @property
     def share(self) -> float:
         """The observed share that was lost; 0 for no rows."""
         return self.lost / self.rows if self.rows else 0.0
 
+    @property
+    def shown(self) -> str:
+        """What texts call the class."""
+        return self.label or self.name
+
     def __str__(self) -> str:
         bound = "" if self.upper_bound is None else f", at most {self.upper_bound:.2%}"
-        return f"{self.name}: {self.lost:,} of {self.rows:,} lost{bound}"
+        return f"{self.shown}: {self.lost:,} of {self.rows:,} lost{bound}"
 
 
 class Observed:
@@ -50,6 +56,15 @@ class Observed:
 
     counts: Counts
     budget: Budget
+    labels: tuple[
+        str, ...
+    ]  # what texts call the classes; empty: negative and positive, class 0 and so on
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """What texts call the classes."""
+        names = self.budget.target.differences
+        return self.labels if len(self.labels) == len(names) else names
 
     @property
     def alpha(self) -> float | dict[str, float] | None:
@@ -120,7 +135,8 @@ class Observed:
             limit = Limit(1.0, target.lost_from(index), index)
             lost, rows = limit.counted(self.counts)
             name = target.differences[index]
-            losses.append(ClassLoss(name, rows, lost, bound(index, limit)))
+            shown = self.class_names[index]
+            losses.append(ClassLoss(name, rows, lost, bound(index, limit), shown))
         return tuple(losses)
 
     def _count_facts(self) -> dict[str, Any]:
@@ -158,6 +174,7 @@ class Certificate(Observed):
     recertified: str | None = None
     # Which features rows need along the order; None where it is not known. `Certified` fills it in.
     features: FeatureUse | None = field(default=None, compare=False, repr=False)
+    labels: tuple[str, ...] = field(default=(), compare=False, repr=False)  # filled in likewise
 
     @property
     def holds(self) -> bool:
@@ -250,38 +267,53 @@ class Certificate(Observed):
         }
 
     def __str__(self) -> str:
+        return f"{self.promise} {self.basis}".rstrip()
+
+    @property
+    def promise(self) -> str:
+        """What is promised about new rows, or why nothing is, in sentences."""
         if self.how == "proven":
             return "Proven: no input whatsoever is decided differently from the full ensemble."
         if self.how == "in-sample":
             return (
                 f"In-sample, not a promise for new rows: {self.observed:.2%} of the {self.rows:,} rows "
-                f"it was fitted on are decided differently (requested: {self.budget.at_most})."
+                f"it was fitted on are decided differently (requested: {self._requested})."
             )
-        counted = f"{self.budget.describe_counts(self.counts)} of {self.rows:,} rows"
-        losses = "" if self.tolerance is not None else f"{describe_losses(self.classes)}; "
-        source = f"fitted on {self.fit_rows:,} others, seed {self.seed}, sample {self.sample[:8]}"
-        rests_on = "held out" if self.recertified is None else "recertified on other rows"
-        if self.recertified:
-            rests_on += f", digest {self.recertified[:8]}"
-        if self.left_out:
-            source = f"{number_of(self.left_out, 'row')} with refused values left out; {source}"
         if self.doubts:
-            reasons = "; ".join(self.doubts)
             return (
-                f"No promise for new rows: {reasons}. Requested: {self.budget.at_most}. "
-                f"{rests_on.capitalize()}: {counted} {self.budget.differ} ({losses}{source})."
+                f"No promise for new rows: {'; '.join(self.doubts)}. Requested: {self._requested}."
             )
         if self.quit == "never":
             what = "decision" if self.tolerance is None else "output"
-            return (
-                f"Every row is evaluated in full, so no {what} differs from the full ensemble's "
-                f"({rests_on}: {counted}; {source})."
-            )
+            return f"Every row is evaluated in full, so no {what} differs from the full ensemble's."
         return (
-            f"With {percent(self.confidence)} confidence, "
-            f"{self.budget.statement(self.budget.target.differences)} "
-            f"({rests_on}: {counted}; {losses}{source}).{self._meaning()}"
+            f"With {percent(self.confidence)} confidence, {self.budget.statement(self.class_names)}. "
+            f"{self._meaning()}"
         )
+
+    @property
+    def basis(self) -> str:
+        """The rows that the promise rests on, and what they showed, in a sentence; "" for a proof and for
+        rows that were fitted on."""
+        if self.how in ("proven", "in-sample"):
+            return ""
+        rests_on = "Held out" if self.recertified is None else "Recertified on other rows"
+        if self.recertified:
+            rests_on += f", digest {self.recertified[:8]}"
+        counted = f"{self.budget.describe_counts(self.counts)} of {self.rows:,} rows"
+        parts = [f"{rests_on}: {counted} {self.budget.differ}"]
+        if self.tolerance is None and (self.doubts or self.quit != "never"):
+            parts.append(describe_losses(self.classes))
+        if self.left_out:
+            parts.append(f"{number_of(self.left_out, 'row')} with refused values left out")
+        parts.append(
+            f"fitted on {self.fit_rows:,} others, seed {self.seed}, sample {self.sample[:8]}"
+        )
+        return f"{'; '.join(parts)}."
+
+    @property
+    def _requested(self) -> str:
+        return self.budget.at_most(self.class_names)
 
     @property
     def window_table(self) -> list[str]:
@@ -302,16 +334,16 @@ class Certificate(Observed):
     def _meaning(self) -> str:
         """What the promise is about, and what it is not."""
         share, grouped = self.budget.total, self.counts.groups
-        text = " This is the share of all rows drawn like the sample"
+        text = "This is about rows drawn like the sample"
         if self.windows:
             latest = self.windows[-1]
             text = (
-                " This is the share of all rows drawn like those of the latest window, "
+                "This is about rows drawn like those of the latest window, "
                 f"{latest.first} to {latest.last}"
             )
         if grouped is not None:
             text = (
-                " This is the share of all rows in new groups drawn like those of the sample. Groups of "
+                "This is about rows in new groups drawn like those of the sample. Groups of "
                 f"rows were counted ({self.groups:,} of them), not rows; the largest has "
                 f"{grouped.cap(None):,} rows, and nothing is known about larger ones"
             )
@@ -377,7 +409,8 @@ def describe_losses(losses: Sequence[ClassLoss]) -> str:
         return "; ".join(str(loss) for loss in losses)
     worst = sorted(losses, key=lambda loss: (-(loss.upper_bound or 0), -loss.share))[: SHOWN - 2]
     rest = len(losses) - len(worst)
-    return f"{'; '.join(str(loss) for loss in worst)}; no more of the other {rest:,} classes"
+    said = "; ".join(str(loss) for loss in worst)
+    return f"{said}; of each of the other {rest:,} classes, no larger share"
 
 
 def percent(confidence: float | None) -> str:
