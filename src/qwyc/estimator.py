@@ -231,7 +231,7 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         if budget is not None and self.method == "auto":
             needed = budget.rows_needed(check_confidence(self.confidence)) + FEWEST_TO_FIT
             if aside < needed:
-                larger = f"Set holdout={needed} aside. " if needed <= n / 2 else ""
+                larger = f"holdout={needed} would be enough. " if needed <= n / 2 else ""
                 raise InfeasibleError(
                     f"{budget.named} at confidence {self.confidence:g} needs at least "
                     f"{needed:,} rows to optimise on; holdout={self.holdout!r} of {n:,} rows leaves "
