@@ -7,9 +7,9 @@ from scipy import stats
 import qwyc
 from qwyc.policy.counts import Counts
 from qwyc.promise.budget import BudgetByClass, TotalBudget, budget_of
-from qwyc.promise.certificate import ClassLoss
 from qwyc.promise.doubtful import lost_without_limit
 from qwyc.promise.limits import Limit, least_share
+from qwyc.promise.observed import ClassLoss
 from qwyc.promise.requested import by_class_of
 
 T = 12

@@ -84,3 +84,10 @@ def test_a_classifier_that_cannot_quit_says_why(fast, model, rows):
     assert why not in str(fast.full())  # as requested
     never = replace(fast.full(), evaluation=Evaluation(True, "default"))
     assert why in str(never)
+
+
+def test_notebooks_show_the_text(fast, rows):
+    """IPython walks the classes, and takes the first that has _repr_pretty_ or __repr__ of its own."""
+    for shown in (fast.certificate, qwyc.verify(fast, rows[6000:])):
+        first = next(c for c in type(shown).__mro__ if {"_repr_pretty_", "__repr__"} & set(vars(c)))
+        assert "_repr_pretty_" in vars(first)

@@ -20,16 +20,11 @@ from qwyc.model.ensemble import Sample
 from qwyc.policy.counts import Counts, sum_over_rows
 from qwyc.policy.grouped import Differing, Prior
 from qwyc.promise.budget import Alpha, Budget
-from qwyc.promise.certificate import (
-    ClassLoss,
-    Observed,
-    check_confidence,
-    describe_losses,
-    percent,
-)
+from qwyc.promise.certificate import check_confidence, percent
 from qwyc.promise.compare import Comparison, compare, group_counter
 from qwyc.promise.doubtful import lost_without_limit
 from qwyc.promise.limits import Limit
+from qwyc.promise.observed import ClassLoss, Observed, describe_losses
 from qwyc.promise.requested import budget_for
 from qwyc.promise.tolerance import ToleranceBudget
 from qwyc.rows.blocks import RowStream
@@ -60,6 +55,8 @@ class Verification(Observed):
     groups: int = 0  # of which the rows come, where `groups` were given
     left_out: int = 0  # rows that were not counted, since the model refuses a value of theirs
     labels: tuple[str, ...] = ()  # what texts call the classes
+
+    _repr_pretty_ = Observed._repr_pretty_  # before the __repr__ of a dataclass
 
     @property
     def passed(self) -> bool:

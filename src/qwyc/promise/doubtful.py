@@ -8,8 +8,9 @@ from typing import Any
 
 from qwyc.errors import QwycWarning
 from qwyc.promise.budget import Budget
-from qwyc.promise.certificate import Certificate, ClassLoss
+from qwyc.promise.certificate import Certificate
 from qwyc.promise.limits import least_share
+from qwyc.promise.observed import ClassLoss
 from qwyc.promise.windows import moved
 from qwyc.target.two_classes import TwoClasses
 
