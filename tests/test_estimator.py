@@ -20,6 +20,7 @@ from sklearn.ensemble import (
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
+    RandomForestRegressor,
     StackingClassifier,
     VotingClassifier,
 )
@@ -299,6 +300,7 @@ def test_filters_and_thresholds_pass_through(rows, forest):
     ("options", "error", "message"),
     [
         ({"alpha": 0.0001}, qwyc.InfeasibleError, r"holdout=0.25 of 6,000 rows leaves 1,500"),
+        ({"alpha": 0.0012}, qwyc.InfeasibleError, r"leaves 1,500. holdout=2695 would be enough."),
         ({"holdout": 1.5}, qwyc.OptionError, "a share such as 0.25"),
         ({"holdout": 6000}, qwyc.OptionError, "leaves nothing"),
         ({"quit": "never"}, qwyc.OptionError, "quit must be one of"),
@@ -314,6 +316,12 @@ def test_wrong_options(rows, options, error, message):
 def test_what_is_no_estimator(rows, estimator):
     with pytest.raises(qwyc.OptionError, match=r"such as RandomForestClassifier\(\)"):
         EarlyExitClassifier(estimator).fit(rows[0], rows[1])
+
+
+@pytest.mark.parametrize("estimator", [xgboost.XGBRegressor(), RandomForestRegressor()])
+def test_regressors_are_refused_whatever_the_rows(rows, estimator):
+    with pytest.raises(qwyc.OptionError, match="Regressor is a regressor"):
+        EarlyExitClassifier(estimator).fit(rows[0][:50], np.arange(50.0))
 
 
 def test_weights_for_every_row(rows):

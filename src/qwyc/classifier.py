@@ -36,6 +36,7 @@ from qwyc.promise.requested import budget_for
 from qwyc.report.card import card
 from qwyc.report.text import summary
 from qwyc.rows.odd_values import ERROR, FLAG, MISSING, check_unseen, row_reasons
+from qwyc.rows.slices import Slices
 from qwyc.runtime.arguments import check_count, check_number
 from qwyc.runtime.progress import ProgressOption
 
@@ -192,8 +193,8 @@ class Classifier(Certified):
 
     def at(
         self,
-        *,
         alpha: Alpha | None = None,
+        *,
         by_class: Mapping[Any, float] | None = None,
         confidence: float | None = None,
         headroom: int = 0,
@@ -302,7 +303,7 @@ class Classifier(Certified):
         X: Any = None,
         y: Any = None,
         *,
-        slices: Mapping[str, Any] | None = None,
+        slices: Slices | None = None,
         speed: bool = True,
         max_rows: int = 20_000,
         threads: int | None = None,
@@ -316,7 +317,8 @@ class Classifier(Certified):
         X : rows that the classifier was not made from. They add times, the paper's method and others to
             compare with, and disagreement by slice.
         y : the true class of each row, (N,), to show accuracy.
-        slices : more columns to slice by: names to values, one per row. The features are sliced anyway.
+        slices : more columns to slice by: names of columns of the table X, or a mapping from names to
+            values, one per row. The features are sliced anyway.
         speed : whether to measure times. They differ from run to run; everything else is the same.
         max_rows : if X has more rows, this many are drawn at random.
         """

@@ -27,7 +27,7 @@ from qwyc.promise.budget import budget_of
 from qwyc.promise.certificate import Certificate, check_confidence
 from qwyc.promise.repeats import TOGETHER, units
 from qwyc.promise.requested import DEFAULT_ALPHA
-from qwyc.promise.split import FEWEST_TO_FIT
+from qwyc.promise.split import FEWEST_TO_FIT, with_few_rows
 from qwyc.rows.identity import table_hashes
 from qwyc.rows.selection import row_count, take
 from qwyc.rows.values import shortened
@@ -35,7 +35,7 @@ from qwyc.rows.values import shortened
 try:
     from joblib import effective_n_jobs
     from sklearn import get_config
-    from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+    from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_regressor
     from sklearn.exceptions import NotFittedError
     from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, StratifiedShuffleSplit
     from sklearn.utils import (
@@ -147,6 +147,12 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
                 "estimator must be a classifier, such as RandomForestClassifier(), fitted or not; got "
                 f"{shortened(repr(self.estimator))}"
             )
+        if hasattr(self.estimator, "__sklearn_tags__") and is_regressor(self.estimator):
+            raise OptionError(
+                f"estimator must be a classifier; {type(self.estimator).__name__} is a regressor. "
+                "qwyc.optimize(model, X, tolerance=...) takes it once it is fitted, and "
+                "qwyc.read_model(model) evaluates it exactly"
+            )
         X = self._rows(X, reset=True)
         seed = self.random_state
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
@@ -225,10 +231,11 @@ class EarlyExitClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         if budget is not None and self.method == "auto":
             needed = budget.rows_needed(check_confidence(self.confidence)) + FEWEST_TO_FIT
             if aside < needed:
+                larger = f"holdout={needed} would be enough. " if needed <= n / 2 else ""
                 raise InfeasibleError(
                     f"{budget.named} at confidence {self.confidence:g} needs at least "
                     f"{needed:,} rows to optimise on; holdout={self.holdout!r} of {n:,} rows leaves "
-                    f"{aside:,}. Pass more rows, a larger holdout or a larger alpha."
+                    f"{aside:,}. {larger}{with_few_rows(aside, self.confidence)}"
                 )
         if groups is None and self.repeats == TOGETHER and self.method == "auto":
             groups = units(table_hashes(X), None).group  # no copies of training rows

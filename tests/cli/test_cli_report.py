@@ -32,6 +32,14 @@ def test_it_writes_what_python_writes(folder):
     assert (folder / "r.html").read_bytes() == (folder / "p.html").read_bytes()
 
 
+def test_rows_are_an_argument_as_in_other_commands(folder):
+    for given, name in ((("new.parquet",), "a.html"), (("--data", "new.parquet"), "b.html")):
+        done = run("report", "m.qwyc", *given, "--no-speed", "-o", name, cwd=folder)
+        assert done.returncode == 0, done.stderr
+    assert (folder / "a.html").read_bytes() == (folder / "b.html").read_bytes()
+    assert Page((folder / "a.html").read_bytes()).facts["rows"]["given"] == 3000
+
+
 def test_labels_of_a_csv_are_text(folder):
     done = run("report", "m.qwyc", "--data", "new.csv", "--labels", "truth", "--max-rows", "500",
                "--no-speed", "-o", "csv.html", cwd=folder)  # fmt: skip

@@ -34,7 +34,7 @@ def test_the_page_about_the_report(tmp_path):
 
 def test_the_page_about_alpha(tmp_path):
     printed = run_blocks("choosing-alpha.md", tmp_path)
-    assert re.search(r"^positive: \d+ of [\d,]+ lost, at most \d+\.\d+%$", printed, flags=re.M)
+    assert re.search(r"^class 1: \d+ of [\d,]+ lost, at most \d+\.\d+%$", printed, flags=re.M)
     bold, careful = map(float, re.search(r"(\S+) and (\S+) base models", printed).groups())
     assert bold < careful
 

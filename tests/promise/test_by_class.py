@@ -7,9 +7,9 @@ from scipy import stats
 import qwyc
 from qwyc.policy.counts import Counts
 from qwyc.promise.budget import BudgetByClass, TotalBudget, budget_of
-from qwyc.promise.certificate import ClassLoss
 from qwyc.promise.doubtful import lost_without_limit
 from qwyc.promise.limits import Limit, least_share
+from qwyc.promise.observed import ClassLoss
 from qwyc.promise.requested import by_class_of
 
 T = 12
@@ -123,7 +123,7 @@ def test_alone_and_with_alpha(new):
     assert lost(plain.policy, new)[1] > 0.05  # alpha alone gives away much of a rare class
     assert lost(kept.policy, new)[1] <= 0.02
     assert kept.certificate.mean_models > plain.certificate.mean_models
-    assert "of the new rows that the full ensemble calls positive" in str(kept.certificate)
+    assert "of the new rows that the full ensemble calls class 1" in str(kept.certificate)
     same = plain.at(alpha=0.004, by_class={1: 0.02}).certificate
     assert same.budget == kept.certificate.budget
     assert qwyc.verify(kept, new, by_class={1: 0.025}).outcome == "pass"

@@ -150,6 +150,8 @@ def test_anything_with_array():
         ({"a": [1]}, "not a table"),
         (5.0, "not a table"),
         ([[1, 2, 3], [4]], "not a table of rows and columns"),
+        ("rows.csv", "such as pandas.read_csv returns for a file"),
+        ([{"a": 1}, {"a": 2}], r"a list of dicts; pass a data frame, such as pandas.DataFrame"),
         (np.zeros((2, 4)), "X has 4 columns; the model was trained on 3"),
         (np.zeros((2, 2)), "X has 2 columns; the model was trained on 3"),
         (np.zeros((2, 3), complex), "numbers.*complex128"),

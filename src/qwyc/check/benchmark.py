@@ -113,13 +113,18 @@ class Bench:
             table.add_row(
                 f"{line.batch:,}" if line.batch != seen else "",
                 line.contestant,
-                f"{line.microseconds:.3g}",
+                _microseconds(line.microseconds),
                 f"{line.rows_per_second:,.0f}",
                 f"{base[line.batch].microseconds / line.microseconds:.1f}",
-                *[f"{p:.3g}" if p and line.batch == 1 else "" for p in (line.p95, line.p99)],
+                *[_microseconds(p) if p and line.batch == 1 else "" for p in (line.p95, line.p99)],
             )
             seen = line.batch
         return table
+
+
+def _microseconds(value: float) -> str:
+    """Three digits, or all digits before the decimal point."""
+    return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 
 def bench(

@@ -16,6 +16,7 @@ from qwyc.errors import InputError, OptionError
 from qwyc.promise.binomial import lower_bound, upper_bound
 from qwyc.promise.certificate import check_confidence, percent
 from qwyc.promise.compare import Comparison, compare
+from qwyc.rows.slices import Slices, slice_columns
 from qwyc.runtime.progress import ProgressOption
 from qwyc.runtime.wording import one_line
 
@@ -123,22 +124,24 @@ def diagnose(
     classifier: Classifier,
     X: Any,
     *,
-    slices: Mapping[str, Any] | None = None,
+    slices: Slices | None = None,
     confidence: float = DEFAULT_CONFIDENCE,
     threads: int | None = None,
     progress: ProgressOption = False,
 ) -> Diagnosis:
-    """Disagreement on rows X by the full decision, by the number of steps, and by `slices`: a mapping from
-    names to values, one per row; every value is a slice. Intervals are exact, each by itself. For more
-    than two classes, `changes` has the pairs of classes that are mistaken for each other."""
+    """Disagreement on rows X by the full decision, by the number of steps, and by `slices`: names of
+    columns of the table X, or a mapping from names to values, one per row; every value is a slice.
+    Intervals are exact, each by itself. For more than two classes, `changes` has the pairs of classes
+    that are mistaken for each other."""
     check_classifier(classifier)
     level = check_confidence(confidence)
     if distributed.is_distributed(X):
         raise InputError(
             "where rows differ is shown for rows in memory: pass qwyc.distributed.sample(data, 100_000)"
         )
+    columns = slice_columns(slices, X)
     against = compare(classifier, X, threads=threads, progress=progress)
-    return diagnosis_of(classifier, against, slices=slices, confidence=level)
+    return diagnosis_of(classifier, against, slices=columns, confidence=level)
 
 
 def diagnosis_of(
@@ -212,8 +215,6 @@ def _by_step(steps: npt.NDArray[np.int32]) -> Iterator[tuple[str, Mask]]:
 
 def _slices(slices: Mapping[str, Any] | None, n: int) -> Iterator[tuple[str, Mask]]:
     """Rows by every value of every slice."""
-    if slices is not None and not isinstance(slices, Mapping):
-        raise OptionError("slices must be a mapping from names to values, one per row")
     for name, of_rows in (slices or {}).items():
         try:
             labels = np.asarray(of_rows)

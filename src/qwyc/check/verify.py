@@ -20,23 +20,17 @@ from qwyc.model.ensemble import Sample
 from qwyc.policy.counts import Counts, sum_over_rows
 from qwyc.policy.grouped import Differing, Prior
 from qwyc.promise.budget import Alpha, Budget
-from qwyc.promise.certificate import (
-    ClassLoss,
-    Observed,
-    check_confidence,
-    describe_losses,
-    percent,
-)
+from qwyc.promise.certificate import check_confidence, percent
 from qwyc.promise.compare import Comparison, compare, group_counter
 from qwyc.promise.doubtful import lost_without_limit
 from qwyc.promise.limits import Limit
+from qwyc.promise.observed import ClassLoss, Observed, describe_losses
 from qwyc.promise.requested import budget_for
 from qwyc.promise.tolerance import ToleranceBudget
 from qwyc.rows.blocks import RowStream
 from qwyc.rows.odd_values import ERROR, MISSING, check_unseen
 from qwyc.runtime.progress import ProgressOption
 from qwyc.runtime.wording import number_of
-from qwyc.target.two_classes import TwoClasses
 
 DEFAULT_CONFIDENCE = 0.95
 
@@ -60,6 +54,9 @@ class Verification(Observed):
     parity: str | None = None  # what was compared with the model itself, if that was given
     groups: int = 0  # of which the rows come, where `groups` were given
     left_out: int = 0  # rows that were not counted, since the model refuses a value of theirs
+    labels: tuple[str, ...] = ()  # what texts call the classes
+
+    _repr_pretty_ = Observed._repr_pretty_  # before the __repr__ of a dataclass
 
     @property
     def passed(self) -> bool:
@@ -95,8 +92,8 @@ class Verification(Observed):
             bound = f"; with {percent(self.confidence)} confidence at most {self.upper_bound:.3%}"
         text = (
             f"{self.outcome.upper()}: {self.disagreements:,} of {self.rows:,} rows {self._differ()} "
-            f"({self.observed:.3%}{bound}){self._lost()}; requested: "
-            f"{self.budget.at_most}; {self.mean_models:.1f} of {self.full_models} base models per row."
+            f"({self.observed:.3%}{bound}); requested: {self.budget.at_most(self.class_names)}. "
+            f"{self._lost()}{self.mean_models:.1f} of {self.full_models} base models per row."
             f"{self._counted()} {self._reason()}"
         )
         return text if self.parity is None else f"{text}\n{self.parity}"
@@ -105,15 +102,12 @@ class Verification(Observed):
         target = self.budget.target
         if target.only is None:
             return f"{self.budget.differ} from the full ensemble"
-        return f"left early although the full ensemble calls them {target.differences[target.only]}"
+        return f"left early although the full ensemble calls them {self.class_names[target.only]}"
 
     def _lost(self) -> str:
         if self.tolerance is not None:
             return ""
-        if self.budget.target is TwoClasses:
-            lost, gained = self.negative, self.positive
-            return f", with {lost:,} of {self.full_positive:,} positives lost and {gained:,} gained"
-        return f", with {describe_losses(self.classes)}"
+        return f"{describe_losses(self.classes)}. "
 
     def _counted(self) -> str:
         text = ""
@@ -350,6 +344,7 @@ def _verification(
         doubts=doubts,
         parity=parity,
         groups=groups,
+        labels=classifier.ensemble.class_names,
     )
 
 

@@ -115,5 +115,6 @@ def _one_line(error: Any) -> str:
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "qwyc"
         message = " ".join(error.format_message().split()).replace(" Value error,", "")
-        return f"{message} See: {command} --help"
+        stop = "" if message.endswith((".", "?", "!")) else "."
+        return f"{message}{stop} See: {command} --help"
     return " ".join(as_commands(str(error)).split())

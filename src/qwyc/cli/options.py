@@ -190,5 +190,6 @@ def parse_alpha(text: str) -> float | dict[str, float]:
         return {name.strip(): float(share) for name, share in pairs}
     except ValueError:
         raise OptionError(
-            f"alpha must be a number such as 0.005, or negative=0.001,positive=0.01; got {text!r}"
+            "alpha must be a number such as 0.005, which is 0.5%, or negative=0.001,positive=0.01; got "
+            f"{text!r}"
         ) from None

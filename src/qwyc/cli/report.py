@@ -10,7 +10,7 @@ import typer
 from qwyc.classifier import load_classifier
 from qwyc.cli.data import errors_name, order_values, schema_of
 from qwyc.cli.file_kinds import check_classifier
-from qwyc.cli.options import FILES, ClassifierFile, DataFormat, Threads, flag, option
+from qwyc.cli.options import FILES, ClassifierFile, DataFormat, Threads, argument, flag, option
 from qwyc.cli.printing import print_text
 from qwyc.cli.progress import ProgressLine
 from qwyc.errors import OptionError
@@ -22,6 +22,14 @@ from qwyc.runtime.output import check_target
 
 def report(
     classifier_file: ClassifierFile,
+    rows_given: Annotated[
+        list[str] | None,
+        argument(
+            "DATA...",
+            "Rows that FILE was not made from, to show times, other methods and where decisions differ. "
+            f"{FILES}.",
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         option(
@@ -30,13 +38,9 @@ def report(
             "-o",
         ),
     ] = None,
-    data: Annotated[
+    data_option: Annotated[
         list[str] | None,
-        option(
-            "Rows that FILE was not made from, to show times, other methods and where decisions differ. "
-            f"{FILES}.",
-            metavar="DATA",
-        ),
+        option("The same as DATA; may be given several times.", "--data", metavar="DATA"),
     ] = None,
     labels: Annotated[
         str | None,
@@ -67,15 +71,18 @@ def report(
     machines needed, and how much of each class is lost. With DATA it compares the paper's method
     and others, and shows where decisions differ.
 
-    [dim]qwyc report fraud.qwyc --data october.parquet --labels is_fraud -o fraud.html[/]
+    [dim]qwyc report fraud.qwyc october.parquet --labels is_fraud -o fraud.html[/]
     """
+    data = [*(rows_given or []), *(data_option or [])]
     target = output or _default_target(classifier_file)
     kept = [*([] if labels is None else [labels]), *(slices or [])]
     if kept and not data:
         name = "--slice" if labels is None else "--labels"
-        raise OptionError(f"{name} names a column of DATA, but there is no DATA; give --data too")
-    check_target(target, regular=True, inputs=[classifier_file, *local_paths(data or [])])
-    check_classifier(classifier_file, data or (), "qwyc report FILE --data DATA")
+        raise OptionError(
+            f"{name} names a column of DATA, but there is no DATA; name its files too"
+        )
+    check_target(target, regular=True, inputs=[classifier_file, *local_paths(data)])
+    check_classifier(classifier_file, data, "qwyc report FILE DATA...")
     classifier = load_classifier(classifier_file)
     with ProgressLine("Reading") as progress:
         rows: Any = None

@@ -35,7 +35,7 @@ from qwyc.rows.schema import Schema
 from qwyc.rows.selection import take
 from qwyc.rows.tables import frame_library, has_columns, reader_of
 from qwyc.runtime.progress import Report
-from qwyc.runtime.wording import one_line
+from qwyc.runtime.wording import class_name
 from qwyc.target.many_classes import ManyClasses
 from qwyc.target.target import Decided
 from qwyc.target.two_classes import TwoClasses
@@ -121,10 +121,13 @@ class Ensemble:
                 f"a model of {self.description} gives values, so there are no classes to choose from"
             )
         if self.by_class:
-            labels = self.classes.tolist()
-            names = tuple(one_line(v) if isinstance(v, str) else f"class {v}" for v in labels)
-            return ManyClasses(self.base_models.n_scores, self.base_models.ties, names)
+            return ManyClasses(self.base_models.n_scores, self.base_models.ties, self.class_names)
         return TwoClasses(self.threshold)
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """What sentences call the classes; empty where there are none."""
+        return tuple(map(class_name, self.classes.tolist())) if self.has_classes else ()
 
     @property
     def takes_matrix(self) -> bool:

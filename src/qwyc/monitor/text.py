@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from qwyc.monitor.document import Saved
 from qwyc.monitor.state import Judge, State
 from qwyc.policy.counts import exit_bins
@@ -54,8 +56,9 @@ def summary(saved: Saved) -> str:
             f"    {name:{width}}  {count:,} of {rows:,} = {share}, {low:.3%} to {high:.3%}"
             + "".join(f"; allowed: {share}" for share in allowed)
         )
+    taken = "-" if math.isnan(counts.mean_models) else f"{counts.mean_models:.1f}"
     lines.append(
-        f"  base models   {counts.mean_models:.1f} of {subject.n_models} per row; "
+        f"  base models   {taken} of {subject.n_models} per row; "
         f"certificate: {subject.certified.mean_models:.1f}"
     )
     return "\n".join([*lines, *_exits(judge, state)])

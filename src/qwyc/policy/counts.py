@@ -65,7 +65,7 @@ class Counts:
     groups: GroupCounts | None = None  # the same by group, where groups are counted instead of rows
     # Rows that took 1, 2, ..., T steps; () where not known. Not every counter keeps them, so counts that
     # differ in nothing else are equal.
-    stops: tuple[int, ...] = field(default=(), compare=False)
+    stops: tuple[int, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def rows(self) -> int:

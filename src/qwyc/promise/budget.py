@@ -181,10 +181,13 @@ class Budget(ABC):
         """The budget as the subject of a sentence, such as "alpha = 0.5%"."""
         return f"a limit of {self}" if self.by_class else f"alpha = {self}"
 
-    @property
-    def at_most(self) -> str:
-        """The budget as a bound, such as "at most 0.5%"."""
-        return f"at most {self}"
+    def at_most(self, names: Sequence[str]) -> str:
+        """The budget as a bound, such as "at most 0.5%". `names` are those of the classes."""
+        return f"at most {self.value(names)}"
+
+    def value(self, names: Sequence[str]) -> str:
+        """The budget as a value, as `str` gives it, with these names of the classes."""
+        return str(self)
 
 
 @dataclass(frozen=True)
@@ -322,7 +325,10 @@ class BudgetByClass(Budget):
         return f"{counts.disagreements:,}"
 
     def __str__(self) -> str:
-        names = self.target.differences
+        return self.value(self.target.differences)
+
+    def value(self, names: Sequence[str]) -> str:
+        """Each share, with the class that it is a share of."""
         parts = [f"{percentage(share)} of the rows called {names[c]}" for c, share in self.shares]
         if (share := self._of_each) is not None:
             parts = [f"{percentage(share)} of each class"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,122 +15,13 @@ from qwyc.policy.scores import ScoreMatrix
 from qwyc.promise.binomial import tail
 from qwyc.promise.budget import Budget
 from qwyc.promise.limits import Limit
+from qwyc.promise.observed import ClassLoss, Observed, describe_losses
 from qwyc.promise.windows import Window
 from qwyc.runtime.arguments import is_number
 from qwyc.runtime.wording import number_of
-from qwyc.target.two_classes import NEGATIVE, POSITIVE, TwoClasses
+from qwyc.target.two_classes import TwoClasses
 
 BATCH = 1000  # new rows, in the sentence about what a batch may show
-SHOWN = 5  # classes of which a text says what was lost; of more classes, the worst are shown
-
-
-@dataclass(frozen=True)
-class ClassLoss:
-    """How many rows of one class, by the full decision, were decided differently."""
-
-    name: str  # "negative" or "positive"; "class 0" and so on where there are more classes
-    rows: int
-    lost: int
-    upper_bound: float | None  # on the share lost among such rows; None: nothing is promised
-
-    @property
-    def share(self) -> float:
-        """The observed share that was lost; 0 for no rows."""
-        return self.lost / self.rows if self.rows else 0.0
-
-    def __str__(self) -> str:
-        bound = "" if self.upper_bound is None else f", at most {self.upper_bound:.2%}"
-        return f"{self.name}: {self.lost:,} of {self.rows:,} lost{bound}"
-
-
-class Observed:
-    """A statement about counted rows: the counts' numbers under their usual names. Notebooks show it as
-    `print` does."""
-
-    counts: Counts
-    budget: Budget
-
-    @property
-    def alpha(self) -> float | dict[str, float] | None:
-        """The share of all rows that may differ: in all, or by kind of difference; None where only
-        classes have limits."""
-        return self.budget.alpha
-
-    @property
-    def tolerance(self) -> float | None:
-        """By how much an output may be off; None where decisions are compared."""
-        return self.budget.tolerance
-
-    @property
-    def by_class(self) -> dict[str, float]:
-        """The share of each class, such as "negative" or "positive", that may be lost, where it has a
-        limit."""
-        names = self.budget.target.differences
-        return {names[c]: share for c, share in self.budget.by_class.items()}
-
-    @property
-    def rows(self) -> int:
-        """How many rows the statement rests on."""
-        return self.counts.rows
-
-    @property
-    def full_positive(self) -> int:
-        """How many of the rows the full ensemble calls positive, of two classes."""
-        return self.counts.by_class[POSITIVE]
-
-    @property
-    def negative(self) -> int:
-        """How many full-positive rows were decided negative."""
-        return self.counts.differences[NEGATIVE]
-
-    @property
-    def positive(self) -> int:
-        """How many full-negative rows were decided positive."""
-        return self.counts.differences[POSITIVE]
-
-    @property
-    def disagreements(self) -> int:
-        """How many of the rows were decided differently."""
-        return self.counts.disagreements
-
-    @property
-    def observed(self) -> float:
-        """The share of the rows that was decided differently; 0 for no rows."""
-        return self.counts.observed
-
-    @property
-    def mean_models(self) -> float:
-        """Base models evaluated per row."""
-        return self.counts.mean_models
-
-    @property
-    def mean_cost(self) -> float:
-        """What the evaluated base models cost per row, by the policy's costs."""
-        return self.counts.mean_cost
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text(str(self))
-
-    def _losses(self, bound: Callable[[int, Limit], float | None]) -> tuple[ClassLoss, ...]:
-        """What was lost of each class; `bound` gives the bound for a class and what is counted for it."""
-        losses = []
-        target = self.budget.target
-        for index in target.at_risk:
-            limit = Limit(1.0, target.lost_from(index), index)
-            lost, rows = limit.counted(self.counts)
-            name = target.differences[index]
-            losses.append(ClassLoss(name, rows, lost, bound(index, limit)))
-        return tuple(losses)
-
-    def _count_facts(self) -> dict[str, Any]:
-        """The counts as plain values, for JSON."""
-        facts = {"alpha": self.alpha, "by_class": self.by_class, "rows": self.rows}
-        if self.budget.target is TwoClasses:
-            facts["full_positive"] = self.full_positive
-            facts |= {"negative": self.negative, "positive": self.positive}
-        if self.tolerance is not None:
-            facts |= {"tolerance": self.tolerance, "off": self.disagreements}
-        return facts | {"mean_models": self.mean_models}
 
 
 @dataclass(frozen=True)
@@ -158,6 +48,10 @@ class Certificate(Observed):
     recertified: str | None = None
     # Which features rows need along the order; None where it is not known. `Certified` fills it in.
     features: FeatureUse | None = field(default=None, compare=False, repr=False)
+    labels: tuple[str, ...] = field(default=(), compare=False, repr=False)  # filled in likewise
+
+    # IPython takes the first class that has either method, and a dataclass has a __repr__ of its own.
+    _repr_pretty_ = Observed._repr_pretty_
 
     @property
     def holds(self) -> bool:
@@ -250,38 +144,53 @@ class Certificate(Observed):
         }
 
     def __str__(self) -> str:
+        return f"{self.promise} {self.basis}".rstrip()
+
+    @property
+    def promise(self) -> str:
+        """What is promised about new rows, or why nothing is, in sentences."""
         if self.how == "proven":
             return "Proven: no input whatsoever is decided differently from the full ensemble."
         if self.how == "in-sample":
             return (
                 f"In-sample, not a promise for new rows: {self.observed:.2%} of the {self.rows:,} rows "
-                f"it was fitted on are decided differently (requested: {self.budget.at_most})."
+                f"it was fitted on are decided differently (requested: {self._requested})."
             )
-        counted = f"{self.budget.describe_counts(self.counts)} of {self.rows:,} rows"
-        losses = "" if self.tolerance is not None else f"{describe_losses(self.classes)}; "
-        source = f"fitted on {self.fit_rows:,} others, seed {self.seed}, sample {self.sample[:8]}"
-        rests_on = "held out" if self.recertified is None else "recertified on other rows"
-        if self.recertified:
-            rests_on += f", digest {self.recertified[:8]}"
-        if self.left_out:
-            source = f"{number_of(self.left_out, 'row')} with refused values left out; {source}"
         if self.doubts:
-            reasons = "; ".join(self.doubts)
             return (
-                f"No promise for new rows: {reasons}. Requested: {self.budget.at_most}. "
-                f"{rests_on.capitalize()}: {counted} {self.budget.differ} ({losses}{source})."
+                f"No promise for new rows: {'; '.join(self.doubts)}. Requested: {self._requested}."
             )
         if self.quit == "never":
             what = "decision" if self.tolerance is None else "output"
-            return (
-                f"Every row is evaluated in full, so no {what} differs from the full ensemble's "
-                f"({rests_on}: {counted}; {source})."
-            )
+            return f"Every row is evaluated in full, so no {what} differs from the full ensemble's."
         return (
-            f"With {percent(self.confidence)} confidence, "
-            f"{self.budget.statement(self.budget.target.differences)} "
-            f"({rests_on}: {counted}; {losses}{source}).{self._meaning()}"
+            f"With {percent(self.confidence)} confidence, {self.budget.statement(self.class_names)}. "
+            f"{self._meaning()}"
         )
+
+    @property
+    def basis(self) -> str:
+        """The rows that the promise rests on, and what they showed, in a sentence; "" for a proof and for
+        rows that were fitted on."""
+        if self.how in ("proven", "in-sample"):
+            return ""
+        rests_on = "Held out" if self.recertified is None else "Recertified on other rows"
+        if self.recertified:
+            rests_on += f", digest {self.recertified[:8]}"
+        counted = f"{self.budget.describe_counts(self.counts)} of {self.rows:,} rows"
+        parts = [f"{rests_on}: {counted} {self.budget.differ}"]
+        if self.tolerance is None and (self.doubts or self.quit != "never"):
+            parts.append(describe_losses(self.classes))
+        if self.left_out:
+            parts.append(f"{number_of(self.left_out, 'row')} with refused values left out")
+        parts.append(
+            f"fitted on {self.fit_rows:,} others, seed {self.seed}, sample {self.sample[:8]}"
+        )
+        return f"{'; '.join(parts)}."
+
+    @property
+    def _requested(self) -> str:
+        return self.budget.at_most(self.class_names)
 
     @property
     def window_table(self) -> list[str]:
@@ -302,16 +211,16 @@ class Certificate(Observed):
     def _meaning(self) -> str:
         """What the promise is about, and what it is not."""
         share, grouped = self.budget.total, self.counts.groups
-        text = " This is the share of all rows drawn like the sample"
+        text = "This is about rows drawn like the sample"
         if self.windows:
             latest = self.windows[-1]
             text = (
-                " This is the share of all rows drawn like those of the latest window, "
+                "This is about rows drawn like those of the latest window, "
                 f"{latest.first} to {latest.last}"
             )
         if grouped is not None:
             text = (
-                " This is the share of all rows in new groups drawn like those of the sample. Groups of "
+                "This is about rows in new groups drawn like those of the sample. Groups of "
                 f"rows were counted ({self.groups:,} of them), not rows; the largest has "
                 f"{grouped.cap(None):,} rows, and nothing is known about larger ones"
             )
@@ -369,15 +278,6 @@ def observed_certificate(
         sample=sample,
         quit=policy.quit,
     )
-
-
-def describe_losses(losses: Sequence[ClassLoss]) -> str:
-    """What was lost of each class, as clauses; of many classes, where the most may be lost."""
-    if len(losses) <= SHOWN:
-        return "; ".join(str(loss) for loss in losses)
-    worst = sorted(losses, key=lambda loss: (-(loss.upper_bound or 0), -loss.share))[: SHOWN - 2]
-    rest = len(losses) - len(worst)
-    return f"{'; '.join(str(loss) for loss in worst)}; no more of the other {rest:,} classes"
 
 
 def percent(confidence: float | None) -> str:

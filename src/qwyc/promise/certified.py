@@ -67,7 +67,8 @@ class Certified:
         use = self.feature_use
         if self.feature_costs is not None and use is None:
             raise OptionError("feature costs need base models that say which features they look at")
-        object.__setattr__(self, "certificate", replace(self.certificate, features=use))
+        seen = replace(self.certificate, features=use, labels=self.ensemble.class_names)
+        object.__setattr__(self, "certificate", seen)
         ones = bool((self.policy.costs == 1 + self._paid_for_features()).all())
         if not self.cost_kind:
             object.__setattr__(self, "cost_kind", "one" if ones else "given")

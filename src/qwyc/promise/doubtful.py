@@ -8,8 +8,9 @@ from typing import Any
 
 from qwyc.errors import QwycWarning
 from qwyc.promise.budget import Budget
-from qwyc.promise.certificate import Certificate, ClassLoss
+from qwyc.promise.certificate import Certificate
 from qwyc.promise.limits import least_share
+from qwyc.promise.observed import ClassLoss
 from qwyc.promise.windows import moved
 from qwyc.target.two_classes import TwoClasses
 
@@ -54,7 +55,7 @@ def _about(loss: ClassLoss, label: Any, certificate: Certificate) -> str:
             f"limits all rows together, so that a rare class can be lost. To limit this, {limit}"
         )
     return (
-        f"the full ensemble calls none of {certificate.rows:,} rows {loss.name}, so nothing is "
+        f"the full ensemble calls none of {certificate.rows:,} rows {loss.shown}, so nothing is "
         f"known about such rows, although alpha = {certificate.budget} of all rows may be decided "
         "differently"
     )
@@ -64,7 +65,7 @@ def lost_without_limit(budget: Budget, classes: Sequence[ClassLoss]) -> str:
     """A sentence about classes without a limit of their own of which much was lost; "" where none are."""
     share = max(RARE, 2 * (budget.total or 0))
     lost = [
-        f"{loss.lost:,} of {loss.rows:,} {loss.name} rows"
+        f"{loss.lost:,} of {loss.rows:,} rows called {loss.shown}"
         for index, loss in zip(budget.target.at_risk, classes, strict=True)
         if index not in budget.by_class and loss.rows and loss.share >= share
     ]
@@ -78,11 +79,11 @@ def lost_without_limit(budget: Budget, classes: Sequence[ClassLoss]) -> str:
 
 def _about_many(rare: list[ClassLoss], share: float, certificate: Certificate) -> str:
     seen = sorted((loss for loss in rare if loss.rows), key=lambda loss: -(loss.upper_bound or 0))
-    unseen = [loss.name for loss in rare if not loss.rows]
+    unseen = [loss.shown for loss in rare if not loss.rows]
     said = []
     if seen:
         worst = ", ".join(
-            f"up to {100 * (loss.upper_bound or 0):.3g}% of {loss.name} ({loss.lost:,} of {loss.rows:,} "
+            f"up to {100 * (loss.upper_bound or 0):.3g}% of {loss.shown} ({loss.lost:,} of {loss.rows:,} "
             "rows were)"
             for loss in seen[:NAMED]
         )

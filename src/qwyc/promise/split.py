@@ -10,10 +10,12 @@ import numpy.typing as npt
 
 from qwyc.errors import InfeasibleError
 from qwyc.promise.budget import Budget
+from qwyc.promise.limits import least_share
 from qwyc.runtime.wording import number_of
 
 ENOUGH_TO_FIT = 20_000  # more rows hardly help the fit; they are worth more for certifying
 FEWEST_TO_FIT = 200
+LARGEST_ADVISED = 0.1  # alpha that a message suggests for a small sample
 SPARE = 1.2  # times the rows of a class that a limit needs: how many are held out is random
 MOST_OF_A_GROUP = ENOUGH_TO_FIT // 100  # rows of one group that count towards enough
 
@@ -82,6 +84,16 @@ def check_enough_rows(n_rows: int, needed: int, budget: Budget, confidence: floa
         raise InfeasibleError(
             f"{budget.named} at confidence {confidence:g} needs at least "
             f"{needed + FEWEST_TO_FIT:,} rows ({needed:,} to certify, "
-            f"{FEWEST_TO_FIT} to fit on); the sample has {n_rows:,}. Pass more rows, or ask for a larger "
-            "alpha."
+            f"{FEWEST_TO_FIT} to fit on); the sample has {n_rows:,}. {with_few_rows(n_rows, confidence)}"
         )
+
+
+def with_few_rows(n_rows: int, confidence: float) -> str:
+    """What can be done where a sample is too small."""
+    least = least_share(max(n_rows - FEWEST_TO_FIT, 0), confidence)
+    if least > LARGEST_ADVISED:
+        return (
+            "So few rows are too few for any useful alpha: pass more, or evaluate the model in full and "
+            "exactly with qwyc.read_model(model), which needs none."
+        )
+    return f"Pass more rows, or ask for a larger alpha: with {n_rows:,} rows at least {least:g}."

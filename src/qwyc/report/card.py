@@ -10,6 +10,7 @@ from qwyc.policy.lead_policy import LeadPolicy
 from qwyc.policy.policy import Policy
 from qwyc.promise.certificate import percent
 from qwyc.promise.certified import Certified
+from qwyc.report.text import decided_from
 
 # Colours that can be read on light and on dark pages: the text's own, a blue and an orange.
 STYLE = (
@@ -78,7 +79,7 @@ def _decides(certified: Certified) -> tuple[str, str]:
         "positive": f"early for {positive} only; {negative} always has its full score",
         "never": never,
     }[policy.quit]
-    return f"{positive} where score &ge; {policy.threshold:.4g}, otherwise {negative}", quits
+    return f"{positive} where {escape(decided_from(certified))}, otherwise {negative}", quits
 
 
 def _costs(certified: Certified) -> list[tuple[str, str]]:

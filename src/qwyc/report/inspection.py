@@ -119,7 +119,7 @@ def other_alphas(certified: Certified) -> list[dict[str, float]]:
 
 
 def describe(certified: Certified) -> str:
-    """The same facts as text: the classifier's own four lines, and what they leave out."""
+    """The same facts as text: the classifier's own lines, and what they leave out."""
     base_models, others = certified.ensemble.base_models, other_alphas(certified)
     lines = [summary(certified), f"  evaluation {why(certified)}"]
     positive = positive_class(certified.ensemble)

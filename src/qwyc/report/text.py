@@ -15,14 +15,21 @@ def summary(certified: Certified) -> str:
             f"qwyc.Approximation: {certified.ensemble.description}\n"
             f"  output     {_output(certified)}\n"
             f"  work       {_work(certified)}\n"
-            f"  agreement  {seen}" + "".join(f"\n    {line}" for line in seen.window_table)
+            f"  agreement  {_agreement(certified)}"
         )
     return (
         f"qwyc.Classifier: {certified.ensemble.description}\n"
         f"  decision   {_decision(certified)}\n"
         f"  work       {_work(certified)}\n"
-        f"  agreement  {seen}" + "".join(f"\n    {line}" for line in seen.window_table)
+        f"  agreement  {_agreement(certified)}"
     )
+
+
+def _agreement(certified: Certified) -> str:
+    """What is promised, and on lines of their own what that rests on."""
+    seen = certified.certificate
+    basis = f"\n  evidence   {seen.basis}" if seen.basis else ""
+    return seen.promise + basis + "".join(f"\n    {line}" for line in seen.window_table)
 
 
 def _decision(certified: Certified) -> str:
@@ -52,7 +59,7 @@ def _decision(certified: Certified) -> str:
         "never": "never quits early",
     }[policy.quit]
     return (
-        f"{positive} (the positive class) where score >= {_threshold(certified)}, otherwise {negative}; "
+        f"{positive} (the positive class) where {decided_from(certified)}, otherwise {negative}; "
         f"{quits}"
     )
 
@@ -81,7 +88,11 @@ def _work(certified: Certified) -> str:
         work += f", cost {seen.mean_cost / seen.full_cost:.1%} ({certified.cost_unit})"
     if certified.feature_costs is not None and seen.mean_features is not None:
         work += f"; {features_per_row(certified)}"
-    return f"{work}; {certified.timing}" if certified.timing else work
+    if certified.timing:
+        return f"{work}; {certified.timing}"
+    if policy.quit == "never" and certified.evaluation.decided_by in ("default", "measurement"):
+        work += "; no policy that quits early keeps the promise: pass more rows, or allow a larger share"
+    return work
 
 
 def features_per_row(certified: Certified) -> str:
@@ -94,12 +105,12 @@ def features_per_row(certified: Certified) -> str:
     return f"{text}, at a cost of {seen.mean_feature_cost:.4g} of {use.full_cost:.4g}"
 
 
-def _threshold(certified: Certified) -> str:
-    """The threshold, and as a probability where that says more."""
+def decided_from(certified: Certified) -> str:
+    """From where on a row is positive: as a probability where scores have one, and as a score."""
     assert isinstance(certified.policy, Policy)  # of one score
     threshold, link = certified.policy.threshold, certified.ensemble.link
     if link.kind == "piecewise":
-        return f"{threshold:.4g} (output {link.output(threshold):.4g})"
+        return f"output >= {link.output(threshold):.4g} (score >= {threshold:.4g})"
     if link.kind != "logistic":
-        return f"{threshold:g}"
-    return f"{threshold:.4g} (probability {link.probability(threshold):.4g})"
+        return f"score >= {threshold:g}"
+    return f"probability >= {link.probability(threshold):.4g} (score >= {threshold:.4g})"

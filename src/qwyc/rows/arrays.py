@@ -109,9 +109,16 @@ def _check_shape(X: Array, values: Array, schema: Schema, *, text_is_known: bool
 def check_dimensions(X: Array, values: Array, schema: Schema) -> None:
     """Refuse what is not a table with a column for each feature."""
     if values.ndim == 0:
+        kind = type(X.item())
+        first = ", such as pandas.read_csv returns for a file" if issubclass(kind, str) else ""
         raise RowsError(
-            "{rows} ({kind}) is not a table of rows and columns; pass an array or a data frame",
-            kind=type(X.item()).__name__,
+            f"{{rows}} ({{kind}}) is not a table of rows and columns; pass an array or a data frame{first}",
+            kind=kind.__name__,
+        )
+    if values.ndim == 1 and values.dtype == object and all(isinstance(v, dict) for v in values):
+        raise RowsError(
+            "{rows} is a list of dicts; pass a data frame, such as pandas.DataFrame(rows), or one dict to "
+            "predict_one"
         )
     if values.ndim != 2:
         raise RowsError(

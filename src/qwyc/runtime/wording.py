@@ -13,6 +13,11 @@ def one_line(value: Any) -> str:
     )
 
 
+def class_name(label: Any) -> str:
+    """A class in a sentence: a label that is text as it is, any other as in "class 1"."""
+    return one_line(label) if isinstance(label, str) else f"class {label}"
+
+
 def number_of(count: int, noun: str) -> str:
     """A number and what it counts: "1 group", "2,000 groups"."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

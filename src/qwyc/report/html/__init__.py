@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from qwyc.errors import ArtifactError
 from qwyc.promise.certified import Certified
 from qwyc.report.html.collect import MAX_ROWS, Settings, report_facts
 from qwyc.report.html.page import page
+from qwyc.rows.slices import Slices
 from qwyc.runtime.output import check_target, replacing
 
 __all__ = ["MAX_ROWS", "Settings", "is_report", "page", "report_facts", "write_report"]
@@ -22,7 +22,7 @@ def write_report(
     X: Any = None,
     y: Any = None,
     *,
-    slices: Mapping[str, Any] | None = None,
+    slices: Slices | None = None,
     settings: Settings | None = None,
 ) -> None:
     """Write the report; an existing file is replaced in one step or not at all."""

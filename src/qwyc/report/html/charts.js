@@ -36,6 +36,8 @@ function roundNumbers(low, high, steps = [1, 2, 5]) {
 
 // Ticks for a log scale: fewer where there is no space for more.
 function logTicks(low, high, most) {
+  const few = roundNumbers(low, high, [1, 2, 5]).length < 3;
+  if (few && high < 10 * low) return linearTicks(low, high, Math.min(4, most));
   for (const steps of [[1, 2, 5], [1, 3], [1]]) {
     const found = roundNumbers(low, high, steps);
     if (found.length <= most && found.length > 1) return found;
@@ -119,7 +121,7 @@ function drawTradeoff(place, lines, now, words) {
     const x = { scale: logScale(lowX, highX, box.left, box.right), text: tick, name: words.x };
     x.ticks = logTicks(zero ? Math.min(...xs) : lowX, highX, box.width / 70);
     const y = { scale: logScale(lowY, highY, box.bottom, box.top), text: words.tick };
-    y.ticks = logTicks(lowY, highY, 8);
+    y.ticks = logTicks(lowY, highY, 8).filter((v, i, all) => !i || y.text(v) !== y.text(all[i - 1]));
     axes(root, box, x, y);
     if (zero) root.append(svg('text', { x: box.left, y: box.bottom + 17, 'text-anchor': 'middle' }, '0'));
     const spots = (line) => line.points.map(([share, v]) => [share > 0 ? x.scale(share) : box.left, y.scale(v)]);

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -24,6 +23,7 @@ from qwyc.report.html.rivals import Rival, fit_rivals, rows_to_fit
 from qwyc.report.inspection import why
 from qwyc.rows.column_names import feature_name
 from qwyc.rows.selection import take
+from qwyc.rows.slices import Slices
 from qwyc.runtime.machine import machine
 from qwyc.runtime.progress import ProgressOption, progress_reporter
 from qwyc.runtime.threads import thread_count
@@ -50,7 +50,7 @@ def report_facts(
     X: Any = None,
     y: Any = None,
     *,
-    slices: Mapping[str, Any] | None = None,
+    slices: Slices | None = None,
     settings: Settings | None = None,
 ) -> dict[str, Any]:
     """The facts of a report; everything is the same for the same inputs, except times."""

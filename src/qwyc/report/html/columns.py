@@ -49,11 +49,9 @@ def feature_columns(certified: Certified, rows: Any) -> Iterator[Column]:
             yield column
 
 
-def given_columns(slices: Mapping[str, Any] | None, n: int) -> Iterator[Column]:
+def given_columns(slices: Mapping[str, Any], n: int) -> Iterator[Column]:
     """Columns that the user gives: a name, and a value for each of n rows."""
-    if slices is not None and not isinstance(slices, Mapping):
-        raise OptionError("slices must be a mapping from names to values, one per row")
-    for name, of_rows in (slices or {}).items():
+    for name, of_rows in slices.items():
         values = np.asarray(of_rows)
         if values.shape != (n,):
             raise OptionError(f"slice {name!r} must have {n} values; got shape {values.shape}")

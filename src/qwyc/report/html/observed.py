@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -18,6 +18,7 @@ from qwyc.promise.binomial import lower_bound, upper_bound
 from qwyc.promise.certified import Certified
 from qwyc.report.html.columns import Column, feature_columns, given_columns
 from qwyc.rows.selection import part, row_count, take
+from qwyc.rows.slices import Slices, slice_columns
 from qwyc.runtime.arguments import check_count
 from qwyc.runtime.progress import ProgressOption, progress_reporter
 
@@ -42,9 +43,7 @@ class Given:
         return row_count(self.X)
 
 
-def given_rows(
-    certified: Certified, X: Any, y: Any, slices: Mapping[str, Any] | None, max_rows: int
-) -> Given:
+def given_rows(certified: Certified, X: Any, y: Any, slices: Slices | None, max_rows: int) -> Given:
     """Rows, labels and slices, checked; at most `max_rows` of them, drawn at random."""
     if type(X).__module__.split(".")[0] in SPREAD:
         raise InputError(
@@ -54,7 +53,7 @@ def given_rows(
     if not n:
         raise RowsError("{rows} has no rows; leave X out, or pass rows like those to come")
     truth = None if y is None else true_classes(certified, y, n)
-    given = list(given_columns(slices, n))
+    given = list(given_columns(slice_columns(slices, X), n))
     if n > most:
         chosen = np.sort(np.random.default_rng(0).choice(n, most, replace=False))
         X, truth = take(X, chosen), None if truth is None else truth[chosen]

@@ -6,7 +6,7 @@ const state = { point: facts.own, column: -1 };
 const STYLES = { 'this classifier': 0, 'QWYC* (the paper)': 1, 'natural order': 2, Fan: 3, 'smaller ensembles': 4 };
 const MEANINGS = {
   'QWYC* (the paper)': 'QWYC* is the method of the paper',
-  'natural order': 'natural order is its rule, with the base models in the order of the model',
+  'natural order': 'natural order is the same rule, with the base models in the model’s own order',
   Fan: 'Fan is an older rule for quitting early',
   'smaller ensembles': 'smaller ensembles evaluate only the first base models, for every row',
 };
@@ -55,7 +55,7 @@ function showMachines(policy) {
   const valid = load > 0 && cores >= 1;
   const needed = (micros) => (valid ? count(Math.max(1, Math.ceil((load * micros) / 1e6 / cores))) : '–');
   const busy = (micros) => (valid ? micro((load * micros) / 1e6) : '–');
-  fill('machines', ['', 'µs per row', 'cores busy', 'machines'], [
+  fill('machines', [valid ? `for ${count(load)} rows per second` : '', 'µs per row', 'cores busy', 'machines'], [
     { now: true, cells: ['quitting early', micro(policy.microseconds), busy(policy.microseconds), html('td', { id: 'n-machines' }, needed(policy.microseconds))] },
     { cells: ['in full', micro(facts.times.full), busy(facts.times.full), html('td', { id: 'n-machines-full' }, needed(facts.times.full))] },
   ]);
@@ -191,6 +191,7 @@ function leaveOut() {
       : 'Times, machines and accuracy are left out: they need rows (X), and accuracy their labels (y).';
   }
   if (facts.rivals.length) {
+    at('tradeoff').textContent = 'What another alpha would cost, and other methods';
     at('tradeoff-note').textContent = `Measured on ${count(facts.rivals[0].rows)} of the rows given; the other methods were fitted on the remaining rows. Lower left is better. Points of this classifier are those of the slider. The other methods: ${facts.rivals.map((rival) => MEANINGS[rival.name]).filter(Boolean).join('; ')}.`;
     fillRivals(facts);
     at('legend').append(...facts.rivals.map((rival) => html('li', {}, svg('svg', { viewBox: '0 0 26 12', 'aria-hidden': 'true' },

@@ -9,7 +9,7 @@ from qwyc.errors import InfeasibleError, OptionError
 from qwyc.policy.filter_policy import FilterPolicy
 from qwyc.policy.lead_policy import LeadPolicy
 from qwyc.policy.policy import Policy
-from qwyc.promise.budget import Budget, budget_of, percentage
+from qwyc.promise.budget import Budget, budget_of
 from qwyc.promise.certificate import Certificate, percent
 from qwyc.promise.certified import Certified
 from qwyc.promise.evaluation import Evaluation
@@ -97,7 +97,7 @@ def sentences(certified: Certified, point: Point) -> list[str]:
     seen, T = point.certificate, point.policy.n_models
     names = [str(label) for label in certified.ensemble.classes]
     differ = f"{seen.disagreements:,} of {seen.rows:,}"
-    share = f" ({percentage(seen.observed)})" if seen.rows else ""
+    share = f" ({100 * seen.observed:.3g}%)" if seen.rows else ""
     work = f"A row takes {seen.mean_models:.1f} of {T:,} base models on average."
     if seen.how == "proven":
         lines = [
