@@ -173,13 +173,15 @@ __attribute__((target(QWYC_ARM_SHA))) void compress_with_sha(uint32_t* state,
 }
 #endif
 
-void compress_in_turn(uint32_t* const* state, const std::byte* const* blocks, size_t n) {
-    for (int k = 0; k < 2; ++k)
-        (Sha256::instructions() ? Sha256::instructions() : Sha256::portable())(state[k], blocks[k],
-                                                                               n);
+Sha256::Compress best() {
+    return Sha256::instructions() ? Sha256::instructions() : Sha256::portable();
 }
 
-// `n` blocks of each of two messages.
+void compress_in_turn(uint32_t* const* state, const std::byte* const* blocks, size_t n) {
+    for (int k = 0; k < 2; ++k) best()(state[k], blocks[k], n);
+}
+
+// Does `n` blocks of each of two messages.
 auto compress_both() {
 #if defined(__x86_64__)
     if (Sha256::instructions()) return compress_both_with_sha;
@@ -202,7 +204,7 @@ Sha256::Compress Sha256::instructions() {
 #endif
 }
 
-Sha256::Sha256() : Sha256(instructions() ? instructions() : portable()) {}
+Sha256::Sha256() : Sha256(best()) {}
 
 Sha256::Sha256(Compress compress)
     : state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
