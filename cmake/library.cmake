@@ -32,7 +32,7 @@ if(QWYC_LIBRARY)
   # Only qwyc_* is visible, not what the compiler makes of the standard library's templates.
   add_library(qwyc SHARED $<TARGET_OBJECTS:qwyc_capi>)
   target_link_libraries(qwyc PRIVATE $<BUILD_INTERFACE:qwyc_core>)
-  if(NOT APPLE)
+  if(NOT APPLE AND NOT WIN32)
     set(exported "${CMAKE_CURRENT_SOURCE_DIR}/cmake/exported.map")
     target_link_options(qwyc PRIVATE "LINKER:--version-script=${exported}")
     set_target_properties(qwyc PROPERTIES LINK_DEPENDS "${exported}")

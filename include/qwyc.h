@@ -14,7 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#if defined(QWYC_BUILDING_LIBRARY) && defined(__GNUC__)
+#if defined(QWYC_BUILDING_LIBRARY) && defined(_WIN32)
+#define QWYC_API __declspec(dllexport)
+#elif defined(QWYC_BUILDING_LIBRARY) && defined(__GNUC__)
 #define QWYC_API __attribute__((visibility("default")))
 #else
 #define QWYC_API

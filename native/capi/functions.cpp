@@ -20,7 +20,6 @@ using qwyc::files::FileBytes;
 struct qwyc_model {
     explicit qwyc_model(const Container& file) : model(file) {}
     const Model model;
-    qwyc::files::Helper hashing;  // that may have to end yet
 };
 
 namespace {
@@ -176,7 +175,7 @@ qwyc_status load(const Load& read, qwyc_model** model, const char* prefix) noexc
                     file.check_checksum();  // of a damaged file, that it is damaged is the error
                     throw;
                 }
-                made->hashing = file.check_checksum();
+                file.check_checksum();
                 *model = made.release();
             } catch (const std::invalid_argument& error) {  // of the constructors in core/
                 throw qwyc::files::FileError("not a valid qwyc file: " + std::string(error.what()));

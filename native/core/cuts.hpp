@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 namespace qwyc {
 
@@ -22,6 +23,7 @@ bool always_left(Real threshold, bool less_equal) {
 // The least float at or above a cut: x >= cut is the same for every float x.
 template <class Real>
 float single_cut(Real cut) {
+    if constexpr (std::is_same_v<Real, float>) return cut;
     const auto rounded = static_cast<float>(cut);
     return static_cast<Real>(rounded) < cut
                ? std::nextafter(rounded, std::numeric_limits<float>::infinity())

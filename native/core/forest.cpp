@@ -52,10 +52,10 @@ void Forest<Real>::check(const FlatTrees<Real>& flat) const {
     require(std::isfinite(rules_.scale) && rules_.scale > 0 &&
                 (rules_.summation == Summation::kFloat64Late || rules_.scale == 1),
             "scale must be positive, and 1 unless the base is added last in float64");
+    bool fit = true;  // and no branch: many at once
     for (double value : flat.leaf_value)
-        require(
-            std::abs(value / rules_.divisor * rules_.scale) <= std::numeric_limits<float>::max(),
-            "a leaf value is not finite, or too large for float32");
+        fit &= std::abs(value / rules_.divisor * rules_.scale) <= std::numeric_limits<float>::max();
+    require(fit, "a leaf value is not finite, or too large for float32");
     for (double value : flat.leaf_other)
         require(std::isfinite(value), "a leaf value is not finite");
 
@@ -91,7 +91,7 @@ Forest<Real>::Forest(const FlatTrees<Real>& flat, int64_t n_features, const Rule
     const auto absolute = [](int32_t child, int64_t node, int64_t leaf) {
         return static_cast<int32_t>(child >= 0 ? child + node : ~(~child + leaf));
     };
-    nodes_.reserve(flat.feature.size());
+    nodes_.reserve(flat.feature.size()), root_.reserve(flat.node_begin.size() - 1);
     begin_.assign(flat.node_begin.begin(), flat.node_begin.end());
     for (size_t t = 0; t + 1 < flat.node_begin.size(); ++t) {
         const int64_t node = flat.node_begin[t], leaf = flat.leaf_begin[t];
@@ -107,8 +107,10 @@ Forest<Real>::Forest(const FlatTrees<Real>& flat, int64_t n_features, const Rule
     category_words_.assign(flat.category_words.begin(), flat.category_words.end());
     leaf_value_.assign(flat.leaf_value.begin(), flat.leaf_value.end());
     leaf_other_.assign(flat.leaf_other.begin(), flat.leaf_other.end());
-    for (double value : leaf_value_)
-        step_value_.push_back(static_cast<float>(value / rules_.divisor * rules_.scale));
+    step_value_.resize(leaf_value_.size());
+    std::transform(
+        leaf_value_.begin(), leaf_value_.end(), step_value_.begin(),
+        [this](double value) { return static_cast<float>(value / rules_.divisor * rules_.scale); });
 }
 
 template <class Real>

@@ -26,42 +26,46 @@ RowTrees::RowTrees(const Forest<Real>& forest) {
         return;
     usable = true;
     n_features = forest.n_features();
-    single.reserve(total), leaf.reserve(total);
-    if constexpr (std::is_same_v<Real, double>) both.reserve(total);
-    struct Waiting {
-        int32_t child, level;
-    };
+    single.resize(total), leaf.resize(total);
+    if constexpr (std::is_same_v<Real, double>) both.resize(total);
     begin.reserve(forest.n_trees()), levels.reserve(forest.n_trees());
-    std::vector<Waiting> queue;  // of a tree, breadth first: its place is that of the entry
+    int32_t first = 0;
     for (int64_t t = 0; t < forest.n_trees(); ++t) {
-        begin.push_back(static_cast<int32_t>(single.size()));
-        queue.assign(1, {forest.root(t), 0});
-        for (size_t at = 0; at < queue.size(); ++at) {
-            const auto [child, level] = queue[at];
+        // Entries are made breadth first. Until it is made, `leaf` has what an entry will be.
+        Entry<float>* const entries = &single[first];
+        int32_t* const waiting = &leaf[first];
+        waiting[0] = forest.root(t);
+        int32_t n = 1, level = 0, level_end = 1;
+        for (int32_t at = 0; at < n; ++at) {
+            if (at == level_end) ++level, level_end = n;
+            const int32_t child = waiting[at];
             // A leaf's cut is above or below nothing, so its only way is to its left child: itself.
             Real cut = std::numeric_limits<Real>::quiet_NaN();
             uint32_t word = static_cast<uint32_t>(at) << kChildShift;
+            waiting[at] = ~child;
             if (child >= 0) {
                 const Node<Real>& node = forest.node(child);
                 if (!always_left(node.threshold, less_equal))
                     cut = cut_of(node.threshold, less_equal);
-                word = static_cast<uint32_t>(queue.size()) << kChildShift |
-                       static_cast<uint32_t>(node.feature());
+                word =
+                    static_cast<uint32_t>(n) << kChildShift | static_cast<uint32_t>(node.feature());
                 if (!(node.flags() & kDefaultLeft)) word |= kMissingRight;
-                queue.push_back({node.child[0], level + 1});
-                queue.push_back({node.child[1], level + 1});
+                // x >= NaN is never true, as it must be for a split that sends all numbers left;
+                // but then "not less" is, so such a split must not send missing values right.
+                if (cut != cut && (word & kMissingRight)) {
+                    usable = false;
+                    return;
+                }
+                waiting[at] = -1;
+                waiting[n++] = node.child[0];
+                waiting[n++] = node.child[1];
             }
-            // x >= NaN is never true, as it must be for a split that sends all numbers left; but
-            // then "not less" is, so such a split must not send missing values right.
-            if (child >= 0 && cut != cut && (word & kMissingRight)) {
-                usable = false;
-                return;
-            }
-            single.push_back({single_cut(cut), word});
-            if constexpr (std::is_same_v<Real, double>) both.push_back({cut, word});
-            leaf.push_back(child >= 0 ? -1 : ~child);
+            entries[at] = {single_cut(cut), word};
+            if constexpr (std::is_same_v<Real, double>) both[first + at] = {cut, word};
         }
-        levels.push_back(queue.back().level);
+        begin.push_back(first);
+        levels.push_back(level);
+        first += n;
     }
     lay_side_by_side(forest);
 }
@@ -92,10 +96,10 @@ void RowTrees::lay_side_by_side(const Forest<Real>& forest) {
     code_bits = deepest;
     code_leaf.assign(static_cast<size_t>(n_trees) << code_bits, -1);
     constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
-    const auto fill = [&](auto& to, int32_t place, const Entry<float>& entry) {
+    const auto fill = [](auto& to, int32_t place, const Entry<float>& entry) {
         to.cut[place] = entry.cut;
         to.feature[place] = static_cast<int32_t>(entry.word & (kMissingRight - 1));
-        if (entry.word & kMissingRight) missing_right.back() |= 1u << place;
+        return (entry.word & kMissingRight) >> kRowFeatureBits << place;  // of missing_right
     };
     missing_right.reserve(n_trees);
     if (all_oblivious)
@@ -110,13 +114,13 @@ void RowTrees::lay_side_by_side(const Forest<Real>& forest) {
         const Entry<float>* const entries = &single[begin[t]];
         const int32_t* const leaves = &leaf[begin[t]];
         const int32_t depth = all_oblivious ? levels[t] : deepest;
-        missing_right.push_back(0);
+        uint32_t& missing = missing_right.emplace_back(0);
         int32_t* const codes = &code_leaf[static_cast<size_t>(t) << code_bits];
         if (all_oblivious) {
             auto& to = oblivious.emplace_back();
             std::fill(std::begin(to.cut), std::end(to.cut), kNone);
             for (int32_t level = 0; level < depth; ++level)
-                fill(to, level, entries[(1 << level) - 1]);
+                missing |= fill(to, level, entries[(1 << level) - 1]);
             for (int32_t i = 0; i < 1 << depth; ++i) {
                 int32_t code = 0;
                 for (int32_t level = 0; level < depth; ++level)
@@ -128,6 +132,7 @@ void RowTrees::lay_side_by_side(const Forest<Real>& forest) {
         auto& to = flat.emplace_back();
         std::fill(std::begin(to.cut), std::end(to.cut), kNone);
         placed[0] = {0, 0, 0};
+        uint32_t rights = 0;  // in a register
         for (size_t i = 0, n = 1; i < n; ++i) {
             const auto [at, place, level] = placed[i];
             if (leaves[at] >= 0) {  // a path that ends early goes left
@@ -135,11 +140,12 @@ void RowTrees::lay_side_by_side(const Forest<Real>& forest) {
                 codes[path << (depth - level)] = leaves[at];
                 continue;
             }
-            fill(to, place, entries[at]);
+            rights |= fill(to, place, entries[at]);
             const auto left = static_cast<int32_t>(entries[at].word >> kChildShift);
             placed[n++] = {left, 2 * place + 1, level + 1};
             placed[n++] = {left + 1, 2 * place + 2, level + 1};
         }
+        missing = rights;
     }
 }
 

@@ -12,8 +12,6 @@
 #include <new>
 #include <system_error>
 
-#include "files/sha256.hpp"
-
 namespace qwyc::files {
 
 static_assert(std::endian::native == std::endian::little, "files hold little-endian numbers");
@@ -147,30 +145,18 @@ Container::Container(FileBytes file) : file_(std::move(file)) {
     format_ = version->raw == "1" ? 1 : 2;
     read_tensors(layout, bytes.subspan(kSizeBytes + size));
     if (checksum_in_file->kind == Json::Kind::kText) expected_ = checksum_in_file->text;
-    start_checksum();
 }
 
-// Hashing takes longer than everything else, so that it is done beside it. Starting a thread takes
-// as long as hashing some tens of kilobytes.
-void Container::start_checksum() {
-    constexpr size_t kBytesForThread = 1 << 18;
-    if (file_.bytes().size() < kBytesForThread) return;
-    try {
-        hashing_ = Helper([this] {
-            try {
-                computed_ = checksum();
-            } catch (...) {  // no memory: it is computed once more, and fails, by the caller
-            }
-        });
-    } catch (const std::system_error&) {  // no thread to be had
-    }
-}
-
-Helper Container::check_checksum() {
-    if (hashing_.take_back() || computed_.empty()) computed_ = checksum();
+void Container::check_checksum() const {
+    if (computed_.empty()) hash_beside_checksum({});
     if (expected_ != computed_)
         throw FileError("the file is damaged: its contents do not match their checksum");
-    return std::move(hashing_);
+}
+
+std::string Container::hash_beside_checksum(const Message& message) const {
+    auto [checksum, digest] = Sha256::hex_of_both(checked(), message);
+    computed_ = std::move(checksum);
+    return std::move(digest);
 }
 
 // They follow each other without gaps and fill the file, as safetensors has it.
@@ -232,15 +218,16 @@ void Container::read_tensors(const Json& layout, std::span<const std::byte> data
     }
 }
 
-std::string Container::checksum() const {
-    Sha256 digest;
-    digest.add(body_->raw);
+// What the checksum is over.
+Message Container::checked() const {
+    Message all;
+    all.add(body_->raw);
     for (const auto& [name, tensor] : tensors_) {
-        digest.add(name);
-        digest.add(tensor.described());
-        digest.add(tensor.bytes);
+        all.add(name);
+        all.keep(tensor.described());
+        all.add(tensor.bytes);
     }
-    return digest.hex();
+    return all;
 }
 
 const Tensor& Container::tensor(std::string_view name) const {

@@ -2,7 +2,6 @@
 // checksum. docs/format.md describes it; src/qwyc/files/container.py is the same in Python.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -11,11 +10,11 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "files/json.hpp"
+#include "files/sha256.hpp"
 #include "files/values.hpp"
 
 namespace qwyc::files {
@@ -63,46 +62,19 @@ class FileBytes {
     size_t size_;
 };
 
-// A thread that may do a piece of work beside its maker, unless the maker gets to it first: on a
-// busy machine it may take milliseconds until a thread runs. Ends before it is destroyed.
-class Helper {
-  public:
-    Helper() = default;
-    template <class Work>
-    explicit Helper(Work work) : taken_(std::make_unique<std::atomic<bool>>(false)) {
-        thread_ = std::thread([taken = taken_.get(), work] {
-            if (!taken->exchange(true)) work();
-        });
-    }
-    Helper(Helper&&) = default;
-    Helper& operator=(Helper&&) = default;
-    ~Helper() {
-        if (thread_.joinable()) thread_.join();
-    }
-
-    // Whether the work is still to be done, by the caller. If not, it is done when this returns.
-    bool take_back() {
-        if (!thread_.joinable() || !taken_->exchange(true)) return true;
-        thread_.join();
-        return false;
-    }
-
-  private:
-    std::unique_ptr<std::atomic<bool>> taken_;  // by either of the two
-    std::thread thread_;
-};
-
 // What a file holds, before anything is made of it.
 class Container {
   public:
-    // Checks the layout of the tensors: FileError where it does not hold. Begins to compute the
-    // checksum, of a large file in a thread of its own.
+    // Checks the layout of the tensors: FileError where it does not hold.
     explicit Container(FileBytes file);
 
-    // FileError where the contents do not match their checksum. To be called once, before what was
-    // read is used, and before errors in it are reported. Reading is safe whatever a file holds.
-    // Returns the thread, which may have to end yet and does not use this object any more.
-    Helper check_checksum();
+    // FileError where the contents do not match their checksum. To be called before what was read
+    // is used, and before errors in it are reported. Reading is safe whatever a file holds.
+    void check_checksum() const;
+
+    // SHA-256 of a message. The checksum is computed in the same pass, which takes hardly longer
+    // than the checksum alone. One thread only may call this and check_checksum.
+    std::string hash_beside_checksum(const Message& message) const;
 
     // Tensors and values refer to this object's memory.
     Container(const Container&) = delete;
@@ -124,8 +96,7 @@ class Container {
 
   private:
     void read_tensors(const Json& layout, std::span<const std::byte> data);
-    std::string checksum() const;
-    void start_checksum();
+    Message checked() const;
 
     FileBytes file_;
     std::vector<FileBytes> moved_;  // copies of tensors that are not aligned in the file
@@ -134,8 +105,8 @@ class Container {
     const Json* body_ = nullptr;
     int format_ = 0;
     std::map<std::string, Tensor, std::less<>> tensors_;
-    std::string expected_, computed_;  // checksums; computed_ is the thread's where it has the work
-    Helper hashing_;                   // last: it ends before the rest is destroyed
+    std::string expected_;          // checksum
+    mutable std::string computed_;  // checksum; empty until it is computed
 };
 
 // Reads a file whole: what is checked must not change when the file does. A file that is not a

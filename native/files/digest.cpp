@@ -73,16 +73,16 @@ std::string model_digest(const Container& file, const ModelParts& model) {
     if (model.classes.values.empty() && model.output)
         facts += ", \"output\": " + model.output_facts;
     facts += ", \"rules\": [" + how + "]}";
-    Sha256 digest;
-    digest.add(facts);
+    Message all;
+    all.add(facts);
     const std::string prefix = tensor_name(model, "");
     for (auto at = file.tensors().lower_bound(prefix);
          at != file.tensors().end() && at->first.starts_with(prefix); ++at) {
-        digest.add(std::string_view(at->first).substr(prefix.size()));
-        digest.add(at->second.described());
-        digest.add(at->second.bytes);
+        all.add(std::string_view(at->first).substr(prefix.size()));
+        all.keep(at->second.described());
+        all.add(at->second.bytes);
     }
-    return digest.hex();
+    return file.hash_beside_checksum(all);
 }
 
 }  // namespace qwyc::files

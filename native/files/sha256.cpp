@@ -71,42 +71,66 @@ bool has_sha() {
     return __get_cpuid(1, &a, &b, &c, &d) && (c >> 19 & 1);                        // SSE4.1
 }
 
-// The instructions keep the state as two registers, a b e f and c d g h, the first word highest,
-// and do two rounds at a time.
-__attribute__((target("sha,sse4.1"))) void compress_with_sha(uint32_t* state,
-                                                             const std::byte* blocks, size_t n) {
+// `n` blocks of each of N messages. The instructions keep a state as two registers, a b e f and
+// c d g h, the first word highest, and do two rounds at a time.
+template <int N>
+__attribute__((target("sha,sse4.1"))) inline void compress_some(uint32_t* const* state,
+                                                                const std::byte* const* blocks,
+                                                                size_t n) {
     const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0bLL, 0x0405060700010203LL);
-    const auto load = [](const void* at) {
-        return _mm_loadu_si128(static_cast<const __m128i*>(at));
-    };
-    __m128i abef = _mm_set_epi32(static_cast<int>(state[0]), static_cast<int>(state[1]),
-                                 static_cast<int>(state[4]), static_cast<int>(state[5]));
-    __m128i cdgh = _mm_set_epi32(static_cast<int>(state[2]), static_cast<int>(state[3]),
-                                 static_cast<int>(state[6]), static_cast<int>(state[7]));
-    for (; n > 0; --n, blocks += 64) {
-        const __m128i abef_before = abef, cdgh_before = cdgh;
-        __m128i w[4];  // the next 16 words, four each
-        for (int i = 0; i < 4; ++i) w[i] = _mm_shuffle_epi8(load(blocks + 16 * i), swap);
+    __m128i abef[N], cdgh[N];
+    for (int k = 0; k < N; ++k) {
+        const auto word = [&](int i) { return static_cast<int>(state[k][i]); };
+        abef[k] = _mm_set_epi32(word(0), word(1), word(4), word(5));
+        cdgh[k] = _mm_set_epi32(word(2), word(3), word(6), word(7));
+    }
+    for (size_t block = 0; block < n; ++block) {
+        __m128i abef_before[N], cdgh_before[N];
+        __m128i w[N][4];  // the next 16 words, four each
+        for (int k = 0; k < N; ++k) {
+            abef_before[k] = abef[k], cdgh_before[k] = cdgh[k];
+            const auto* const from = reinterpret_cast<const __m128i*>(blocks[k] + 64 * block);
+            for (int i = 0; i < 4; ++i) w[k][i] = _mm_shuffle_epi8(_mm_loadu_si128(from + i), swap);
+        }
 #pragma GCC unroll 16
         for (int i = 0; i < 16; ++i) {
-            const __m128i now = w[i % 4];
-            const __m128i added = _mm_add_epi32(now, load(kRound + 4 * i));
-            cdgh = _mm_sha256rnds2_epu32(cdgh, abef, added);
-            abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(added, 0x0e));
-            if (i >= 12) continue;
-            const __m128i next = w[(i + 1) % 4], last = w[(i + 3) % 4];
-            const __m128i middle = _mm_alignr_epi8(last, w[(i + 2) % 4], 4);
-            const __m128i sum = _mm_add_epi32(_mm_sha256msg1_epu32(now, next), middle);
-            w[i % 4] = _mm_sha256msg2_epu32(sum, last);
+            const __m128i round = _mm_load_si128(reinterpret_cast<const __m128i*>(kRound) + i);
+#pragma GCC unroll 2
+            for (int k = 0; k < N; ++k) {
+                const __m128i now = w[k][i % 4], added = _mm_add_epi32(now, round);
+                cdgh[k] = _mm_sha256rnds2_epu32(cdgh[k], abef[k], added);
+                abef[k] = _mm_sha256rnds2_epu32(abef[k], cdgh[k], _mm_shuffle_epi32(added, 0x0e));
+                if (i >= 12) continue;
+                const __m128i next = w[k][(i + 1) % 4], last = w[k][(i + 3) % 4];
+                const __m128i middle = _mm_alignr_epi8(last, w[k][(i + 2) % 4], 4);
+                const __m128i sum = _mm_add_epi32(_mm_sha256msg1_epu32(now, next), middle);
+                w[k][i % 4] = _mm_sha256msg2_epu32(sum, last);
+            }
         }
-        abef = _mm_add_epi32(abef, abef_before);
-        cdgh = _mm_add_epi32(cdgh, cdgh_before);
+        for (int k = 0; k < N; ++k) {
+            abef[k] = _mm_add_epi32(abef[k], abef_before[k]);
+            cdgh[k] = _mm_add_epi32(cdgh[k], cdgh_before[k]);
+        }
     }
-    alignas(16) uint32_t high[4], low[4];
-    _mm_store_si128(reinterpret_cast<__m128i*>(high), abef);
-    _mm_store_si128(reinterpret_cast<__m128i*>(low), cdgh);
-    const uint32_t after[8] = {high[3], high[2], low[3], low[2], high[1], high[0], low[1], low[0]};
-    std::copy_n(after, 8, state);
+    for (int k = 0; k < N; ++k) {
+        alignas(16) uint32_t high[4], low[4];
+        _mm_store_si128(reinterpret_cast<__m128i*>(high), abef[k]);
+        _mm_store_si128(reinterpret_cast<__m128i*>(low), cdgh[k]);
+        const uint32_t after[8] = {high[3], high[2], low[3], low[2],
+                                   high[1], high[0], low[1], low[0]};
+        std::copy_n(after, 8, state[k]);
+    }
+}
+
+__attribute__((target("sha,sse4.1"))) void compress_with_sha(uint32_t* state,
+                                                             const std::byte* blocks, size_t n) {
+    compress_some<1>(&state, &blocks, n);
+}
+
+__attribute__((target("sha,sse4.1"))) void compress_both_with_sha(uint32_t* const* state,
+                                                                  const std::byte* const* blocks,
+                                                                  size_t n) {
+    compress_some<2>(state, blocks, n);
 }
 #elif defined(QWYC_ARM_SHA)
 bool has_sha() {
@@ -149,6 +173,22 @@ __attribute__((target(QWYC_ARM_SHA))) void compress_with_sha(uint32_t* state,
 }
 #endif
 
+Sha256::Compress best() {
+    return Sha256::instructions() ? Sha256::instructions() : Sha256::portable();
+}
+
+void compress_in_turn(uint32_t* const* state, const std::byte* const* blocks, size_t n) {
+    for (int k = 0; k < 2; ++k) best()(state[k], blocks[k], n);
+}
+
+// Does `n` blocks of each of two messages.
+auto compress_both() {
+#if defined(__x86_64__)
+    if (Sha256::instructions()) return compress_both_with_sha;
+#endif
+    return compress_in_turn;
+}
+
 }  // namespace
 
 Sha256::Compress Sha256::portable() {
@@ -164,29 +204,83 @@ Sha256::Compress Sha256::instructions() {
 #endif
 }
 
-Sha256::Sha256() : Sha256(instructions() ? instructions() : portable()) {}
+Sha256::Sha256() : Sha256(best()) {}
 
 Sha256::Sha256(Compress compress)
     : state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
              0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19},
       compress_(compress) {}
 
-void Sha256::add(std::span<const std::byte> bytes) {
-    size_ += bytes.size();
-    if (n_rest_ > 0) {
-        const size_t some = std::min(bytes.size(), rest_.size() - n_rest_);
-        std::copy_n(bytes.begin(), some, rest_.begin() + static_cast<std::ptrdiff_t>(n_rest_));
-        n_rest_ += some;
-        bytes = bytes.subspan(some);
-        if (n_rest_ < rest_.size()) return;
-        compress_(state_.data(), rest_.data(), 1);
-        n_rest_ = 0;
+// The whole blocks of a message, a run at a time; what is left of it stays in `sha`.
+class Sha256::Blocks {
+  public:
+    Blocks(Sha256& sha, std::span<const std::span<const std::byte>> pieces)
+        : sha_(sha), pieces_(pieces) {
+        for (const auto piece : pieces) sha.size_ += piece.size();
+        next();
     }
-    const size_t blocks = bytes.size() / 64;
-    if (blocks > 0) compress_(state_.data(), bytes.data(), blocks);
-    bytes = bytes.subspan(64 * blocks);
-    std::copy(bytes.begin(), bytes.end(), rest_.begin());
-    n_rest_ = bytes.size();
+
+    std::span<const std::byte> run() const { return run_; }  // none at the end
+
+    void take(size_t n_blocks) {
+        run_ = run_.subspan(64 * n_blocks);
+        if (run_.empty()) next();
+    }
+
+  private:
+    void next() {
+        auto& rest = sha_.rest_;
+        size_t& n_rest = sha_.n_rest_;
+        for (;; piece_ = pieces_.front(), pieces_ = pieces_.subspan(1)) {
+            if (n_rest == 0 && piece_.size() >= rest.size()) {
+                run_ = piece_.first(piece_.size() / 64 * 64);
+                piece_ = piece_.subspan(run_.size());
+                return;
+            }
+            const size_t some = std::min(piece_.size(), rest.size() - n_rest);
+            std::copy_n(piece_.begin(), some, rest.begin() + static_cast<std::ptrdiff_t>(n_rest));
+            n_rest += some;
+            piece_ = piece_.subspan(some);
+            if (n_rest == rest.size()) {
+                n_rest = 0;
+                run_ = rest;
+                return;
+            }
+            run_ = {};
+            if (pieces_.empty()) return;
+        }
+    }
+
+    Sha256& sha_;
+    std::span<const std::span<const std::byte>> pieces_;  // after the one that is read
+    std::span<const std::byte> piece_, run_;              // what is left of each
+};
+
+void Sha256::add(std::span<const std::byte> bytes) {
+    for (Blocks blocks(*this, {&bytes, 1}); !blocks.run().empty();) {
+        const size_t n = blocks.run().size() / 64;
+        compress_(state_.data(), blocks.run().data(), n);
+        blocks.take(n);
+    }
+}
+std::pair<std::string, std::string> Sha256::hex_of_both(const Message& a, const Message& b) {
+    Sha256 first, second;
+    Blocks blocks[2] = {{first, a.pieces()}, {second, b.pieces()}};
+    uint32_t* const state[2] = {first.state_.data(), second.state_.data()};
+    while (!blocks[0].run().empty() || !blocks[1].run().empty()) {
+        const auto run = blocks[0].run(), other = blocks[1].run();
+        if (const size_t n = std::min(run.size(), other.size()) / 64; n > 0) {
+            const std::byte* const from[2] = {run.data(), other.data()};
+            compress_both()(state, from, n);
+            blocks[0].take(n), blocks[1].take(n);
+            continue;
+        }
+        const int k = run.empty();  // the one that is left
+        const size_t n = blocks[k].run().size() / 64;
+        first.compress_(state[k], blocks[k].run().data(), n);
+        blocks[k].take(n);
+    }
+    return {first.hex(), second.hex()};
 }
 
 std::string Sha256::hex() {

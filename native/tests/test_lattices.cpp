@@ -1,6 +1,5 @@
 // Lattices against plain loops: every instruction set that this machine runs, every way to hold
 // rows, batches of every size and one row at a time.
-#include <sys/resource.h>
 
 #include <functional>
 #include <numeric>
@@ -254,6 +253,7 @@ TEST(what_is_kept_is_what_later_steps_need) {
     }
 }
 
+#if !defined(_WIN32)
 // Kilobytes that this process has had at the most.
 int64_t most_kilobytes() {
     rusage usage{};
@@ -277,6 +277,7 @@ TEST(a_plan_does_not_grow_with_steps_times_calibrators) {
     CHECK_EQUAL(plan.n_slots, kCalibrators);
     CHECK(most_kilobytes() - before < 400'000);  // a list per step would take 1.6 GB
 }
+#endif
 
 #if QWYC_FLOAT_MODES
 TEST(the_mode_of_the_calling_thread_does_not_matter) {

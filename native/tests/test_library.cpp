@@ -51,7 +51,7 @@ TEST(many_threads_share_one_model) {
     CHECK(!files.empty());
     for (const auto& path : files) {
         qwyc_model* model = nullptr;
-        CHECK_EQUAL(qwyc_load(path.c_str(), &model), QWYC_OK);
+        CHECK_EQUAL(qwyc_load(path.string().c_str(), &model), QWYC_OK);
         if (!model) continue;
         const int64_t n = 300, width = qwyc_n_features(model);
         const auto numbers = random_rows(n, width);
@@ -88,7 +88,7 @@ TEST(many_threads_share_one_model) {
 
 // Every thread loads models of its own while all of them use one that is shared.
 TEST(sixty_four_threads_load_and_decide) {
-    const std::string path = golden_files().front(), content = content_of(path);
+    const std::string path = golden_files().front().string(), content = content_of(path);
     qwyc_model* shared = nullptr;
     CHECK_EQUAL(qwyc_load(path.c_str(), &shared), QWYC_OK);
     const int64_t n = 40, width = qwyc_n_features(shared);

@@ -6,6 +6,10 @@
 #include <optional>
 #include <thread>
 
+#if defined(_WIN32)
+#include <malloc.h>
+#endif
+
 #include "tests/engines.hpp"
 
 namespace {
@@ -20,9 +24,21 @@ void* allocate(size_t size, size_t alignment) {
         throw std::bad_alloc();
     }
     const size_t rounded = (size + alignment - 1) / alignment * alignment;
+#if defined(_WIN32)
+    void* found = _aligned_malloc(rounded ? rounded : alignment, alignment);
+#else
     void* found = std::aligned_alloc(alignment, rounded ? rounded : alignment);
+#endif
     if (!found) throw std::bad_alloc();
     return found;
+}
+
+void release(void* data) {
+#if defined(_WIN32)
+    _aligned_free(data);
+#else
+    std::free(data);
+#endif
 }
 
 }  // namespace
@@ -53,31 +69,31 @@ void* operator new[](size_t size, const std::nothrow_t& nothrow) noexcept {
     return operator new(size, nothrow);
 }
 void operator delete(void* data) noexcept {
-    std::free(data);
+    release(data);
 }
 void operator delete[](void* data) noexcept {
-    std::free(data);
+    release(data);
 }
 void operator delete(void* data, size_t) noexcept {
-    std::free(data);
+    release(data);
 }
 void operator delete[](void* data, size_t) noexcept {
-    std::free(data);
+    release(data);
 }
 void operator delete(void* data, const std::nothrow_t&) noexcept {
-    std::free(data);
+    release(data);
 }
 void operator delete(void* data, std::align_val_t) noexcept {
-    std::free(data);
+    release(data);
 }
 void operator delete[](void* data, std::align_val_t) noexcept {
-    std::free(data);
+    release(data);
 }
 void operator delete(void* data, size_t, std::align_val_t) noexcept {
-    std::free(data);
+    release(data);
 }
 void operator delete[](void* data, size_t, std::align_val_t) noexcept {
-    std::free(data);
+    release(data);
 }
 
 namespace {

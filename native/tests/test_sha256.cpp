@@ -1,4 +1,4 @@
-// SHA-256 against the examples of FIPS 180-4, and its two versions against each other.
+// SHA-256 against the examples of FIPS 180-4, and its versions against each other.
 #include <random>
 #include <string>
 
@@ -46,4 +46,30 @@ TEST(both_versions_agree_at_every_length) {
         CHECK_EQUAL(digest(Sha256::portable(), text, 64),
                     digest(Sha256::instructions(), text, part));
     }
+}
+
+TEST(two_messages_in_one_pass_are_as_if_alone) {
+    std::mt19937 random(1);
+    for (int round = 0; round < 300; ++round) {
+        std::string text[2], alone[2];
+        Message message[2];
+        for (int k = 0; k < 2; ++k) {
+            text[k].resize(random() % (round % 2 ? 200 : 5000));
+            for (char& c : text[k]) c = static_cast<char>(random());
+            alone[k] = digest(Sha256::portable(), text[k], 64);
+            for (size_t at = 0; at < text[k].size();) {  // in pieces of any size, empty ones too
+                const size_t n = random() % (random() % 4 ? 100 : 1000);
+                const auto piece = std::string_view(text[k]).substr(at, n);
+                at += piece.size();
+                if (random() % 2)
+                    message[k].keep(std::string(piece));
+                else
+                    message[k].add(piece);
+            }
+        }
+        const auto [first, second] = Sha256::hex_of_both(message[0], message[1]);
+        CHECK_EQUAL(first, alone[0]);
+        CHECK_EQUAL(second, alone[1]);
+    }
+    CHECK_EQUAL(Sha256::hex_of_both({}, {}).first, digest(Sha256::portable(), "", 1));
 }

@@ -1,4 +1,4 @@
-"""Exported C on 100,000 rows, by other compilers, under sanitizers and for a Cortex-M4."""
+"""Exported C on 100,000 rows, by two compilers, under sanitizers and for a Cortex-M4."""
 
 from __future__ import annotations
 
@@ -14,14 +14,20 @@ from sklearn.ensemble import RandomForestClassifier
 
 import qwyc
 from class_forests import random_classes
-from exported import exported, odd_rows, with_random_filter, with_random_policy
+from exported import (
+    MANY_ROWS,
+    SANITIZERS,
+    exported,
+    needs,
+    odd_rows,
+    with_random_filter,
+    with_random_policy,
+)
 from forests import random_ensemble, random_rows
 from lattices import lattice_rows, random_lattices
 from qwyc.datasets import load_adult
 
 pytestmark = pytest.mark.slow
-ROWS = 100_000
-SANITIZERS = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 
 def random_classifier(family):
@@ -41,33 +47,9 @@ families = pytest.mark.parametrize("family", ["trees", "classes", "filter", "lat
 
 
 @families
-def test_many_odd_rows(tmp_path, family):
+def test_every_build_on_odd_rows(tmp_path, family):
     fast = random_classifier(family)
-    files = exported(tmp_path, fast)
-    files.check(files.compiled("-O2"), odd_rows(fast.ensemble, ROWS))
-
-
-@families
-def test_sanitizers_find_nothing(tmp_path, family):
-    fast = random_classifier(family)
-    files = exported(tmp_path, fast)
-    rows = odd_rows(fast.ensemble, ROWS)
-    files.check(lambda rows: files.run_as_program(rows, *SANITIZERS), rows)
-
-
-def needs(compiler):
-    if shutil.which(compiler) is None:
-        pytest.skip(f"{compiler} is not installed")
-
-
-@families
-@pytest.mark.parametrize("level", ["-O0", "-O2", "-O3"])
-def test_clang(tmp_path, family, level):
-    needs("clang")
-    fast = random_classifier(family)
-    files = exported(tmp_path, fast)
-    decide = files.compiled(level, "-march=native", compiler="clang")
-    files.check(decide, odd_rows(fast.ensemble, ROWS))
+    exported(tmp_path, fast).check_every_build(odd_rows(fast.ensemble, MANY_ROWS))
 
 
 def adult_classifier(kind):
@@ -92,12 +74,12 @@ def test_trained_models_on_many_rows(tmp_path, kind, small):
         return
     files = exported(tmp_path, fast, small=small)
     train = load_adult("train")
-    rows = np.resize(train.codes(), (ROWS, train.codes().shape[1]))
+    rows = np.resize(train.codes(), (MANY_ROWS, train.codes().shape[1]))
     for compiler in ("gcc", "clang"):
         if shutil.which(compiler):
             decide = files.compiled("-O2", compiler=compiler)
             files.check(decide, rows)
-            files.check(decide, odd_rows(fast.ensemble, ROWS))
+            files.check(decide, odd_rows(fast.ensemble, MANY_ROWS))
     files.check(lambda rows: files.run_as_program(rows, *SANITIZERS), rows[:20_000])
 
 

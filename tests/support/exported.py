@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import math
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from qwyc.classifier import Classifier
 from qwyc.policy.filter_policy import FilterPolicy
@@ -19,6 +21,9 @@ from qwyc.promise.certificate import observed_certificate
 
 WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror")
 REFUSED = -1
+SANITIZERS = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+LEVELS = (("-O0",), ("-O2", "-march=native"), ("-O3", "-march=native"))
+MANY_ROWS = 100_000
 
 # Decides rows one by one, from a library or from files.
 DRIVER = """
@@ -127,6 +132,22 @@ class Exported:
                 np.where(missing, 0, theirs.view(np.int64)),
             )
         return expected
+
+    def check_every_build(self, rows):
+        """gcc and clang at three levels of optimisation, and under sanitizers."""
+        for compiler in ("gcc", "clang"):
+            needs(compiler)
+            for flags in LEVELS:
+                self.check(self.compiled(*flags, compiler=compiler), rows)
+            self.check(
+                lambda rows, c=compiler: self.run_as_program(rows, *SANITIZERS, compiler=c), rows
+            )
+
+
+def needs(compiler):
+    """Skip a test where a compiler is missing."""
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
 
 
 def exported(folder, fast, *, prefix="qwyc", small=False, name="model"):

@@ -73,6 +73,19 @@ static inline real value_of(const real *row, uint32_t feature) {{
 }}
 """
 
+_ROUNDED = """
+/* volatile: gcc 12 at -O3 leaves the rounding out where it converts two numbers at once to float and
+   back to double */
+static inline float rounded(double value) {
+#if defined(__GNUC__) && !defined(__clang__)
+    volatile float single = (float)value;
+    return single;
+#else
+    return (float)value;
+#endif
+}
+"""
+
 _REFUSED = """
 /* Whether the model refuses a value of the row. */
 static int refused(const real *row) {{
@@ -235,7 +248,8 @@ def source(
         null=", NULL" if scored else "",
         refusal=refusal,
     )
-    parts = [_value_of(schema), refused, program.code, public, *codes, *texts]
+    rounded = _ROUNDED if "rounded(" in program.code else ""
+    parts = [_value_of(schema), refused, rounded, program.code, public, *codes, *texts]
     return head + program.tables + "\n" + joined(parts)
 
 
