@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from qwyc import plot
     from qwyc.estimator import EarlyExitClassifier
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Approximation",
