@@ -65,7 +65,7 @@ class CsvDialect:
 
     def names(self, header: bytes) -> list[str]:
         """The names of the columns in the first row. Arrow looks for the type of every column, which takes
-        seconds and hundreds of megabytes for 100,000 columns; so Python reads what it reads as Arrow does."""
+        seconds and hundreds of megabytes for 100,000 columns; Python reads the same names without that."""
         try:
             text = io.StringIO(header.decode(), newline="")
             rows = csv.reader(text, delimiter=self.delimiter, strict=True)
