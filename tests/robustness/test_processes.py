@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import sysconfig
 import time
 
 import numpy as np
@@ -93,6 +94,37 @@ assert (fast.predict(np.zeros((3, 3))) == before).all()
 """
     command = [sys.executable, "-W", "ignore", "-c", code, tmp_path / "fast.qwyc"]
     done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+
+
+@pytest.mark.skipif(
+    not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this Python has a global lock"
+)
+def test_free_threaded_python(tmp_path):
+    """Runs where the interpreter is a free-threaded one. Loading qwyc does not bring the lock back, and
+    threads that decide, load and save at once get what one thread gets."""
+    classifier().save(tmp_path / "fast.qwyc")
+    code = """
+import sys, threading
+import numpy as np, qwyc
+assert not sys._is_gil_enabled()
+path = sys.argv[1]
+fast, rows = qwyc.load(path), np.random.default_rng(0).normal(size=(500, 3))
+expected, monitor, wrong = fast.predict(rows), qwyc.Monitor(fast, rate=0.5), []
+def work(number):
+    for turn in range(20):
+        found = [qwyc.load(path).predict(rows), fast.predict(rows), monitor.predict(rows)]
+        found.append([fast.predict_one(row) for row in rows])
+        wrong.extend(1 for labels in found if not np.array_equal(labels, expected))
+        fast.save(f"{path}.{number % 4}")
+threads = [threading.Thread(target=work, args=(number,)) for number in range(64)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+assert not wrong and monitor.seen == 64 * 20 * 500, (wrong, monitor.seen)
+assert not sys._is_gil_enabled()
+"""
+    command = [sys.executable, "-c", code, tmp_path / "fast.qwyc"]
+    done = subprocess.run(command, capture_output=True, timeout=10 * SECONDS, check=False)
     assert done.returncode == 0, done.stderr.decode()
 
 
