@@ -1,4 +1,4 @@
-"""The mutations of `make fuzz` against every reader: a few in every run. `make test-all` runs `make fuzz`."""
+"""The mutations of `make fuzz` against every reader, for a moment; `make test-all` runs `make fuzz`."""
 
 import pytest
 
