@@ -19,8 +19,10 @@ test: lint ctest
 # What needs more than `make test` may: packages built and installed as users get them, other versions of
 # the trainers, TensorFlow Lattice, Spark (which needs Java 17), Ray and Dask with two workers each, the
 # HTML report in a browser (which needs Chromium), MLflow and servers, the documentation as a site, the
-# C library in Rust, and the C++ tests on ARM. Two clusters of Spark at once would remove each other's folders.
+# C library in Rust, the C++ tests on ARM, and fuzzing for a short time. Two clusters of Spark at once would
+# remove each other's folders.
 test-all: $(VENV)/.all java chromium rust compilers arm sanitize
+	$(MAKE) fuzz SECONDS=30
 	$(BIN)/python -m pytest -m slow -n 0 tests/distributed
 	$(BIN)/python -m pytest -m slow --ignore tests/distributed
 
@@ -60,8 +62,11 @@ sanitize: $(VENV)/.dev
 SECONDS ?= 60
 SEED ?= 1
 GUIDED := xgboost-json xgboost-ubjson lightgbm catboost-cbm catboost-json treelite onnx qwyc qwyc-resealed monitor
-CLANG ?= $(shell which clang++ clang++-20 clang++-19 clang++-18 clang++-17 clang++-16 clang++-15 clang++-14 2> /dev/null | head -1)
-FUZZ_BUILD := build/fuzz/native$(if $(CLANG),,-unguided)
+# The first Clang that links with libFuzzer; looked for once, when it is needed.
+CLANG = $(eval CLANG := $$(shell for one in clang++ clang++-20 clang++-19 clang++-18 clang++-17 clang++-16 clang++-15 clang++-14; do \
+  echo 'extern "C" int LLVMFuzzerTestOneInput(const char *, long) { return 0; }' \
+  | $$$$one -x c++ -fsanitize=fuzzer,address -o /dev/null - 2> /dev/null && { which $$$$one; break; }; done))$(CLANG)
+FUZZ_BUILD = build/fuzz/native$(if $(CLANG),,-unguided)
 FUZZ_SHARE = $$(( ($(SECONDS) + $(1) - 1) / $(1) ))
 fuzz: $(VENV)/.dev
 	PYTHONPATH=tests:tests/support $(BIN)/python -W ignore -m fuzz --seconds $(SECONDS) --seed $(SEED)
@@ -75,6 +80,7 @@ fuzz: $(VENV)/.dev
 	$(WITH_TOOLS) cmake --build $(FUZZ_BUILD) --target fuzz_json fuzz_file fuzz_forest
 	mkdir -p build/fuzz/findings
 	@set -e; for target in json file forest; do mkdir -p build/fuzz/corpus/$$target; echo "native: $$target"; \
+	  ASAN_OPTIONS=malloc_context_size=4:quarantine_size_mb=16 \
 	  $(FUZZ_BUILD)/native/fuzz/fuzz_$$target -max_total_time=$(call FUZZ_SHARE,3) -seed=$(SEED) -entropic=0 -max_len=8192 \
 	  -print_final_stats=1 -artifact_prefix=build/fuzz/findings/ -dict=native/fuzz/json.dict build/fuzz/corpus/$$target \
 	  native/fuzz/corpus/$$target > build/fuzz/native.log 2>&1 || { tail -60 build/fuzz/native.log; exit 1; }; \

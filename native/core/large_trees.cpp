@@ -239,7 +239,7 @@ RowsForMasks rows_for_masks(const Forest<Real>& forest, const Questions<Real>& q
         for (int32_t w = kSlabWords; w > 0; --w) {
             double cost = splits + words * w;
             for (int32_t count : columns) cost += column_cost(is, count, w);
-            const double rows = cost / walks;
+            const double rows = cost > 0 ? cost / walks : 0;  // no large tree: both are 0
             if (rows > 64 * w) break;
             from[isa] = std::max(static_cast<int32_t>(rows), 64 * (w - 1)) + 1;
         }

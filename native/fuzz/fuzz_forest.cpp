@@ -1,5 +1,5 @@
 // Arrays of trees that are not sound against the validator, and what it accepts against plain
-// loops, on every instruction set. The bytes of an input are choices: how trees grow, and what is
+// loops, on one of the instruction sets. The bytes of an input are choices: how trees grow, and what is
 // changed.
 #include <cstdlib>
 #include <stdexcept>
@@ -86,8 +86,9 @@ void mutate(Trees<Real>& trees, Random& random) {
 
 template <class Real>
 void run_case(Random& random) {
-    const Shape shape{.n_trees = 1 + random.below(random.below(4) ? 3 : 8),
-                      .depth = 1 + random.below(random.below(8) ? 4 : 9),
+    // Most forests are tiny: nearly all of the time goes into their layouts.
+    const Shape shape{.n_trees = 1 + random.below(random.below(16) ? 2 : 8),
+                      .depth = 1 + random.below(random.below(16) ? 3 : 9),
                       .leaf_stop = random.below(2) ? 0.3 : 0.05,
                       .n_codes = random.below(2) ? 70 : 300};
     Trees<Real> trees = random_trees<Real>(random, shape);
@@ -97,17 +98,17 @@ void run_case(Random& random) {
     } catch (const std::invalid_argument&) {
         return;
     }
-    const int64_t n = 1 + random.below(random.below(4) ? 12 : 90), width = trees.n_features;
+    const int64_t n = 1 + random.below(random.below(16) ? 6 : 90), width = trees.n_features;
     const uint64_t seed = random.next();
     auto numbers = random_rows<float>(seed, n, width);
     const EngineProblem<Real, float> problem(std::move(trees), std::move(numbers), seed);
     const FullEngine<Real> engine(problem.forest);
     const QuitEngine<Real> quitter(engine, problem.policy.view());
     const RowsView<float> rows{problem.rows.data(), n, width, width, 1};
-    for (std::string_view isa : available_isas()) {
-        check_decisions(quitter, problem.expected, rows, 1, isa, std::string(isa));
-        check_scores(engine, problem, rows, 1, isa, std::string(isa));
-    }
+    const auto isas = available_isas();
+    const std::string_view isa = isas[seed % isas.size()];
+    check_decisions(quitter, problem.expected, rows, 1, isa, std::string(isa));
+    check_scores(engine, problem, rows, 1, isa, std::string(isa));
     Decided alone(n);
     for (int64_t i = 0; i < n; ++i)
         quitter.walk_on(quitter.start_one(), &problem.rows[static_cast<size_t>(i * width)],

@@ -3,8 +3,10 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -136,3 +138,25 @@ def test_a_table_that_is_truncated_at_the_end_of_a_row_while_it_is_read(tmp_path
     os.truncate(path, 9 + len(row) * 3_000_000)
     with pytest.raises(qwyc.InputError, match="became shorter while it was read"):
         list(reading)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_signals_while_a_file_is_saved_again_and_again(number, tmp_path):
+    path = tmp_path / "fast.qwyc"
+    classifier().save(path)
+    content = path.read_bytes()
+    code = (
+        "import sys, qwyc; fast = qwyc.load(sys.argv[1]); fast.save(sys.argv[1]);"
+        "print('ready', flush=True)\nwhile True: fast.save(sys.argv[1])"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        assert process.stdout.readline() == b"ready\n"
+        time.sleep(0.05)
+        process.send_signal(number)
+    assert process.returncode != 0
+    assert path.read_bytes() == content
+    left = [other for other in tmp_path.iterdir() if other != path]
+    assert all(other.read_bytes() == content for other in left)  # complete, if it has a name
+    assert len(left) <= (number != signal.SIGINT)

@@ -1,4 +1,4 @@
-"""Paths that cannot exist, and things that are no files, are errors of qwyc for every reader and writer."""
+"""Paths that cannot be ones, and things that are no files: errors of qwyc for every reader and writer."""
 
 import os
 import threading

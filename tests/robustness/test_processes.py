@@ -96,6 +96,36 @@ assert (fast.predict(np.zeros((3, 3))) == before).all()
     assert done.returncode == 0, done.stderr.decode()
 
 
+def test_threads_with_and_without_the_global_lock(tmp_path):
+    """Where the interpreter is a free-threaded one, loading qwyc does not bring its lock back. 64 threads
+    that decide, load, save and monitor at once get what one thread gets."""
+    classifier().save(tmp_path / "fast.qwyc")
+    code = """
+import sys, sysconfig, threading
+import numpy as np, qwyc
+free = bool(sysconfig.get_config_var('Py_GIL_DISABLED'))
+turns = 20 if free else 1
+assert not free or not sys._is_gil_enabled()
+path = sys.argv[1]
+fast, rows = qwyc.load(path), np.random.default_rng(0).normal(size=(500, 3))
+expected, monitor, wrong = fast.predict(rows), qwyc.Monitor(fast, rate=0.5), []
+def work(number):
+    for turn in range(turns):
+        found = [qwyc.load(path).predict(rows), fast.predict(rows), monitor.predict(rows)]
+        found.append([fast.predict_one(row) for row in rows])
+        wrong.extend(1 for labels in found if not np.array_equal(labels, expected))
+        fast.save(f"{path}.{number % 4}")
+threads = [threading.Thread(target=work, args=(number,)) for number in range(64)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+assert not wrong and monitor.rows_seen == 64 * turns * 500, (wrong, monitor)
+assert not free or not sys._is_gil_enabled()
+"""
+    command = [sys.executable, "-c", code, tmp_path / "fast.qwyc"]
+    done = subprocess.run(command, capture_output=True, timeout=10 * SECONDS, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+
+
 def test_soak_for_a_moment():
     from benchmarks.soak import soak
 

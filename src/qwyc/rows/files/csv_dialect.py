@@ -64,8 +64,8 @@ class CsvDialect:
         return self._with_text_nulls(table) if self.text_nulls else table
 
     def names(self, header: bytes) -> list[str]:
-        """The names of the columns in the first row. Arrow looks for the type of every column, which takes
-        seconds and hundreds of megabytes for 100,000 columns; Python reads the same names without that."""
+        """The names of the columns in the first row. Arrow also looks for the type of every column, which
+        takes seconds and 800 MB for 100,000 columns. So Python reads them, where it reads as Arrow does."""
         try:
             text = io.StringIO(header.decode(), newline="")
             rows = csv.reader(text, delimiter=self.delimiter, strict=True)
