@@ -125,6 +125,13 @@ class LeadEngine {
     double lead_of(int32_t step, int32_t index) const {
         return lead_[step * int64_t{forest_.n_classes()} + index];
     }
+    // Whether a block of rows is turned into codes first. Late columns are read as late as possible
+    // instead.
+    template <class In>
+    bool codes_rows(const RowsView<In>& rows, const MaskKernels& kernels) const {
+        return rules_out_ && codes_.usable() && kernels.answer_coded &&
+               !(rows.columns && !rows.columns->late().empty());
+    }
     // Whether rows are looked at after a step.
     bool tests(int32_t step) const { return least_[step] < kInf || drop_[step] < kInf; }
 
@@ -164,6 +171,7 @@ class LeadEngine {
     int32_t quit_end_;                 // no row quits at this step or later
     std::vector<int32_t> trees_;       // of steps [0, quit_end_), in their order
     std::vector<int32_t> tree_begin_;  // (quit_end_ + 1,) in trees_
+    RowCodes codes_;                   // where classes are ruled out, if usable
     std::vector<Segment> segments_;
     std::vector<Plan> plans_;  // the last is for any number of rows
     double expected_cost_ = 0;

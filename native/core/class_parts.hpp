@@ -35,6 +35,7 @@ struct ClassPart {
     std::vector<std::vector<float>> single;
     std::vector<DoubleTables> both;
     std::vector<ClassBits> asked_by;  // by question: the classes whose trees ask it
+    CodedQuestions coded;             // if rows have codes; otherwise empty
 
     bool masked() const { return trees.n_trees() > 0; }
 };

@@ -13,6 +13,7 @@ namespace qwyc {
 namespace {
 
 constexpr int64_t kBlockBytes = 1 << 20;  // of rows, and of running sums
+constexpr int64_t kCodedBytes = 8 << 20;  // of codes and running sums
 constexpr int64_t kMaxBlockRows = 16384;
 constexpr int64_t kRowsAtOnce = 65536;       // that one thread takes
 constexpr int32_t kMostTogether = 2048;      // trees of a segment, unless it is one step
@@ -148,6 +149,10 @@ void LeadEngine<Real>::divide(std::span<const double> survival) {
 template <class Real>
 void LeadEngine<Real>::divide_at_tests(std::span<const double> survival) {
     const double K = forest_.n_classes();
+    std::vector<int32_t> masked;
+    for (int32_t tree : trees_)
+        if (full_.questions().masked[tree]) masked.push_back(tree);
+    if (!masked.empty()) codes_ = make_codes(forest_.trees(), full_.questions(), masked);
     Plan plan{std::numeric_limits<int64_t>::max(), {}};
     double cost = 0;
     for (int32_t begin = 0, end; begin < quit_end_; begin = end) {
@@ -160,6 +165,8 @@ void LeadEngine<Real>::divide_at_tests(std::span<const double> survival) {
             segment.tree_begin.push_back(static_cast<int32_t>(segment.trees.size()));
         }
         segment.walk_below = 4;
+        for (ClassPart& part : segment.parts)
+            if (part.masked() && codes_.usable()) part.coded = codes_.of(part.trees);
         plan.segments.push_back(static_cast<int32_t>(segments_.size()));
         // Most rows are soon between two classes.
         const double classes =
@@ -288,7 +295,10 @@ void LeadEngine<Real>::decide(const RowsView<In>& rows, const ClassDecisionsOut&
     // Of more rows, more have the same classes left, so that slabs are full.
     const int64_t block_bytes = rules_out_ ? 4 * kBlockBytes : kBlockBytes;
     const int64_t block =
-        std::clamp<int64_t>(block_bytes / bytes / kSlab * kSlab, kSlab, kMaxBlockRows);
+        codes_rows(rows, masks)
+            ? std::clamp<int64_t>(kCodedBytes / (kCodeBytes + 8 * K) / kSlab * kSlab, kSlab,
+                                  kRowsAtOnce)
+            : std::clamp<int64_t>(block_bytes / bytes / kSlab * kSlab, kSlab, kMaxBlockRows);
     const int64_t share = (rows.n / std::max(threads, 1) / kSlab + 1) * kSlab;  // rows per thread
     const int64_t at_once = std::min({share, kRowsAtOnce, max_rows_in_int32(rows.row_stride)});
     parallel_for(rows.n, at_once, threads, [&](int64_t begin, int64_t end) {

@@ -5,11 +5,13 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <type_traits>
 
 #include "core/masked_trees.hpp"
 #include "core/policy.hpp"
+#include "core/row_codes.hpp"
 #include "core/rows_view.hpp"
 
 namespace qwyc {
@@ -87,6 +89,31 @@ struct MaskKernels {
         else
             return some_float_as_float;
     }
+
+    // Codes of the first n rows, kCodeBytes each from `line` on, for whole words of rows. tile: as
+    // above. Null where an instruction set has none.
+    template <class In, class V>
+    using Encode = void (*)(const RowCodes& codes, const RowsView<In>& rows, int32_t n, V* tile,
+                            uint8_t* line);
+    Encode<float, float> encode_float_as_float;
+    Encode<double, float> encode_double_as_float;
+    Encode<double, double> encode_double_as_double;
+
+    template <class In, class V>
+    Encode<In, V> encode() const {
+        if constexpr (std::is_same_v<V, double>)
+            return encode_double_as_double;
+        else if constexpr (std::is_same_v<In, double>)
+            return encode_double_as_float;
+        else
+            return encode_float_as_float;
+    }
+
+    // Answers some questions for n rows, those whose codes are at row[0..n). Null where `encode`
+    // is.
+    void (*answer_coded)(const CodedQuestions& questions, std::span<const int32_t> some,
+                         const uint8_t* line, const int32_t* row, int32_t n, int32_t more,
+                         uint64_t* masks);
 
     // Makes the planes of trees [begin, end) from the answers.
     void (*slice)(const MaskedTrees& trees, int32_t begin, int32_t end, int32_t words,

@@ -330,6 +330,19 @@ MaskedTrees lay_out(const Forest<Real>& forest, const Questions<Real>& questions
     return out;
 }
 
+template <class Real>
+MaskedTrees lay_out_questions(const Forest<Real>& forest, const Questions<Real>& questions,
+                              std::span<const int32_t> trees) {
+    const PlainFloats plain;  // cuts are rounded
+    MaskedTrees out;
+    LayOut<Real>{forest, questions, out, {}, {}, false}.number_questions(trees);
+    return out;
+}
+
+template MaskedTrees lay_out_questions(const Forest<float>&, const Questions<float>&,
+                                       std::span<const int32_t>);
+template MaskedTrees lay_out_questions(const Forest<double>&, const Questions<double>&,
+                                       std::span<const int32_t>);
 template MaskedTrees lay_out(const Forest<float>&, const Questions<float>&,
                              std::span<const int32_t>, bool);
 template MaskedTrees lay_out(const Forest<double>&, const Questions<double>&,

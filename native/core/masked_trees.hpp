@@ -167,4 +167,9 @@ template <class Real>
 MaskedTrees lay_out(const Forest<Real>& forest, const Questions<Real>& questions,
                     std::span<const int32_t> trees, bool full);
 
+// Only the questions of the trees, and how rows are read that they are about.
+template <class Real>
+MaskedTrees lay_out_questions(const Forest<Real>& forest, const Questions<Real>& questions,
+                              std::span<const int32_t> trees);
+
 }  // namespace qwyc

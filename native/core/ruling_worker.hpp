@@ -30,6 +30,9 @@ class LeadEngine<Real>::RulingWorker : LeadEngine<Real>::template Rows<In> {
         const auto n = static_cast<int32_t>(rows.n);
         this->make_room(n, block);
         slab_sums_ = scratch().value.of(static_cast<size_t>(kOwn) * K_);
+        if (n >= kMinCoded && engine_.codes_rows(rows, mask_kernels_))
+            lines_ = scratch().lines.of(64 * static_cast<size_t>(words_of(std::min(n, block))) *
+                                        kCodeBytes);
         for (int32_t begin = 0; begin < n; begin += block)
             run_block(rows, begin, std::min(block, n - begin), out);
         this->complete(rows, out);
@@ -38,6 +41,7 @@ class LeadEngine<Real>::RulingWorker : LeadEngine<Real>::template Rows<In> {
   private:
     // From one class's sums of a slab to the next's.
     static constexpr int64_t kOwn = kSlab + 8;
+    static constexpr int32_t kMinCoded = 256;  // rows for which codes are worth making
 
     // Rows keep their places in sums_; row_ has those that go on.
     void run_block(const RowsView<In>& rows, int32_t begin, int32_t n,
@@ -59,6 +63,7 @@ class LeadEngine<Real>::RulingWorker : LeadEngine<Real>::template Rows<In> {
                 ClassBits classes;
                 here = left_.next(kSlab, classes);
                 list_classes(classes);
+                if (lines_ && consecutive) encode(rows.part(row_[i], row_[i] + here), at[i], here);
                 add_segment(segment, classes, rows, consecutive, at + i, row_ + i, here,
                             left - i - here);
                 test(segment.end - 1, at + i, here, out);
@@ -101,7 +106,9 @@ class LeadEngine<Real>::RulingWorker : LeadEngine<Real>::template Rows<In> {
                              [&](const ClassRun& run) { return evaluates(run); }))
                 continue;
             uint64_t* masks = nullptr;
-            if (part.masked()) {
+            if (part.masked() && lines_) {
+                masks = answer_coded(part, classes, at, n, more);
+            } else if (part.masked()) {
                 const SomeQuestions* const some = classes == all_ ? nullptr : ask(part, classes);
                 masks =
                     consecutive
@@ -128,6 +135,30 @@ class LeadEngine<Real>::RulingWorker : LeadEngine<Real>::template Rows<In> {
     }
     bool evaluates(const ClassRun& run) const {
         return run.kind != ClassRun::Kind::kTest && place_of_[run.index] >= 0;
+    }
+
+    // Makes the codes of n <= kSlab rows, whose places in the block are `at` and those after it.
+    void encode(const RowsView<In>& rows, int32_t at, int32_t n) {
+        using V = TileValue<In, Real>;
+        const size_t slots = engine_.codes_.questions.n_slots;
+        auto* const tile = reinterpret_cast<V*>(scratch().tile.of(slots * 64 * sizeof(V)));
+        mask_kernels_.template encode<In, V>()(engine_.codes_, rows, n, tile,
+                                               lines_ + at * int64_t{kCodeBytes});
+    }
+
+    // The answers to the questions of a part that trees of some classes ask, from codes.
+    uint64_t* answer_coded(const ClassPart& part, ClassBits classes, const int32_t* at, int32_t n,
+                           int32_t more) {
+        if (asked_part_ != &part || asked_classes_ != classes) {
+            asked_.clear();
+            for (int32_t q = 1; q < part.trees.first_set; ++q)
+                if (part.asked_by[q] & classes) asked_.push_back(q);
+            asked_part_ = &part, asked_classes_ = classes;
+        }
+        uint64_t* const masks =
+            scratch().masks.of(static_cast<size_t>(part.trees.n_masks()) * kSlabWords);
+        mask_kernels_.answer_coded(part.coded, asked_, lines_, at, n, more, masks);
+        return masks;
     }
 
     // The questions of a part that trees of some classes ask.
@@ -213,6 +244,7 @@ class LeadEngine<Real>::RulingWorker : LeadEngine<Real>::template Rows<In> {
     std::vector<int32_t> classes_;    // of a slab
     std::vector<int32_t> place_of_;   // of each class among them, or -1
     double* slab_sums_;               // (K, kOwn)
+    uint8_t* lines_ = nullptr;        // codes of the rows of the block, if they are used
     double* own_;                     // sums of a slab, (classes, own_stride_)
     int64_t own_stride_;
     const ClassPart* asked_part_ = nullptr;

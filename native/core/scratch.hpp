@@ -39,6 +39,7 @@ struct Scratch {
     Buffer<int32_t> row, in_full;
     Buffer<double> sums, score;
     Buffer<uint64_t> alive;
+    Buffer<uint8_t> lines;  // codes of rows
 
     Buffer<std::byte> tile, rows, codes;
     Buffer<int32_t> offset, leaf, trees;

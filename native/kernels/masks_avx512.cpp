@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstring>
 #include <limits>
+#include <span>
 
 #include "core/mask_kernels.hpp"
 #include "kernels/targets.hpp"
@@ -16,6 +17,7 @@ QWYC_TARGET_BEGIN(
 namespace qwyc::avx512 {
 
 #define QWYC_ISA "avx512"
+#define QWYC_HAS_CODES  // rows as bytes
 
 constexpr int32_t kRankFrom = 160;  // questions about a value
 

@@ -276,8 +276,14 @@ def test_a_target_is_met_or_missed(case):
     assert found[batch + "in full, against XGBoost"].found == "5.5x"
     assert found["xgboost, single row from Python: quitting, median"].met is True
     assert found["xgboost: test decisions that quitting changes"].found == "0.40%"
+    assert found["classes, single row from Python: quitting, median"].met is None
     assert found["catboost, batch of 2,000: in full, against CatBoost"].met is None
     assert found["catboost, batch of 2,000: in full, against CatBoost"].remark == "not installed"
+
+    found = {figure.what: figure for figure in headline({"classes": result}, TINY, {})}
+    assert found["classes, batch of 2,000: in full, against XGBoost"].met is False
+    assert found[f"classes, batch of 2,000: quitting, against {FULL}"].found == "20.0x"
+    assert found["classes, single row from Python: quitting, median"].target == "under 3 µs"
 
     result.differ[QUITTING] = 6  # of 1,000: more than is allowed, so speed does not count
     result.left_out["tl2cgen"] = "not installed"  # who knows how fast it would have been

@@ -1,5 +1,7 @@
 """Ensembles of K classes made of random trees, and rows for them: tests that need no trainer."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from forests import flatten
@@ -29,9 +31,11 @@ def class_ensemble(
     ties=BY_SCORES,
     lean=None,
     names=None,
+    decimals=None,
 ):
     """Rounds whose trees add less and less, so that rows can quit. `lean` (K,) is added to the scores at
-    the start: it makes classes frequent or rare."""
+    the start: it makes classes frequent or rare. `decimals`: thresholds are
+    rounded to so many."""
     rng = np.random.default_rng(seed)
     per_round = 1 if vectors else n_classes
     roots = [simple_tree(rng, 3) for _ in range(rounds * per_round)]
@@ -39,6 +43,8 @@ def class_ensemble(
     n_leaves = 8 * len(roots)
     values = [] if vectors else rng.normal(size=n_leaves) * fades
     trees = flatten(roots, lambda n: values, lambda n: [], "float32")
+    if decimals is not None:
+        trees = replace(trees, threshold=trees.threshold.round(decimals))
     form = {"tree_class": np.tile(np.arange(n_classes), rounds)}
     if vectors:
         form = {"leaf_vector": rng.normal(size=(n_leaves, n_classes)) * fades[:, None]}

@@ -20,7 +20,7 @@ from qwyc.runtime.progress import ProgressOption
 
 # After which shares of the steps rows are tested, and once more before the last step. The first test rules
 # most classes out.
-TESTED_AT = (0.05, 0.15, 0.4)
+TESTED_AT = (0.05, 0.2, 0.5)
 # A class is ruled out if it is this much further behind than a row needs to quit.
 RULED_OUT_AT = 1.3
 
