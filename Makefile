@@ -8,7 +8,7 @@ COMMA := ,
 SPACE := $(subst ,, )
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: demo wheel docs coverage oldest audit test test-all ctest sanitize fuzz soak java chromium rust compilers arm lint format stubs bench bench-batches bench-frames bench-engines bench-export bench-lattices bench-library experiments clean
+.PHONY: demo wheel docs coverage oldest audit test test-all ctest sanitize fuzz soak java chromium rust compilers arm windows lint format stubs bench bench-batches bench-frames bench-engines bench-export bench-lattices bench-library experiments clean
 
 demo: $(VENV)/.demo
 	$(BIN)/qwyc demo
@@ -143,6 +143,17 @@ arm: $(VENV)/.dev
 	$(call native_tests,arm,-DQWYC_PYTHON=OFF -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 \
 	  -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++ "-DQWYC_OPTIMIZE=-O1;-Wno-psabi" \
 	  "-DCMAKE_CROSSCOMPILING_EMULATOR=qemu-aarch64;-L;/usr/aarch64-linux-gnu")
+
+# libqwyc as a DLL and all C++ tests for Windows, compiled with MinGW and run with Wine. -O1 keeps it short.
+WINE ?= $(firstword $(wildcard /usr/lib/wine/wine64) $(shell which wine64 wine 2> /dev/null))
+windows: export WINEPREFIX := $(abspath build/wine)
+windows: export WINEDEBUG := -all
+windows: $(VENV)/.dev
+	@which x86_64-w64-mingw32-g++-posix > /dev/null && test -n "$(WINE)" \
+	  || { echo "Install g++-mingw-w64-x86-64-posix and wine64, and run this again"; exit 1; }
+	$(call native_tests,windows,-DQWYC_PYTHON=OFF -DQWYC_LIBRARY=ON -DCMAKE_SYSTEM_NAME=Windows \
+	  -DCMAKE_SYSTEM_PROCESSOR=x86_64 -DCMAKE_CXX_COMPILER=x86_64-w64-mingw32-g++-posix \
+	  -DCMAKE_RC_COMPILER=x86_64-w64-mingw32-windres -DQWYC_OPTIMIZE=-O1 -DCMAKE_CROSSCOMPILING_EMULATOR=$(WINE))
 
 rust:
 	@which rustc > /dev/null || { test "$$(id -u)" = 0 && apt-get install --yes --quiet rustc; } \

@@ -1,5 +1,8 @@
 // Lattices against plain loops: every instruction set that this machine runs, every way to hold
 // rows, batches of every size and one row at a time.
+#if !defined(_WIN32)
+#include <sys/resource.h>
+#endif
 
 #include <functional>
 #include <numeric>

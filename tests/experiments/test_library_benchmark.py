@@ -41,8 +41,8 @@ def test_wrong_answers_are_refused(tmp_path, monkeypatch):
     ensemble = random_ensemble(1, dtype="float32")
     rows = random_rows(1, ensemble, 200)
     fast = with_random_policy(ensemble, rows)
-    first, load, one, many, size = measure(tmp_path / "right", fast, rows, 0.0)
-    assert min(first, load, one, many) > 0
+    first, load, wall, one, many, size = measure(tmp_path / "right", fast, rows, 0.0)
+    assert min(first, load, wall, one, many) > 0
     assert size == (tmp_path / "right" / "model.qwyc").stat().st_size
     monkeypatch.setattr(type(fast), "predict", lambda self, X: np.full(len(X), -1))
     with pytest.raises(WrongAnswer, match="libqwyc decides 400 rows differently"):
