@@ -1,6 +1,6 @@
 // Arrays of trees that are not sound against the validator, and what it accepts against plain
-// loops, on one of the instruction sets. The bytes of an input are choices: how trees grow, and what is
-// changed.
+// loops, on one of the instruction sets. The bytes of an input are choices: how trees grow, and
+// what is changed.
 #include <cstdlib>
 #include <stdexcept>
 

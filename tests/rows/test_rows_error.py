@@ -9,7 +9,7 @@ import pytest
 
 from matrices import COLOURS, F64, NAMED
 from qwyc.errors import InputError, RowsError
-from qwyc.rows.column_names import similar_names
+from qwyc.rows.column_names import quoted_names, similar_names
 from qwyc.rows.matrix import to_matrix
 
 MISSING = RowsError("{rows} has {what} in {place}; fill it in", row=1234, column="a", what="NaN")
@@ -83,3 +83,16 @@ def test_similar_names_are_looked_for_among_few(monkeypatch):
     assert similar_names(absent, unused) == []
     assert len(compared) <= 10
     assert max(compared) <= 1000
+
+
+def test_long_names_are_neither_compared_nor_shown_in_full(monkeypatch):
+    """Comparing two names of 20,000 letters took seconds, and the time grew with the square."""
+    compared = []
+    monkeypatch.setattr(
+        difflib, "get_close_matches", lambda name, names, n: compared.append(name) or []
+    )
+    long, short = "x" * 100_000, "y" * 80
+    assert similar_names([long, short], [f"{long}z"]) == []
+    assert compared == [short]
+    assert len(quoted_names([long] * 50)) < 1200
+    assert quoted_names([short, "a"]) == f"'{short}', 'a'"

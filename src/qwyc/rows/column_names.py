@@ -11,6 +11,7 @@ from qwyc.rows.schema import Schema
 
 _MAX_NAMES = 10  # in one message
 _MAX_COMPARED = 1000  # names that one name is compared with: each takes some 30 microseconds
+_MAX_LETTERS = 100  # of a name that is compared, or shown in a message
 
 
 def match_columns(labels: Sequence[str], schema: Schema) -> Sequence[int]:
@@ -67,16 +68,22 @@ def feature_name(j: int, schema: Schema) -> str | int:
 
 def quoted_names(names: Iterable[str]) -> str:
     """Names for a message: quoted, with commas between them, and not more than a few."""
-    quoted = [repr(name) for name in names]
-    more = ", ..." if len(quoted) > _MAX_NAMES else ""
-    return ", ".join(quoted[:_MAX_NAMES]) + more
+    listed = list(names)
+    more = ", ..." if len(listed) > _MAX_NAMES else ""
+    return ", ".join(repr(_shown(name)) for name in listed[:_MAX_NAMES]) + more
+
+
+def _shown(name: str) -> str:
+    return name if len(name) <= _MAX_LETTERS else f"{name[: _MAX_LETTERS - 3]}..."
 
 
 def similar_names(absent: Sequence[str], unused: Sequence[str]) -> list[str]:
     """Those of the `unused` names that are spelt almost like one of the `absent` ones that a message
-    lists. Of very many unused names, only some are compared."""
-    folded = {_fold(label): label for label in unused[:_MAX_COMPARED]}
-    names = absent[:_MAX_NAMES]
+    lists. Of very many unused names, only some are compared, and no very long ones: that takes time that
+    grows with the square of their length."""
+    short = (label for label in unused[:_MAX_COMPARED] if len(label) <= _MAX_LETTERS)
+    folded = {_fold(label): label for label in short}
+    names = [name for name in absent[:_MAX_NAMES] if len(name) <= _MAX_LETTERS]
     matches = (difflib.get_close_matches(_fold(name), folded, n=1) for name in names)
     return sorted({folded[match] for found in matches for match in found})
 
