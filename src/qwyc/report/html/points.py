@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from qwyc.errors import InfeasibleError, OptionError
 from qwyc.policy.filter_policy import FilterPolicy
@@ -64,8 +64,9 @@ def _others(certified: Certified) -> Iterator[Point]:
             policy, certificate = choices.choose(budget, seen.confidence)
         except InfeasibleError:
             continue
-        certificate = replace(certificate, features=certified.feature_use)
-        yield Point(str(budget), _share(budget), policy, certificate)
+        certificate = certified.completed(certificate)
+        name = budget.value(certificate.class_names)
+        yield Point(name, _share(budget), policy, certificate)
         if choices.index_of(policy) == last:
             return
 
