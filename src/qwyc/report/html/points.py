@@ -37,7 +37,7 @@ def operating_points(certified: Certified) -> tuple[list[Point], int]:
     requested that no row quits."""
     seen = certified.certificate
     share = _share(seen.budget)
-    own = Point(str(seen.budget), share, certified.policy, seen)
+    own = Point(seen.budget.value(seen.class_names), share, certified.policy, seen)
     requested_full = certified.evaluation == Evaluation(False, "request")
     if certified.choices is None or seen.confidence is None or requested_full:
         return [own], 0
