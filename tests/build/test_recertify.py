@@ -170,12 +170,12 @@ def test_the_rows_that_it_was_recertified_on_are_on_record(fitted, tmp_path):
     fast, X_new = fitted
     assert fast.certificate.recertified is None
     assert fast.certificate.as_dict()["recertified"] is None
-    assert "(held out: " in str(fast.certificate)
+    assert " Held out: " in str(fast.certificate)
     better = qwyc.recertify(fast, X_new[:8000])
     digest = better.certificate.recertified
     assert len(digest) == 64
     assert better.certificate.as_dict()["recertified"] == {"rows": 8000, "sample": digest}
-    assert f"(recertified on other rows, digest {digest[:8]}: " in str(better.certificate)
+    assert f" Recertified on other rows, digest {digest[:8]}: " in str(better.certificate)
     assert qwyc.recertify(fast, X_new[:8001]).certificate.recertified != digest
     better.save(tmp_path / "new.qwyc")
     again = qwyc.load(tmp_path / "new.qwyc")

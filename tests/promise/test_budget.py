@@ -20,7 +20,7 @@ def test_a_number_is_a_share_of_all_rows():
     assert budget == TotalBudget(0.005)
     assert budget.alpha == 0.005
     assert str(budget) == "0.5%"
-    assert budget.at_most == "at most 0.5%"
+    assert budget.value(("late", "on time")) == "0.5%"
     assert budget.share_of("negative", (9, 1)) == budget.share_of("positive", (9, 1)) == 0.005
     assert budget.penalty_weights((9, 1)) == (1.0, 1.0)
     assert budget.rows_allowed(1000) == 5

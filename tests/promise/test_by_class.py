@@ -191,6 +191,8 @@ def test_the_smallest_share_that_rows_can_show():
 def test_verify_says_what_was_lost_of_a_class_without_a_limit():
     budget = budget_of(0.01)
     losses = (ClassLoss("negative", 9_900, 0, 0.0), ClassLoss("positive", 100, 60, 0.7))
-    assert "60 of 100 positive rows were decided differently" in lost_without_limit(budget, losses)
+    assert "60 of 100 rows called positive were decided differently" in lost_without_limit(
+        budget, losses
+    )
     few = (losses[0], ClassLoss("positive", 100, 1, 0.05))
     assert lost_without_limit(budget, few) == ""

@@ -143,7 +143,7 @@ def test_budgets_by_kind_hold_apart():
     assert np.mean((label == 0) & full) <= 0.02
     assert np.mean((label == 1) & ~full) <= 0.004
     assert fast.certificate.negative > fast.certificate.positive
-    assert "at most 2% of new rows are decided negative instead of positive, and 0.4% the" in str(
+    assert "at most 2% of new rows are decided as class 0 instead of class 1, and 0.4% the" in str(
         fast.certificate
     )
 
@@ -243,7 +243,7 @@ def test_a_certificate_with_groups_or_kinds_says_so():
     assert "rows in new groups" in said
     both = str(Certificate(budget_of({"negative": 0.01, "positive": 0.02}), **facts))
     assert (
-        "decided negative instead of positive, and 2% the other way round (held out: 3 and" in both
+        "decided as negative instead of positive, and 2% the other way round. This is about" in both
     )
 
 

@@ -246,7 +246,7 @@ def test_every_kind_of_classifier(kind, with_rows, tmp_path):
 def test_points_of_other_budgets_are_what_at_returns():
     fast, _, _ = two_classes(by_class={1: 0.1})
     points = report_facts(fast)["points"]
-    assert {p["name"].partition(" and ")[2] for p in points} == {"10% of the rows called positive"}
+    assert {p["name"].partition(" and ")[2] for p in points} == {"10% of the rows called class 1"}
     for point in points:
         expected = certificate_facts(fast.at(alpha=point["share"], by_class={1: 0.1}).certificate)
         assert {name: point[name] for name in expected} == expected
@@ -323,7 +323,7 @@ Spread.__module__ = "pyspark.sql"
         ({"y": [0, 1]}, "there must be 3,000 labels, one per row"),
         ({"y": np.full(3000, 7)}, r"those that the classifier decides \(0, 1\); row 0 has 7"),
         ({"slices": {"a": [1, 2]}}, "slice 'a' must have 3000 values"),
-        ({"slices": [1]}, "slices must be a mapping"),
+        ({"slices": [1]}, "slices must name columns of X"),
         ({"max_rows": 0}, "max_rows must be"),
         ({"X": Spread()}, "qwyc.distributed.sample"),
     ],

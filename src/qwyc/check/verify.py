@@ -92,7 +92,7 @@ class Verification(Observed):
             bound = f"; with {percent(self.confidence)} confidence at most {self.upper_bound:.3%}"
         text = (
             f"{self.outcome.upper()}: {self.disagreements:,} of {self.rows:,} rows {self._differ()} "
-            f"({self.observed:.3%}{bound}); requested: {self.budget.at_most(self.class_names)}. "
+            f"({self.observed:.3%}{bound}); requested: at most {self.budget.value(self.class_names)}. "
             f"{self._lost()}{self.mean_models:.1f} of {self.full_models} base models per row."
             f"{self._counted()} {self._reason()}"
         )

@@ -10,7 +10,7 @@ import typer
 from qwyc.classifier import load_any
 from qwyc.cli.data import errors_name, open_rows
 from qwyc.cli.file_kinds import check_model
-from qwyc.cli.options import FILES, ClassifierFile, DataFormat, Json, argument
+from qwyc.cli.options import FILES, ClassifierOrModel, DataFormat, Json, argument
 from qwyc.cli.printing import make_console, print_json, print_text
 from qwyc.cli.progress import ProgressLine
 from qwyc.importers import is_model_file
@@ -18,7 +18,7 @@ from qwyc.runtime.wording import number_of
 
 
 def bench(
-    classifier_file: ClassifierFile,
+    classifier_file: ClassifierOrModel,
     data: Annotated[list[str], argument("DATA...", f"Rows. {FILES}.")],
     model: Annotated[
         Path | None,

@@ -55,6 +55,7 @@ FILES = (
     "s3://bucket/rows.parquet; - is standard input"
 )
 ClassifierFile = Annotated[Path, argument("FILE", "A .qwyc file.")]
+ClassifierOrModel = Annotated[Path, argument("FILE", "A .qwyc file, or the file of a model.")]
 DataFormat = Annotated[
     Format | None, option("Format of DATA \\[default: by its name; csv for -]", "--format")
 ]

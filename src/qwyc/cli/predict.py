@@ -21,7 +21,7 @@ from qwyc.cli.data import schema_of
 from qwyc.cli.file_kinds import check_model
 from qwyc.cli.options import (
     FILES,
-    ClassifierFile,
+    ClassifierOrModel,
     DataFormat,
     Format,
     Json,
@@ -45,7 +45,7 @@ from qwyc.runtime.wording import number_of
 
 
 def predict(
-    classifier_file: ClassifierFile,
+    classifier_file: ClassifierOrModel,
     data: Annotated[list[str], argument("DATA...", f"Rows, of any number. {FILES}.")],
     output: Annotated[
         Path, typer.Option("--output", "-o", help="File to write; - is standard output.")

@@ -102,7 +102,7 @@ FILES: Sequence[FileImporter] = [xgboost, lightgbm, catboost, treelite, onnx]
 
 SUPPORTED_FILES = ", ".join(importer.FILE_KINDS for importer in FILES)
 SUPPORTED = (
-    "classifiers: objects of "
+    "objects of "
     + ", ".join(importer.LIVE_KINDS for importer in LIVE)
     + f", pipelines that end in one, and files of {SUPPORTED_FILES}"
 )

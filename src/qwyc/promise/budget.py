@@ -173,20 +173,15 @@ class Budget(ABC):
         """The differences that were counted, as this budget counts them."""
 
     @abstractmethod
-    def __str__(self) -> str:
-        """The budget as a value, such as "0.5%"."""
+    def __str__(self) -> str: ...
 
     @property
     def named(self) -> str:
         """The budget as the subject of a sentence, such as "alpha = 0.5%"."""
         return f"a limit of {self}" if self.by_class else f"alpha = {self}"
 
-    def at_most(self, names: Sequence[str]) -> str:
-        """The budget as a bound, such as "at most 0.5%". `names` are those of the classes."""
-        return f"at most {self.value(names)}"
-
     def value(self, names: Sequence[str]) -> str:
-        """The budget as a value, as `str` gives it, with these names of the classes."""
+        """The budget as `str` gives it, with these names of the classes."""
         return str(self)
 
 
@@ -259,7 +254,7 @@ class BudgetByDifference(Budget):
         """At most so many in each direction."""
         lost, gained = (emphasis.format(percentage(share)) for share in self.shares)
         return (
-            f"at most {lost} of new rows are decided {names[0]} instead of {names[1]}, and {gained} the "
+            f"at most {lost} of new rows are decided as {names[0]} instead of {names[1]}, and {gained} the "
             "other way round"
         )
 
@@ -328,7 +323,6 @@ class BudgetByClass(Budget):
         return self.value(self.target.differences)
 
     def value(self, names: Sequence[str]) -> str:
-        """Each share, with the class that it is a share of."""
         parts = [f"{percentage(share)} of the rows called {names[c]}" for c, share in self.shares]
         if (share := self._of_each) is not None:
             parts = [f"{percentage(share)} of each class"]

@@ -190,7 +190,7 @@ class Certificate(Observed):
 
     @property
     def _requested(self) -> str:
-        return self.budget.at_most(self.class_names)
+        return f"at most {self.budget.value(self.class_names)}"
 
     @property
     def window_table(self) -> list[str]:

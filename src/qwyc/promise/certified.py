@@ -64,11 +64,9 @@ class Certified:
                 f"the policy is for {self.policy.n_models} base models; "
                 f"the ensemble has {self.ensemble.n_models}"
             )
-        use = self.feature_use
-        if self.feature_costs is not None and use is None:
+        if self.feature_costs is not None and self.feature_use is None:
             raise OptionError("feature costs need base models that say which features they look at")
-        seen = replace(self.certificate, features=use, labels=self.ensemble.class_names)
-        object.__setattr__(self, "certificate", seen)
+        object.__setattr__(self, "certificate", self.completed(self.certificate))
         ones = bool((self.policy.costs == 1 + self._paid_for_features()).all())
         if not self.cost_kind:
             object.__setattr__(self, "cost_kind", "one" if ones else "given")
@@ -79,6 +77,10 @@ class Certified:
             )
         if self.choices is not None:
             self.choices.index_of(self.policy)  # or it was not chosen from it
+
+    def completed(self, certificate: Certificate) -> Certificate:
+        """A certificate of this ensemble, with the features and labels that only the ensemble knows."""
+        return replace(certificate, features=self.feature_use, labels=self.ensemble.class_names)
 
     def __getstate__(self) -> dict[str, Any]:
         # What is cached can be made again, and native objects cannot be pickled.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from qwyc.errors import InfeasibleError, OptionError
 from qwyc.policy.filter_policy import FilterPolicy
@@ -37,7 +37,7 @@ def operating_points(certified: Certified) -> tuple[list[Point], int]:
     requested that no row quits."""
     seen = certified.certificate
     share = _share(seen.budget)
-    own = Point(str(seen.budget), share, certified.policy, seen)
+    own = Point(seen.budget.value(seen.class_names), share, certified.policy, seen)
     requested_full = certified.evaluation == Evaluation(False, "request")
     if certified.choices is None or seen.confidence is None or requested_full:
         return [own], 0
@@ -64,8 +64,9 @@ def _others(certified: Certified) -> Iterator[Point]:
             policy, certificate = choices.choose(budget, seen.confidence)
         except InfeasibleError:
             continue
-        certificate = replace(certificate, features=certified.feature_use)
-        yield Point(str(budget), _share(budget), policy, certificate)
+        certificate = certified.completed(certificate)
+        name = budget.value(certificate.class_names)
+        yield Point(name, _share(budget), policy, certificate)
         if choices.index_of(policy) == last:
             return
 
