@@ -174,6 +174,19 @@ struct LayOut {
         return here;
     }
 
+    // Sorts the splits from `begin` on, parents before children, by level. A child that followed its
+    // parent at once would wait for the parent's masks to be stored.
+    void sort_by_level(int32_t begin, int32_t n_nodes) {
+        std::vector<int32_t> level(n_nodes, 0);
+        const auto first = out.splits.begin() + begin;
+        for (auto split = first; split != out.splits.end(); ++split)
+            for (int32_t child : {split->left, split->right})
+                if (child < kMaxMaskedLeaves) level[child] = level[split->at] + 1;
+        std::stable_sort(first, out.splits.end(), [&](const ReachSplit& a, const ReachSplit& b) {
+            return level[a.at] < level[b.at];
+        });
+    }
+
     void add_tree(int32_t t) {
         if (full && out.trees.size() % kTreesAtOnce == 0) in_use = 0;
         const int32_t root = forest.root(t);
@@ -211,6 +224,7 @@ struct LayOut {
             int32_t nodes = 0;
             place_reach(root, nodes);
             tree.end = static_cast<int32_t>(out.splits.size());
+            sort_by_level(tree.begin, nodes);
             tree.planes_begin = static_cast<int32_t>(out.planes.size());
             make_planes(tree.bits);
         }

@@ -108,11 +108,11 @@ inline void number_of(const uint64_t* masks, const int32_t* planes, bool adjacen
     __m512i words;
     if (Stride == 1 && Bits > 0 && adjacent) {
         words = _mm512_maskz_loadu_epi64(some, masks + planes[0]);
-    } else {
-        const __m256i index = _mm256_maskz_loadu_epi32(some, planes);
-        words = _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), some,
-                                            Stride == 1 ? index : _mm256_slli_epi32(index, 3),
-                                            masks, 8);
+    } else {  // a gather takes longer
+        words = _mm512_setzero_si512();
+        for (int i = 0; i < Bits; ++i)
+            words = _mm512_mask_set1_epi64(words, static_cast<__mmask8>(1 << i),
+                                           static_cast<int64_t>(masks[planes[i] * Stride]));
     }
     const __m512i matrix = _mm512_permutexvar_epi8(_mm512_load_si512(bytes.at), words);
     // Transposes each matrix of 8 x 8 bits.
