@@ -134,7 +134,7 @@ def arguments(command: str, file: Path, name: str) -> list[str]:
     if command == "predict":
         given += ["-o", f"{name}.parquet", "--keep", "id"]
     if command == "recertify":
-        given += ["-o", f"{name}.qwyc", "--alpha", "1%"]
+        given += ["-o", f"{name}.qwyc", "--alpha", "0.01"]
     return given
 
 
