@@ -66,7 +66,7 @@ def test_only_the_functions_of_the_header_are_exported(prefix):
     exported = {line.split()[-1] for line in shown.splitlines()}
     header = (prefix / "include" / "qwyc.h").read_text()
     declared = {
-        part.split("(")[0].split()[-1].lstrip("*") for part in header.split("QWYC_API ")[2:]
+        part.split("(")[0].split()[-1].lstrip("*") for part in header.split("QWYC_API ")[3:]
     }
     assert exported == declared
     assert len(declared) == 27

@@ -213,7 +213,7 @@ def _full_scores(tables: Tables, models: ClassTreeModels, leaf: str, library: st
         )
     finish = {
         Summation.FLOAT32: "total[k]",
-        Summation.FLOAT32_LATE: f"rounded((double)total[k] + {after})",
+        Summation.FLOAT32_LATE: f"as_float((double)total[k] + {after})",
         Summation.FLOAT64_LATE: f"total[k] + {after}",
     }.get(rule, "total[k]")
     if models.divisor != 1:

@@ -73,10 +73,10 @@ static inline real value_of(const real *row, uint32_t feature) {{
 }}
 """
 
-_ROUNDED = """
+_AS_FLOAT = """
 /* volatile: gcc 12 at -O3 leaves the rounding out where it converts two numbers at once to float and
    back to double */
-static inline float rounded(double value) {
+static inline float as_float(double value) {
 #if defined(__GNUC__) && !defined(__clang__)
     volatile float single = (float)value;
     return single;
@@ -248,8 +248,8 @@ def source(
         null=", NULL" if scored else "",
         refusal=refusal,
     )
-    rounded = _ROUNDED if "rounded(" in program.code else ""
-    parts = [_value_of(schema), refused, rounded, program.code, public, *codes, *texts]
+    as_float = _AS_FLOAT if "as_float(" in program.code else ""
+    parts = [_value_of(schema), refused, as_float, program.code, public, *codes, *texts]
     return head + program.tables + "\n" + joined(parts)
 
 

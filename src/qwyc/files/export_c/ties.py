@@ -83,7 +83,7 @@ _MIXED_SOFTMAX = """    float best = (float)score[0];
     uint32_t k;
     for (k = 1; k < N_SCORES; ++k)
         if (score[k] > best) best = (float)score[k];
-    for (k = 0; k < N_SCORES; ++k) total += out[k] = rounded(exp(score[k] - (double)best));
+    for (k = 0; k < N_SCORES; ++k) total += out[k] = as_float(exp(score[k] - (double)best));
     divisor = (float)total;
     for (k = 0; k < N_SCORES; ++k) out[k] /= divisor;
 """

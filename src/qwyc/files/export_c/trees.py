@@ -109,7 +109,7 @@ def add_leaves(
     own = real_narrowed(values)
     tables.add("leaf_value", own, "what each leaf adds")
     if divisor == 1:
-        return "leaf_value[{}]" if own.dtype == np.float32 else "rounded(leaf_value[{}])"
+        return "leaf_value[{}]" if own.dtype == np.float32 else "as_float(leaf_value[{}])"
     if n_quits:
         tables.add(
             "leaf_step",
@@ -159,7 +159,7 @@ def full_score(models: Any, leaf: str, library: str) -> str:
     base = real_literal(start, single=False)
     finish = {
         Summation.FLOAT32: "return total;",
-        Summation.FLOAT32_LATE: f"return rounded((double)total + {base});",
+        Summation.FLOAT32_LATE: f"return as_float((double)total + {base});",
         Summation.FLOAT64_LATE: f"return total + {base};",
         Summation.FLOAT64: "return total;" if models.divisor == 1 else f"return total / {divisor};",
     }.get(rule, "")
