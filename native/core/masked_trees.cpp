@@ -174,8 +174,8 @@ struct LayOut {
         return here;
     }
 
-    // Sorts the splits from `begin` on, parents before children, by level. A child that followed its
-    // parent at once would wait for the parent's masks to be stored.
+    // Sorts the splits from `begin` on, parents before children, by level. A child that followed
+    // its parent at once would wait for the parent's masks to be stored.
     void sort_by_level(int32_t begin, int32_t n_nodes) {
         std::vector<int32_t> level(n_nodes, 0);
         const auto first = out.splits.begin() + begin;
