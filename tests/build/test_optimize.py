@@ -329,7 +329,7 @@ def test_a_classifier_introduces_itself(toy, tmp_path):
     new = np.random.default_rng(1).normal(size=X.shape).astype(np.float32)
     fast = qwyc.optimize(model, new, alpha=0.05)
     text = str(fast)
-    assert len(text.splitlines()) == 4
+    assert len(text.splitlines()) == 5
     for words in ("20 trees", "xgboost", "6 features", "base models per row", "95% confidence"):
         assert words in text
     fast.save(tmp_path / "m.qwyc")

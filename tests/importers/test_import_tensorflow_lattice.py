@@ -217,7 +217,7 @@ def test_thresholds_are_those_of_the_output():
     ]
     output = float(np.median(varied))
     fast = qwyc.optimize(ensemble, recorded.rows, alpha=0, threshold=output)
-    assert f"(output {output:.4g})" in str(fast)
+    assert f"output >= {output:.4g} (score >= " in str(fast)
     greatest = qwyc.optimize(ensemble, alpha=0, threshold=link.outputs[-1] + 1e-8)
     assert link.output(greatest.policy.threshold) == link.outputs[-1]
     clear = np.abs(recorded.output - output) > 1e-6

@@ -286,7 +286,7 @@ def test_what_is_measured_to_be_faster_is_used(pays, method):
     )
     assert given.policy.quit == "both"  # the user's costs count, not time
     assert given.evaluation == Evaluation(True, "default")
-    assert len(repr(fast).splitlines()) == 4
+    assert len(repr(fast).splitlines()) == 5
 
 
 def test_speed_is_measured_on_enough_rows_or_not_at_all():

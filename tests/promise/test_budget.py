@@ -101,5 +101,5 @@ def test_statements_read_well():
         "at most 0.5% of new rows are decided differently"
     )
     assert budget_of({"negative": 0.001, "positive": 0.02}).statement(("no", "yes")) == (
-        "at most 0.1% of new rows are decided no instead of yes, and 2% the other way round"
+        "at most 0.1% of new rows are decided as no instead of yes, and 2% the other way round"
     )
