@@ -98,6 +98,26 @@ def test_it_is_plain_safetensors(tmp_path):
     np.testing.assert_array_equal(tensors["policy.order"], fast.policy.order)
 
 
+@given(
+    st.dictionaries(
+        st.text(max_size=8).filter(lambda name: name != "__metadata__"),
+        st.tuples(
+            st.sampled_from(sorted(container.DTYPES.values())),
+            st.lists(st.integers(0, 3), max_size=3),
+        ),
+        max_size=8,
+    ),
+    st.text(max_size=20),
+)
+def test_it_is_laid_out_as_safetensors_does_it(tensors, text):
+    arrays = {
+        name: np.arange(np.prod(shape, dtype=int), dtype=kind).reshape(shape)
+        for name, (kind, shape) in tensors.items()
+    }
+    expected = safetensors.numpy.save(arrays, metadata={"qwyc": text})
+    assert container.laid_out(arrays, {"qwyc": text}) == expected
+
+
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     fast, _ = make(0)
     path = tmp_path / "m.qwyc"

@@ -60,7 +60,7 @@ def test_fastapi(made, tmp_path, monkeypatch):
     assert "qwyc_alarm 0" in metrics
 
 
-MLSERVER_NEEDS = ("mlserver>=1.6", "safetensors", "narwhals", "typer", "rich")
+MLSERVER_NEEDS = ("mlserver>=1.6", "narwhals", "typer", "rich")
 
 
 @pytest.mark.slow

@@ -14,23 +14,24 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import safetensors.numpy
 
 from qwyc.errors import ArtifactError
 from qwyc.files.values import count, shortened
 from qwyc.limits import MAX_AXES, MAX_HEADER_BYTES, MAX_TENSORS
 
-KEY = "qwyc"  # the only metadata entry: safetensors writes several in random order
+KEY = "qwyc"  # the only metadata entry
 SIZE_BYTES = 8  # at the beginning of a file: the size of its header
-DTYPES = {
-    "U8": "u1",
-    "U32": "<u4",
+ALIGNMENT = 8  # of the tensors; spaces fill the header up
+DTYPES = {  # in the order in which safetensors writes tensors, so that each is aligned
     "U64": "<u8",
-    "I32": "<i4",
     "I64": "<i8",
-    "F32": "<f4",
     "F64": "<f8",
+    "F32": "<f4",
+    "U32": "<u4",
+    "I32": "<i4",
+    "U8": "u1",
 }
+NAMES = {np.dtype(kind).str: (rank, name) for rank, (name, kind) in enumerate(DTYPES.items())}
 
 Content = bytes | memoryview
 Tensors = dict[str, npt.NDArray[Any]]
@@ -50,7 +51,24 @@ def pack(container: Container) -> bytes:
     tensors = {name: np.ascontiguousarray(array) for name, array in container.tensors.items()}
     digest = _digest(container.body, tensors)
     header = {"format": container.format, "sha256": digest, "body": container.body}
-    return safetensors.numpy.save(tensors, metadata={KEY: _canonical(header)})
+    return laid_out(tensors, {KEY: _canonical(header)})
+
+
+def laid_out(tensors: Tensors, metadata: Mapping[str, str]) -> bytes:
+    """The same bytes as safetensors.numpy.save(tensors, metadata)."""
+    layout: dict[str, Any] = {"__metadata__": dict(metadata)}
+    order = sorted(tensors, key=lambda name: (NAMES[tensors[name].dtype.str][0], name))
+    end = 0
+    for name in order:
+        array, begin = tensors[name], end
+        end += array.nbytes
+        kind = NAMES[array.dtype.str][1]
+        layout[name] = {"dtype": kind, "shape": array.shape, "data_offsets": (begin, end)}
+    text = json.dumps(layout, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % ALIGNMENT)
+    return b"".join(
+        [len(text).to_bytes(SIZE_BYTES, "little"), text, *(tensors[n].data for n in order)]
+    )
 
 
 def unpack(content: Content, formats: tuple[int, ...]) -> Container:
