@@ -19,7 +19,7 @@ import qwyc
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "0.1.0"
-FOR_TESTS = "pandas polars pyarrow safetensors hypothesis pytest pytest-xdist fsspec".split()
+FOR_TESTS = ["pandas", "polars", "pyarrow", "safetensors", "hypothesis", "pytest", "pytest-xdist", "fsspec"]
 
 
 def minima(*extras):
