@@ -19,7 +19,16 @@ import qwyc
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "0.1.0"
-FOR_TESTS = ["pandas", "polars", "pyarrow", "safetensors", "hypothesis", "pytest", "pytest-xdist", "fsspec"]
+FOR_TESTS = [
+    "pandas",
+    "polars",
+    "pyarrow",
+    "safetensors",
+    "hypothesis",
+    "pytest",
+    "pytest-xdist",
+    "fsspec",
+]
 
 
 def minima(*extras):
