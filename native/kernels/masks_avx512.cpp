@@ -141,6 +141,7 @@ struct Table {
 // ---- sums ------------------------------------------------------------------------------------
 
 #include "kernels/masks_avx512_quit.inc"
+// Needs the part before it.
 #include "kernels/masks_avx512_exact.inc"
 
 template <bool Large>
