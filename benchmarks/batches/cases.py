@@ -67,8 +67,8 @@ def adult_parts(missing: float = np.nan) -> tuple[Any, Any]:
 
 def table(file: str, like: str | None = None) -> tuple[Any, Any]:
     """Rows (N, n_features) float32 and labels of a Parquet file in the folder that QWYC_DATA names. Text is
-    replaced by its position among the sorted values of the file `like`, or of this file. Columns named
-    "aux_..." are no features."""
+    replaced by its position among the sorted values of the file `like`, or of this file; none is NaN.
+    Columns named "aux_..." are no features."""
     columns = read_table(file)
     known = columns if like is None else read_table(like)
     features = [name for name in columns if name != "label" and not name.startswith("aux_")]
@@ -76,7 +76,8 @@ def table(file: str, like: str | None = None) -> tuple[Any, Any]:
     for i, feature in enumerate(features):
         values = columns[feature]
         if values.dtype == object:
-            codes = {value: code for code, value in enumerate(np.unique(known[feature]))}
+            texts = sorted({value for value in known[feature] if value is not None})
+            codes = {value: code for code, value in enumerate(texts)}
             values = [codes.get(value, np.nan) for value in values]
         rows[:, i] = values
     return rows, columns["label"].astype(int)
@@ -113,6 +114,16 @@ def covertype() -> tuple[Any, Any, Any, Any]:
     return rows[train], label[train], rows[sample], rows[test]
 
 
+def census() -> tuple[Any, Any, Any, Any]:
+    """UCI Census-Income (KDD), 40 features, 33 of them text; parts as in `nomao`."""
+    rows, label = table("census_income_kdd_train.parquet")
+    half = len(rows) // 2
+    order = np.random.default_rng(0).permutation(len(rows))
+    train, sample = order[:half], order[half:]
+    test, _ = table("census_income_kdd_test.parquet", like="census_income_kdd_train.parquet")
+    return rows[train], label[train], rows[sample], test
+
+
 def made_up(features: int) -> tuple[Any, Any, Any, Any]:
     """Normal numbers and a label from a weighted sum, two products and some noise; a fifth of the rows is
     positive. Parts as in `nomao`."""
@@ -129,6 +140,7 @@ def made_up(features: int) -> tuple[Any, Any, Any, Any]:
 DATA: dict[str, Callable[[], tuple[Any, Any, Any, Any]]] = {
     "nomao": nomao,
     "covertype": covertype,
+    "census": census,
     **{f"made-up-{d}": lambda d=d: made_up(d) for d in (29, 300, 1_000)},  # type: ignore[misc]
 }
 
@@ -212,6 +224,7 @@ def recipes(quick: bool) -> dict[str, Recipe]:
         ),
         "nomao": on("nomao", "UCI Nomao, 118 features", "independent"),
         "covertype": on("covertype", "UCI Covertype, 54 features"),
+        "census": on("census", "UCI Census-Income, 40 features", "independent"),
         "made-up-29": on("made-up-29", "29 made-up features"),
         "made-up-300": on("made-up-300", "300 made-up features"),
         "made-up-1000": on("made-up-1000", "1,000 made-up features"),

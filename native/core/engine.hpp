@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <type_traits>
 #include <vector>
 
 #include "core/deep_trees.hpp"
+#include "core/exact_sums.hpp"
 #include "core/large_trees.hpp"
 #include "core/mask_kernels.hpp"
 #include "core/masked_trees.hpp"
@@ -171,8 +173,9 @@ class QuitEngine {
     struct Segment {
         int32_t begin, end;
         bool masked;
-        int32_t walk_below;  // so few rows are walked one by one
-        MaskedTrees trees;   // where masked
+        int32_t walk_below;              // so few rows are walked one by one
+        MaskedTrees trees;               // where masked
+        std::optional<ExactSums> exact;  // of a ThresholdPolicy, where sums are integers
     };
 
     // A division of the steps, for blocks of up to so many rows.

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "core/exact_sums.hpp"
 #include "core/masked_trees.hpp"
 #include "core/policy.hpp"
 #include "core/row_codes.hpp"
@@ -120,10 +121,13 @@ struct MaskKernels {
                   uint64_t* masks);
 
     // Adds the steps of a segment to the running sums, `step` first. Rows that cross a threshold
-    // are written to `out`; the number of the others is returned.
-    int32_t (*quit)(const MaskedTrees& trees, const PolicyView& policy, int32_t step,
-                    const uint64_t* masks, const QuitSlab& slab, const DecisionsOut& out,
-                    const Survivors& left);
+    // are written to `out`; the number of the others is returned. exact: for these trees and this
+    // policy, or null; whether it is used, `takes_exact` says. The sums must then be those of the
+    // policy's earlier steps.
+    bool takes_exact;
+    int32_t (*quit)(const MaskedTrees& trees, const ExactSums* exact, const PolicyView& policy,
+                    int32_t step, const uint64_t* masks, const QuitSlab& slab,
+                    const DecisionsOut& out, const Survivors& left);
 
     // out[i]: what tree t adds, for whole words.
     void (*values)(const MaskedTrees& trees, int32_t t, const uint64_t* masks, int32_t words,

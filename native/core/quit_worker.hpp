@@ -100,8 +100,9 @@ class QuitEngine<Real, Policy>::Worker {
             }
             const QuitSlab slab{here, listed ? row_ + at : nullptr, begin + at,
                                 listed ? sums_ + at : nullptr, base()};
-            left += mask_kernels_.quit(segment.trees, policy.view(), segment.begin, masks, slab,
-                                       out, {row_ + left, sums_ + left});
+            left += mask_kernels_.quit(segment.trees, segment.exact ? &*segment.exact : nullptr,
+                                       policy.view(), segment.begin, masks, slab, out,
+                                       {row_ + left, sums_ + left});
         }
         return left;
     }

@@ -18,6 +18,7 @@ namespace qwyc::avx512 {
 
 #define QWYC_ISA "avx512"
 #define QWYC_HAS_CODES  // rows as bytes
+#define QWYC_HAS_EXACT  // sums as integers
 
 constexpr int32_t kRankFrom = 160;  // questions about a value
 
@@ -140,6 +141,8 @@ struct Table {
 // ---- sums ------------------------------------------------------------------------------------
 
 #include "kernels/masks_avx512_quit.inc"
+// Needs the part before it.
+#include "kernels/masks_avx512_exact.inc"
 
 template <bool Large>
 inline void values_word(const float* table, const uint8_t* number, float* out) {

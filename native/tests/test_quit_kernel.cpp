@@ -1,7 +1,10 @@
 // The kernel that adds the steps of a segment and lets rows quit, for every instruction set that
 // this machine runs, against a plain loop over rows and steps.
+#include <cmath>
+#include <optional>
 #include <string>
 
+#include "core/exact_sums.hpp"
 #include "core/mask_kernels.hpp"
 #include "core/worker.hpp"
 #include "tests/check.hpp"
@@ -52,9 +55,10 @@ std::vector<Thresholds> thresholds_of_every_kind(Random& random, int32_t n) {
 // A slab of rows with its running sums.
 struct Case {
     int32_t n;
-    bool listed;    // rows are those of a list; otherwise they follow each other
-    bool has_sums;  // otherwise all begin with the base
-    bool in_place;  // rows that go on are written over the slab
+    bool listed;         // rows are those of a list; otherwise they follow each other
+    bool has_sums;       // otherwise all begin with the base
+    bool in_place;       // rows that go on are written over the slab
+    bool exact = false;  // sums are integers; only for segments on a grid
 };
 
 template <class Real>
@@ -68,6 +72,7 @@ struct Segment {
     std::vector<Real> rows;
     std::vector<float> values;  // (steps, kRows) what each step adds
     static constexpr int32_t kRows = 600;
+    float value(int32_t step, int32_t row) const { return values[(step - first) * kRows + row]; }
 
     Segment(Trees<Real> some, int32_t first, int32_t n_steps, uint64_t seed)
         : trees(std::move(some)),
@@ -84,6 +89,14 @@ struct Segment {
                     leaf_of(trees, order[step], &rows[i * trees.n_features]))));
     }
 };
+
+// Multiples of it are floats up to 1, and so near to each other that upper parts of integer sums do
+// not tell neighbours apart.
+constexpr double kGrid = 0x1p-24;
+
+double on_grid(double x) {
+    return std::round(x / kGrid) * kGrid;
+}
 
 template <class Real>
 void check_quit(const Segment<Real>& segment, const Thresholds& thresholds, const Case& one,
@@ -107,6 +120,22 @@ void check_quit(const Segment<Real>& segment, const Thresholds& thresholds, cons
                   : i % 19 == 1     ? -0.0
                   : random.below(3) ? random.normal()
                                     : thresholds.upper[segment.first] - 0.5;
+    }
+    std::optional<ExactSums> exact;
+    if (one.exact) {
+        const ExactUnits units(segment.forest, segment.order);
+        exact = units.sums(segment.layout, {thresholds.lower, thresholds.upper}, segment.first);
+        CHECK(exact.has_value());
+        // Many sums are on a threshold after a few steps, or next to it.
+        for (int32_t i = 0; i < n; ++i) {
+            sums[i] = on_grid(random.normal());
+            const int32_t steps = 1 + random.below(std::min(segment.layout.n_trees(), 20));
+            const int32_t last = segment.first + steps - 1;
+            double on = (i % 2 ? thresholds.lower : thresholds.upper)[last];
+            for (int32_t step = segment.first; step <= last; ++step)
+                on -= segment.value(step, one.listed ? row[i] : i);
+            if (i % 3 && std::abs(on) < 4) sums[i] = on_grid(on) + (random.below(7) - 3) * kGrid;
+        }
     }
     const std::vector<int32_t> rows_before(row, row + n);
     const std::vector<double> sums_before(sums, sums + n);
@@ -152,8 +181,8 @@ void check_quit(const Segment<Real>& segment, const Thresholds& thresholds, cons
         one.in_place ? Survivors{row, sums} : Survivors{other_rows.of(whole), other_sums.of(whole)};
     const QuitSlab slab{n, one.listed ? row : nullptr, kFirst, one.has_sums ? sums : nullptr,
                         kBase};
-    const int32_t kept =
-        kernels.quit(segment.layout, policy, segment.first, masks, slab, found.out(), left);
+    const int32_t kept = kernels.quit(segment.layout, exact ? &*exact : nullptr, policy,
+                                      segment.first, masks, slab, found.out(), left);
 
     CHECK_EQUAL(kept, static_cast<int32_t>(rows_left.size()));
     CHECK_ALL_EQUAL(std::vector<int32_t>(left.row, left.row + kept), rows_left, context + " rows");
@@ -167,7 +196,7 @@ void check_quit(const Segment<Real>& segment, const Thresholds& thresholds, cons
 
 template <class Real>
 void check_segment(const Segment<Real>& segment, const std::vector<int32_t>& counts, uint64_t seed,
-                   const std::string& what) {
+                   const std::string& what, bool exact = false) {
     Random random(seed);
     const auto n_models = static_cast<int32_t>(segment.order.size());
     const auto all = thresholds_of_every_kind(random, n_models);
@@ -178,8 +207,8 @@ void check_segment(const Segment<Real>& segment, const std::vector<int32_t>& cou
                     for (bool has_sums : {false, true})
                         for (bool in_place : {false, true})
                             check_quit(
-                                segment, thresholds, {n, listed, has_sums, in_place}, seed + n,
-                                mask_kernels(isa),
+                                segment, thresholds, {n, listed, has_sums, in_place, exact},
+                                seed + n, mask_kernels(isa),
                                 what + " " + std::string(isa) + " " + thresholds.name + " rows " +
                                     std::to_string(n) + (listed ? " listed" : "") +
                                     (has_sums ? " with sums" : "") + (in_place ? " in place" : ""));
@@ -208,6 +237,40 @@ TEST(segments_of_any_length_and_trees_of_any_form) {
                 small_steps(trees_of_all_forms<double>(seed, 5, {}, 8), 0.3), first, n_steps, seed);
             check_segment(segment, {1, 64, 130}, seed, "double");
         }
+}
+
+// All values are multiples of kGrid, and so are all sums.
+template <class Real>
+Trees<Real> trees_on_grid(Trees<Real> trees, double scale) {
+    trees = small_steps(std::move(trees), scale);
+    for (double& value : trees.leaf_value) value = on_grid(value);
+    trees.rules.base = 8;  // so that units are of this size
+    return trees;
+}
+
+TEST(integer_sums_of_any_number_of_rows) {
+    std::vector<int32_t> counts = natural_order(71);
+    counts.erase(counts.begin());
+    const Segment<float> segment(
+        trees_on_grid(random_trees<float>(2, {.n_trees = 9, .depth = 4}), 0.3), 2, 6, 2);
+    check_segment(segment, counts, 4, "float", true);
+}
+
+TEST(integer_sums_of_trees_of_any_form) {
+    for (uint64_t seed = 0; seed < 3; ++seed)
+        for (const auto& [first, n_steps] :
+             {std::pair(0, 1), std::pair(3, 2), std::pair(1, 17), std::pair(0, 40)}) {
+            const Segment<double> segment(
+                trees_on_grid(trees_of_all_forms<double>(seed, 5, {}, 2), 0.1), first, n_steps,
+                seed);
+            check_segment(segment, {1, 16, 17, 64, 130}, seed, "double", true);
+        }
+}
+
+TEST(integer_sums_of_the_longest_segment) {
+    Trees<float> trees = random_trees<float>(6, {.n_trees = kMaxSegmentTrees + 2, .depth = 3});
+    const Segment<float> segment(trees_on_grid(trees, 0.1), 1, kMaxSegmentTrees, 6);
+    check_segment(segment, {64, 100, 512}, 6, "float", true);
 }
 
 TEST(a_whole_slab) {
@@ -252,7 +315,7 @@ TEST(a_sum_on_a_threshold_goes_on) {
             const QuitSlab slab{64, listed ? row.data() : nullptr, 0, sums, 0.0};
             std::vector<int32_t> rows_left(64);
             std::vector<double> sums_left(64);
-            CHECK_EQUAL(kernels.quit(layout, policy, 0, answers, slab, found.out(),
+            CHECK_EQUAL(kernels.quit(layout, nullptr, policy, 0, answers, slab, found.out(),
                                      {rows_left.data(), sums_left.data()}),
                         32);
             for (int32_t i = 0; i < 64; i += 2) CHECK_EQUAL(rows_left[i / 2], i);
