@@ -46,8 +46,13 @@ ClassEngine<Real>::ClassEngine(const ClassForest<Real>& forest)
         needs.features += here.features, needs.questions += here.questions;
         needs.trees += here.trees * forest.channels(), needs.planes += here.planes;
     }
-    const double walk = WalkCost::kRow + walk_cost(row_trees_) * n_trees / kWalksAtOnce;
+    const double walk = WalkCost::kRow + walk_cost() * n_trees;
     walk_below_ = needs.trees > 0 ? rows_to_walk(walk, needs) : 6;
+}
+
+template <class Real>
+double ClassEngine<Real>::walk_cost() const {
+    return coded_kernels_ ? kCodedTree : qwyc::walk_cost(row_trees_) / kWalksAtOnce;
 }
 
 // Adds the leaves of trees that have a score each. The sum of a class stays in a register while its

@@ -47,6 +47,8 @@ class ClassEngine {
     const DeepTrees<Real>& deep() const { return deep_; }
     const CodedTrees& coded() const { return coded_; }
     const CodedKernels* coded_kernels() const { return coded_kernels_; }
+    // Nanoseconds for one tree and one row, by itself.
+    double walk_cost() const;
 
     // Nanoseconds for one row of many on one thread, by the cost model.
     double expected_cost() const { return cost_; }

@@ -80,7 +80,7 @@ void LeadEngine<Real>::divide(std::span<const double> survival) {
     const Questions<Real>& questions = full_.questions();
     const Forest<Real>& trees = forest_.trees();
     const double channels = forest_.channels(), K = forest_.n_classes();
-    const double walk = walk_cost(full_.row_trees()) / kWalksAtOnce;
+    const double walk = full_.walk_cost();
     std::map<std::pair<int32_t, int32_t>, int32_t> laid_out;  // where a segment is in segments_
     // What segment [a, b) needs, for all a and some b: the same for all sizes.
     struct Choice {
@@ -165,7 +165,7 @@ void LeadEngine<Real>::divide_at_tests(std::span<const double> survival) {
                 if (forest_.class_of(trees_[i]) == k) segment.trees.push_back(trees_[i]);
             segment.tree_begin.push_back(static_cast<int32_t>(segment.trees.size()));
         }
-        segment.walk_below = 4;
+        segment.walk_below = full_.coded_kernels() ? kMaxWalkedRows : 4;
         for (ClassPart& part : segment.parts)
             if (part.masked() && codes_.usable()) part.coded = codes_.of(part.trees);
         plan.segments.push_back(static_cast<int32_t>(segments_.size()));
