@@ -19,9 +19,8 @@ ClassEngine<Real>::ClassEngine(const ClassForest<Real>& forest)
     const auto n_trees = static_cast<int32_t>(forest.trees().n_trees());
     order_.resize(n_trees);
     std::iota(order_.begin(), order_.end(), 0);
-    std::stable_sort(order_.begin(), order_.end(), [&](int32_t a, int32_t b) {
-        return forest.class_of(a) < forest.class_of(b);
-    });
+    std::stable_sort(order_.begin(), order_.end(),
+                     [&](int32_t a, int32_t b) { return forest.class_of(a) < forest.class_of(b); });
     step_of_.resize(n_trees);
     for (int32_t r = 0; r < forest.n_steps(); ++r)
         for (int32_t t = forest.step_begin(r); t < forest.step_end(r); ++t) step_of_[t] = r;
@@ -120,7 +119,7 @@ void ClassEngine<Real>::score_few(const RowsView<In>& rows, const int32_t* row, 
                 walk(order_.data(), t, end, values + i, here, leaf);
                 for (int32_t j = 0; j < here; ++j)
                     add_leaves(forest_, &order_[t], leaf + j * kWalksAtOnce, end - t,
-                             full + (i + j) * int64_t{K});
+                               full + (i + j) * int64_t{K});
             }
         }
     });

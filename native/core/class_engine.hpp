@@ -60,8 +60,8 @@ class ClassEngine {
     DeepTrees<Real> deep_;
     CodedTrees coded_;
     const CodedKernels* coded_kernels_ = nullptr;  // or null: a few rows are walked
-    std::vector<int32_t> order_;    // trees, class by class as the source adds them
-    std::vector<int32_t> step_of_;  // base model of each tree
+    std::vector<int32_t> order_;                   // trees, class by class as the source adds them
+    std::vector<int32_t> step_of_;                 // base model of each tree
     double cost_ = 0;
     std::vector<ClassPart> parts_;  // with tables of full scores
     int32_t walk_below_;            // so few rows are walked one by one

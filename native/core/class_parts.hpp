@@ -35,7 +35,7 @@ struct ClassPart {
     // By channel, by leaf number: what running sums add, and what the source's own sums do.
     std::vector<std::vector<float>> single;
     std::vector<DoubleTables> both;
-    std::vector<LeafBytes> bytes;  // by tree: `single` once more, or empty
+    std::vector<LeafBytes> bytes;     // by tree: `single` once more, or empty
     std::vector<ClassBits> asked_by;  // by question: the classes whose trees ask it
     CodedQuestions coded;             // if rows have codes; otherwise empty
 
@@ -143,7 +143,8 @@ class ClassPartMaker {
     static void add_bytes(ClassPart& part) {
         const std::vector<MaskedTree>& trees = part.trees.trees;
         if (!mask_kernels().add_bytes) return;
-        if (std::all_of(trees.begin(), trees.end(), [](const auto& tree) { return tree.bits <= 5; }))
+        if (std::all_of(trees.begin(), trees.end(),
+                        [](const auto& tree) { return tree.bits <= 5; }))
             return;
         for (const MaskedTree& tree : trees) {
             LeafBytes& to = part.bytes.emplace_back(LeafBytes{});

@@ -43,9 +43,9 @@ std::vector<Coded> make_columns(const Questions<Real>& questions, CodedTrees& ou
         if (first.asks == Asks::kSet) return {};
         std::vector<Real> cut;
         std::vector<float> single;
-        for (end = begin; end < all.size() && all[end].feature == first.feature &&
-                          all[end].zero_is_missing == first.zero_is_missing &&
-                          all[end].asks == first.asks;
+        for (end = begin;
+             end < all.size() && all[end].feature == first.feature &&
+             all[end].zero_is_missing == first.zero_is_missing && all[end].asks == first.asks;
              ++end) {
             cut.push_back(all[end].cut), single.push_back(single_cut(all[end].cut));
             coded.push_back({static_cast<uint8_t>(out.columns.size()),

@@ -22,7 +22,7 @@ struct alignas(64) CodedTree {
 };
 
 struct CodedTrees {
-    static constexpr int32_t kCodes = 64;     // of a row: up to so many columns
+    static constexpr int32_t kCodes = 64;      // of a row: up to so many columns
     static constexpr int32_t kMostCuts = 255;  // of a column
 
     // A column of a row's codes. Its cuts are in `cuts`, ascending, in groups of 16 that NaN fills
@@ -42,8 +42,8 @@ struct CodedTrees {
     std::vector<int32_t> first_leaf;  // (T,) of each tree, in the forest
     int32_t doublings = 0;            // 2^doublings is the depth of the deepest tree, or more
 
-    // Whether the trees are laid out: not where a tree has more leaves, or asks about a category, or
-    // where trees ask too many questions.
+    // Whether the trees are laid out: not where a tree has more leaves, or asks about a category,
+    // or where trees ask too many questions.
     bool usable() const { return !place.empty(); }
 
     template <class V>

@@ -167,8 +167,8 @@ inline int32_t size_of_table(const MaskedTree& tree) {
 void halve(const MaskedTrees& trees, DoubleTables& tables);
 
 // The layout of some masked trees, in the order given. `full` adds the tables of full scores, and
-// planes are used again after kTreesAtOnce trees. `bytes`: tables are to be LeafBytes, so that those
-// of 64 values take no longer than those of 32. The layout refers to `questions`.
+// planes are used again after kTreesAtOnce trees. `bytes`: tables are to be LeafBytes, so that
+// those of 64 values take no longer than those of 32. The layout refers to `questions`.
 template <class Real>
 MaskedTrees lay_out(const Forest<Real>& forest, const Questions<Real>& questions,
                     std::span<const int32_t> trees, bool full, bool bytes = false);

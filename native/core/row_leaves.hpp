@@ -13,10 +13,11 @@ template <class Real, class V>
 class RowLeaves {
   public:
     RowLeaves(const ClassEngine<Real>& engine, const V* row)
-        : coded_(engine.coded()), kernels_(engine.coded_kernels()), row_(row),
+        : coded_(engine.coded()),
+          kernels_(engine.coded_kernels()),
+          row_(row),
           walk_{engine.forest().trees(), engine.row_trees(), row_kernels()} {
-        if (kernels_)
-            kernels_->template encode<V, TileValue<V, Real>>()(coded_, row, line_);
+        if (kernels_) kernels_->template encode<V, TileValue<V, Real>>()(coded_, row, line_);
     }
 
     // leaf[i]: the leaf of tree[i], for n trees. Up to kWalksAtOnce numbers more are written.

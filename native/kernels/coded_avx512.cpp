@@ -20,9 +20,9 @@ inline int32_t count_of(const float* cut, float x) {
 }
 inline int32_t count_of(const double* cut, double x) {
     const __m512d value = _mm512_set1_pd(x);
-    return __builtin_popcount(_mm512_kunpackb(
-        _mm512_cmp_pd_mask(value, _mm512_loadu_pd(cut + 8), _CMP_GE_OQ),
-        _mm512_cmp_pd_mask(value, _mm512_loadu_pd(cut), _CMP_GE_OQ)));
+    return __builtin_popcount(
+        _mm512_kunpackb(_mm512_cmp_pd_mask(value, _mm512_loadu_pd(cut + 8), _CMP_GE_OQ),
+                        _mm512_cmp_pd_mask(value, _mm512_loadu_pd(cut), _CMP_GE_OQ)));
 }
 
 template <class In, class V>
@@ -93,8 +93,8 @@ void leaves(const CodedTrees& trees, const uint8_t* line, const int32_t* tree, i
 }  // namespace
 
 extern const CodedKernels coded_table;
-const CodedKernels coded_table{encode<float, float>, encode<double, float>,
-                               encode<double, double>, leaves};
+const CodedKernels coded_table{encode<float, float>, encode<double, float>, encode<double, double>,
+                               leaves};
 
 }  // namespace qwyc::avx512
 

@@ -72,7 +72,8 @@ TEST(codes_lead_to_the_leaves_of_walks) {
 TEST(all_ways_of_missing_values_have_codes) {
     for (const double cut : {0.5, std::numeric_limits<double>::infinity()})
         for (const bool less_equal : {false, true})
-            for (int32_t flags : {0, +kDefaultLeft, +kZeroIsMissing, kDefaultLeft | kZeroIsMissing}) {
+            for (int32_t flags :
+                 {0, +kDefaultLeft, +kZeroIsMissing, kDefaultLeft | kZeroIsMissing}) {
                 Trees<double> trees;
                 trees.n_features = 2;
                 trees.rules.less_equal = less_equal;

@@ -25,7 +25,8 @@ def random_classes(
     summation=None,
     gaps=False,
 ):
-    """Trees with every kind of split, or none on categories. With `gaps`, some rounds have no tree of some classes."""
+    """Trees with every kind of split, or none on categories. With `gaps`, some rounds have no tree of some
+    classes."""
     rng = np.random.default_rng(seed)
     dtype = dtype or str(rng.choice(["float32", "float64"]))
     summation = summation or SUMMATIONS[int(rng.integers(len(SUMMATIONS)))]

@@ -26,9 +26,7 @@ def random_tree(rng, n_features, depth, leaf_stop=0.3, categories=True):
         codes = sorted(rng.choice(70, size=rng.integers(0, 9), replace=False).tolist())
     elif kind < 0.4:
         flags |= NodeFlag.ZERO_IS_MISSING
-    children = [
-        random_tree(rng, n_features, depth - 1, leaf_stop, categories) for _ in range(2)
-    ]
+    children = [random_tree(rng, n_features, depth - 1, leaf_stop, categories) for _ in range(2)]
     threshold = float(np.round(rng.normal(), 1))  # on a grid: rows will lie exactly on thresholds
     return (int(rng.integers(n_features)), threshold, int(flags), codes, *children)
 
