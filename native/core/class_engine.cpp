@@ -6,6 +6,7 @@
 #include "core/cost_model.hpp"
 #include "core/large_trees.hpp"
 #include "core/parallel.hpp"
+#include "core/row_leaves.hpp"
 
 namespace qwyc {
 
@@ -18,9 +19,16 @@ ClassEngine<Real>::ClassEngine(const ClassForest<Real>& forest)
     const auto n_trees = static_cast<int32_t>(forest.trees().n_trees());
     order_.resize(n_trees);
     std::iota(order_.begin(), order_.end(), 0);
+    std::stable_sort(order_.begin(), order_.end(),
+                     [&](int32_t a, int32_t b) { return forest.class_of(a) < forest.class_of(b); });
     step_of_.resize(n_trees);
     for (int32_t r = 0; r < forest.n_steps(); ++r)
         for (int32_t t = forest.step_begin(r); t < forest.step_end(r); ++t) step_of_[t] = r;
+    coded_kernels_ = qwyc::coded_kernels();
+    if (coded_kernels_) {
+        coded_ = lay_out_coded<Real>(forest.trees(), questions_, order_);
+        if (!coded_.usable()) coded_kernels_ = nullptr;
+    }
     std::vector<int32_t> steps(forest.n_steps());
     std::iota(steps.begin(), steps.end(), 0);
     ClassPartMaker<Real> maker(
@@ -37,23 +45,72 @@ ClassEngine<Real>::ClassEngine(const ClassForest<Real>& forest)
         needs.features += here.features, needs.questions += here.questions;
         needs.trees += here.trees * forest.channels(), needs.planes += here.planes;
     }
-    const double walk = WalkCost::kRow + walk_cost(row_trees_) * n_trees / kWalksAtOnce;
+    const double walk = WalkCost::kRow + walk_cost() * n_trees;
     walk_below_ = needs.trees > 0 ? rows_to_walk(walk, needs) : 6;
+}
+
+template <class Real>
+double ClassEngine<Real>::walk_cost() const {
+    return coded_kernels_ ? kCodedTree : qwyc::walk_cost(row_trees_) / kWalksAtOnce;
+}
+
+// Adds the leaves of trees that have a score each. The sum of a class stays in a register while its
+// trees follow each other.
+template <class Sum, class Real>
+static void add_scores(const ClassForest<Real>& forest, const int32_t* tree, const int32_t* leaf,
+                       int32_t n, double* sums) {
+    for (int32_t i = 0; i < n;) {
+        const int32_t k = forest.class_of(tree[i]);
+        auto sum = static_cast<Sum>(sums[k]);
+        for (; i < n && forest.class_of(tree[i]) == k; ++i)
+            sum += static_cast<Sum>(*forest.full_of(leaf[i]));
+        sums[k] = sum;
+    }
+}
+
+// Adds leaf[i] of tree[i] to the source's own sums of one row, (K,).
+template <class Real>
+static void add_leaves(const ClassForest<Real>& forest, const int32_t* tree, const int32_t* leaf,
+                       int32_t n, double* sums) {
+    if (!forest.has_vectors()) {
+        forest.single() ? add_scores<float>(forest, tree, leaf, n, sums)
+                        : add_scores<double>(forest, tree, leaf, n, sums);
+        return;
+    }
+    for (int32_t i = 0; i < n; ++i) {
+        const double* const added = forest.full_of(leaf[i]);
+        for (int32_t k = 0; k < forest.n_classes(); ++k)
+            sums[k] = forest.single() ? static_cast<float>(sums[k]) + static_cast<float>(added[k])
+                                      : sums[k] + added[k];
+    }
 }
 
 template <class Real>
 template <class In>
 void ClassEngine<Real>::score_few(const RowsView<In>& rows, const int32_t* row, int32_t n,
                                   double* full) const {
-    const RowWalker<Real> walk{forest_.trees(), row_trees_, row_kernels()};
     const auto n_trees = static_cast<int32_t>(order_.size());
-    const int32_t K = forest_.n_classes(), channels = forest_.channels();
+    const int32_t K = forest_.n_classes();
     for (int32_t i = 0; i < n; ++i)
         for (int32_t k = 0; k < K; ++k) {
             const double start = forest_.start(k);
             full[i * int64_t{K} + k] = forest_.single() ? static_cast<float>(start) : start;
         }
-    with_values<Real>(row_trees_, rows, row, n, [&](const auto* values) {
+    with_values<Real>(row_trees_, rows, row, n, [&]<class V>(V* const* values) {
+        if (coded_kernels_) {
+            constexpr int32_t kAtOnce = 8 * kWalksAtOnce;
+            int32_t leaf[kAtOnce];
+            for (int32_t i = 0; i < n; ++i) {
+                const RowLeaves<Real, std::remove_const_t<V>> leaves(*this, values[i]);
+                for (int32_t t = 0; t < n_trees; t += kAtOnce) {
+                    const int32_t here = std::min(kAtOnce, n_trees - t);
+                    leaves(&order_[t], here, leaf);
+                    add_leaves(forest_, &order_[t], leaf, here, full + i * int64_t{K});
+                }
+            }
+            return;
+        }
+        const RowWalker<Real> walk{forest_.trees(), row_trees_, row_kernels()};
         int32_t leaf[kRowsWalked * kWalksAtOnce];
         for (int32_t t = 0; t < n_trees; t += kWalksAtOnce) {
             const int32_t end = std::min(t + kWalksAtOnce, n_trees);
@@ -61,15 +118,8 @@ void ClassEngine<Real>::score_few(const RowsView<In>& rows, const int32_t* row, 
                 const int32_t here = std::min(kRowsWalked, n - i);
                 walk(order_.data(), t, end, values + i, here, leaf);
                 for (int32_t j = 0; j < here; ++j)
-                    for (int32_t s = t; s < end; ++s) {
-                        const double* added = forest_.full_of(leaf[j * kWalksAtOnce + s - t]);
-                        double* to = full + (i + j) * int64_t{K} + forest_.class_of(s);
-                        if (forest_.single())
-                            for (int32_t c = 0; c < channels; ++c)
-                                to[c] = static_cast<float>(to[c]) + static_cast<float>(added[c]);
-                        else
-                            for (int32_t c = 0; c < channels; ++c) to[c] += added[c];
-                    }
+                    add_leaves(forest_, &order_[t], leaf + j * kWalksAtOnce, end - t,
+                               full + (i + j) * int64_t{K});
             }
         }
     });

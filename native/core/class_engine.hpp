@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/class_parts.hpp"
+#include "core/coded_trees.hpp"
 #include "core/deep_trees.hpp"
 #include "core/leads.hpp"
 #include "core/row_trees.hpp"
@@ -13,8 +14,8 @@
 
 namespace qwyc {
 
-template <class Real>
-struct RowWalker;  // core/worker.hpp
+template <class Real, class V>
+class RowLeaves;  // core/row_leaves.hpp
 
 // Every base model on every row, and full scores. Safe to use from many threads at once.
 template <class Real>
@@ -44,6 +45,10 @@ class ClassEngine {
     const Questions<Real>& questions() const { return questions_; }
     const RowTrees& row_trees() const { return row_trees_; }
     const DeepTrees<Real>& deep() const { return deep_; }
+    const CodedTrees& coded() const { return coded_; }
+    const CodedKernels* coded_kernels() const { return coded_kernels_; }
+    // Nanoseconds for one tree and one row, by itself.
+    double walk_cost() const;
 
     // Nanoseconds for one row of many on one thread, by the cost model.
     double expected_cost() const { return cost_; }
@@ -53,8 +58,10 @@ class ClassEngine {
     Questions<Real> questions_;
     RowTrees row_trees_;
     DeepTrees<Real> deep_;
-    std::vector<int32_t> order_;    // trees, of the source
-    std::vector<int32_t> step_of_;  // base model of each tree
+    CodedTrees coded_;
+    const CodedKernels* coded_kernels_ = nullptr;  // or null: a few rows are walked
+    std::vector<int32_t> order_;                   // trees, class by class as the source adds them
+    std::vector<int32_t> step_of_;                 // base model of each tree
     double cost_ = 0;
     std::vector<ClassPart> parts_;  // with tables of full scores
     int32_t walk_below_;            // so few rows are walked one by one
@@ -151,14 +158,12 @@ class LeadEngine {
         return -1;
     }
 
-    // Walks one row from a step on: the class that it quits with, or -1. Trees of classes that are
+    // Takes one row from a step on: the class that it quits with, or -1. Trees of classes that are
     // ruled out are left out. `step` becomes the number of steps that it took.
     template <class V>
-    int32_t walk_row(const RowWalker<Real>& walk, const V* const* row, int32_t& step,
-                     double* sums) const;
+    int32_t walk_row(const RowLeaves<Real, V>& leaves, int32_t& step, double* sums) const;
     template <class V>
-    int32_t walk_some_classes(const RowWalker<Real>& walk, const V* const* row, int32_t& step,
-                              double* sums) const;
+    int32_t walk_some_classes(const RowLeaves<Real, V>& leaves, int32_t& step, double* sums) const;
 
     const ClassEngine<Real>& full_;
     const ClassForest<Real>& forest_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <span>
 #include <vector>
 
@@ -34,6 +35,7 @@ struct ClassPart {
     // By channel, by leaf number: what running sums add, and what the source's own sums do.
     std::vector<std::vector<float>> single;
     std::vector<DoubleTables> both;
+    std::vector<LeafBytes> bytes;     // by tree: `single` once more, or empty
     std::vector<ClassBits> asked_by;  // by question: the classes whose trees ask it
     CodedQuestions coded;             // if rows have codes; otherwise empty
 
@@ -105,7 +107,7 @@ class ClassPartMaker {
 
     void lay_out_part(ClassPart& part) const {
         MaskedTrees& trees = part.trees =
-            lay_out(forest_.trees(), questions_, part.masked_trees, true);
+            lay_out(forest_.trees(), questions_, part.masked_trees, true, uses_bytes());
         if (tables_ == ClassTables::kSteps) trees.leaf_value.halves = {};
         const std::vector<double>& leaf = trees.leaf_value.whole;  // numbers of leaves
         for (int32_t c = 0; c < forest_.channels(); ++c) {
@@ -127,11 +129,30 @@ class ClassPartMaker {
             part.single.push_back(std::move(table));
         }
         trees.step_value = {};
+        if (uses_bytes()) add_bytes(part);
         part.asked_by.resize(trees.n_questions);
         for (int32_t t = 0; t < trees.n_trees(); ++t)
             each_question(trees, trees.trees[t], [&](int32_t q) {
                 part.asked_by[q] |= bit_of_class(forest_.class_of(part.masked_trees[t]));
             });
+    }
+
+    // The same layout on all machines, because costs are expected from it.
+    bool uses_bytes() const { return tables_ == ClassTables::kSteps && !forest_.has_vectors(); }
+    // Unless all tables are short: these are looked up faster as floats.
+    static void add_bytes(ClassPart& part) {
+        const std::vector<MaskedTree>& trees = part.trees.trees;
+        if (!mask_kernels().add_bytes) return;
+        if (std::all_of(trees.begin(), trees.end(),
+                        [](const auto& tree) { return tree.bits <= 5; }))
+            return;
+        for (const MaskedTree& tree : trees) {
+            LeafBytes& to = part.bytes.emplace_back(LeafBytes{});
+            for (int32_t i = 0; i < 1 << tree.bits; ++i) {
+                const auto word = std::bit_cast<uint32_t>(part.single[0][tree.table_begin + i]);
+                for (int b = 0; b < 4; ++b) to.byte[b][i] = static_cast<uint8_t>(word >> 8 * b);
+            }
+        }
     }
 
     template <class Use>
@@ -202,7 +223,9 @@ class ClassAdder {
         kernels_.add_single(part_.trees, part_.single[c].data(), begin, end, masks_, words_, sums);
     }
     void add_channel(int32_t c, int32_t begin, int32_t end, double* sums) {
-        if (part_.both.empty())
+        if (!part_.bytes.empty() && kernels_.add_bytes)
+            kernels_.add_bytes(part_.trees, part_.bytes.data(), begin, end, masks_, words_, sums);
+        else if (part_.both.empty())
             kernels_.add_steps(part_.trees, part_.single[c].data(), begin, end, masks_, words_,
                                sums);
         else

@@ -6,6 +6,7 @@
 #include "core/cost_model.hpp"
 #include "core/lead_worker.hpp"
 #include "core/parallel.hpp"
+#include "core/row_leaves.hpp"
 #include "core/ruling_worker.hpp"
 
 namespace qwyc {
@@ -79,7 +80,7 @@ void LeadEngine<Real>::divide(std::span<const double> survival) {
     const Questions<Real>& questions = full_.questions();
     const Forest<Real>& trees = forest_.trees();
     const double channels = forest_.channels(), K = forest_.n_classes();
-    const double walk = walk_cost(full_.row_trees()) / kWalksAtOnce;
+    const double walk = full_.walk_cost();
     std::map<std::pair<int32_t, int32_t>, int32_t> laid_out;  // where a segment is in segments_
     // What segment [a, b) needs, for all a and some b: the same for all sizes.
     struct Choice {
@@ -164,7 +165,7 @@ void LeadEngine<Real>::divide_at_tests(std::span<const double> survival) {
                 if (forest_.class_of(trees_[i]) == k) segment.trees.push_back(trees_[i]);
             segment.tree_begin.push_back(static_cast<int32_t>(segment.trees.size()));
         }
-        segment.walk_below = 4;
+        segment.walk_below = full_.coded_kernels() ? kMaxWalkedRows : 4;
         for (ClassPart& part : segment.parts)
             if (part.masked() && codes_.usable()) part.coded = codes_.of(part.trees);
         plan.segments.push_back(static_cast<int32_t>(segments_.size()));
@@ -204,27 +205,25 @@ typename LeadEngine<Real>::Segment LeadEngine<Real>::make_segment(int32_t begin,
 
 template <class Real>
 template <class V>
-int32_t LeadEngine<Real>::walk_row(const RowWalker<Real>& walk, const V* const* row, int32_t& step,
+int32_t LeadEngine<Real>::walk_row(const RowLeaves<Real, V>& leaves, int32_t& step,
                                    double* sums) const {
-    if (rules_out_) return walk_some_classes(walk, row, step, sums);
+    if (rules_out_) return walk_some_classes(leaves, step, sums);
+    constexpr int32_t kAtOnce = 8 * kWalksAtOnce;
     const int32_t channels = forest_.channels();
-    int32_t tree[kWalksAtOnce], leaf[kWalksAtOnce], n = 0;
-    const auto add_walked = [&] {
-        walk(tree, 0, n, row, 1, leaf);
-        for (int32_t i = 0; i < n; ++i) {
-            const float* const added = forest_.step_of(leaf[i]);
-            double* const to = sums + forest_.class_of(tree[i]);
-            for (int32_t c = 0; c < channels; ++c) to[c] += added[c];
-        }
-        n = 0;
-    };
+    int32_t leaf[kAtOnce];
     while (step < quit_end_) {
-        for (int32_t i = tree_begin_[step]; i < tree_begin_[step + 1]; ++i) {
-            tree[n++] = trees_[i];
-            if (n == kWalksAtOnce) add_walked();
+        const int32_t begin = tree_begin_[step];
+        while (!tests(step)) ++step;  // the last of them is tested
+        const int32_t end = tree_begin_[++step];
+        for (int32_t at = begin; at < end; at += kAtOnce) {
+            const int32_t n = std::min(kAtOnce, end - at);
+            leaves(&trees_[at], n, leaf);
+            for (int32_t i = 0; i < n; ++i) {
+                const float* const added = forest_.step_of(leaf[i]);
+                double* const to = sums + forest_.class_of(trees_[at + i]);
+                for (int32_t c = 0; c < channels; ++c) to[c] += added[c];
+            }
         }
-        if (!tests(step++)) continue;
-        if (n > 0) add_walked();
         const int32_t index = outcome(step - 1, sums);
         if (index >= 0) return index;
     }
@@ -233,24 +232,28 @@ int32_t LeadEngine<Real>::walk_row(const RowWalker<Real>& walk, const V* const* 
 
 template <class Real>
 template <class V>
-int32_t LeadEngine<Real>::walk_some_classes(const RowWalker<Real>& walk, const V* const* row,
-                                            int32_t& step, double* sums) const {
-    int32_t leaf[kWalksAtOnce];
+int32_t LeadEngine<Real>::walk_some_classes(const RowLeaves<Real, V>& leaves, int32_t& step,
+                                            double* sums) const {
+    const int32_t K = forest_.n_classes();
     for (const Segment& segment : segments_) {
         if (segment.begin < step) continue;
         int32_t* const tree = scratch().trees.of(segment.trees.size());
+        int32_t* const leaf = scratch().leaf.of(segment.trees.size() + kWalksAtOnce);
+        const auto n_trees = [&](int32_t k) {
+            return sums[k] > -kInf ? segment.tree_begin[k + 1] - segment.tree_begin[k] : 0;
+        };
         int32_t n = 0;
-        for (int32_t k = 0; k < forest_.n_classes(); ++k) {
-            if (sums[k] == -kInf) continue;
-            const int32_t begin = segment.tree_begin[k], end = segment.tree_begin[k + 1];
-            std::copy(segment.trees.begin() + begin, segment.trees.begin() + end, tree + n);
-            n += end - begin;
+        for (int32_t k = 0; k < K; ++k) {
+            std::copy_n(segment.trees.begin() + segment.tree_begin[k], n_trees(k), tree + n);
+            n += n_trees(k);
         }
-        for (int32_t t = 0; t < n; t += kWalksAtOnce) {
-            const int32_t end = std::min(t + kWalksAtOnce, n);
-            walk(tree, t, end, row, 1, leaf);
-            for (int32_t i = t; i < end; ++i)
-                sums[forest_.class_of(tree[i])] += *forest_.step_of(leaf[i - t]);
+        leaves(tree, n, leaf);
+        const int32_t* at = leaf;
+        for (int32_t k = 0; k < K; ++k) {
+            const int32_t* const end = at + n_trees(k);
+            double sum = sums[k];
+            for (; at < end; ++at) sum += *forest_.step_of(*at);
+            sums[k] = sum;
         }
         step = segment.end;
         const int32_t index = outcome(step - 1, sums);
@@ -262,17 +265,19 @@ int32_t LeadEngine<Real>::walk_some_classes(const RowWalker<Real>& walk, const V
 template <class Real>
 template <class In>
 int32_t LeadEngine<Real>::decide_one(const In* row, int32_t* steps, double* score) const {
-    const RowTrees& trees = full_.row_trees();
-    const RowWalker<Real> walk{forest_.trees(), trees, row_kernels()};
     const int64_t width = forest_.n_features();
     const RowsView<In> rows{row, 1, width, width, 1};
     const int32_t K = forest_.n_classes();
     double* const sums = scratch().sums.of(K);
     std::copy_n(forest_.base(), K, sums);
-    int32_t step = 0;
-    int32_t index = with_values<Real>(trees, rows, nullptr, 1, [&](const auto* values) {
-        return walk_row(walk, values, step, sums);
-    });
+    int32_t step = 0, index;
+    if (full_.coded_kernels())
+        index = walk_row(RowLeaves<Real, In>(full_, row), step, sums);
+    else
+        index = with_values<Real>(
+            full_.row_trees(), rows, nullptr, 1, [&]<class V>(const V* const* values) {
+                return walk_row(RowLeaves<Real, V>(full_, values[0]), step, sums);
+            });
     if (index < 0) {
         full_.score_few(rows, nullptr, 1, sums);
         index = forest_.ties().decide(sums, K);

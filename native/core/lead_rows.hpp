@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/class_worker.hpp"
+#include "core/row_leaves.hpp"
 
 namespace qwyc {
 
@@ -62,16 +63,15 @@ class LeadEngine<Real>::Rows {
     // place of each row's sums, or null: 0, 1...
     void walk_on(int32_t first_step, const int32_t* at, int32_t n, const RowsView<In>& rows,
                  const ClassDecisionsOut& out) {
-        const RowTrees& trees = engine_.full_.row_trees();
-        const RowWalker<Real> walk{forest_.trees(), trees, row_kernels()};
         double* const own = scratch().value.of(K_);
         rows.need_all(row_, n);
-        with_values<Real>(trees, rows, row_, n, [&](const auto* values) {
+        with_values<Real>(engine_.full_.row_trees(), rows, row_, n, [&]<class V>(V* const* values) {
+            using Leaves = RowLeaves<Real, std::remove_const_t<V>>;
             for (int32_t i = 0; i < n; ++i) {
                 int32_t step = first_step;
                 const double* const sums = sums_ + (at ? at[i] : i);
                 for (int32_t k = 0; k < K_; ++k) own[k] = sums[k * stride_];
-                const int32_t index = engine_.walk_row(walk, values + i, step, own);
+                const int32_t index = engine_.walk_row(Leaves(engine_.full_, values[i]), step, own);
                 const int64_t row = row_[i];
                 if (index < 0) {
                     in_full_[n_in_full_++] = row_[i];

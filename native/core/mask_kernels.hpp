@@ -140,6 +140,10 @@ struct MaskKernels {
     // The same for trees that are not large: floats are added to doubles.
     void (*add_steps)(const MaskedTrees& trees, const float* tables, int32_t begin, int32_t end,
                       const uint64_t* masks, int32_t words, double* sums);
+    // The same from tables as bytes, LeafBytes of each tree. Null where an instruction set looks
+    // floats up faster.
+    void (*add_bytes)(const MaskedTrees& trees, const LeafBytes* tables, int32_t begin, int32_t end,
+                      const uint64_t* masks, int32_t words, double* sums);
     void (*add_double)(const MaskedTrees& trees, const DoubleTables& tables, int32_t begin,
                        int32_t end, const uint64_t* masks, int32_t words, double* sums);
 };

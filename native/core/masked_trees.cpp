@@ -24,7 +24,7 @@ struct LayOut {
         int32_t code, leaf;  // leaf number; absolute leaf
     };
     std::vector<Leaf> leaves;
-    bool full;
+    bool full, bytes;
     int32_t in_use = 0;  // planes
     std::vector<LargeLayout::Flip> changes{};
 
@@ -199,9 +199,11 @@ struct LayOut {
             add_large(t, tree, depth);
             return;
         }
-        // A table of 64 values takes longer than one of 32, so a deeper tree of up to 32 leaves is
-        // not made complete.
-        if (depth <= std::max<int32_t>(tree.bits, 5)) {
+        // A table of 64 values takes longer than one of 32, unless it is bytes, so a deeper tree of
+        // up to 32 leaves is not made complete. One of few leaves never is.
+        constexpr int32_t kFewLeaves = 16;
+        const int32_t most = bytes && tree.n_leaves > kFewLeaves ? kMaxPlanes : 5;
+        if (depth <= std::max<int32_t>(tree.bits, most)) {
             tree.bits = static_cast<uint8_t>(depth);
             tree.form = Form::kComplete;
             std::vector<uint16_t> heap((1 << depth) - 1, 0);
@@ -325,10 +327,10 @@ void halve(const MaskedTrees& trees, DoubleTables& tables) {
 
 template <class Real>
 MaskedTrees lay_out(const Forest<Real>& forest, const Questions<Real>& questions,
-                    std::span<const int32_t> trees, bool full) {
+                    std::span<const int32_t> trees, bool full, bool bytes) {
     const PlainFloats plain;  // cuts are rounded
     MaskedTrees out;
-    LayOut<Real> layout{forest, questions, out, {}, {}, full};
+    LayOut<Real> layout{forest, questions, out, {}, {}, full, bytes};
     layout.number_questions(trees);
     for (int32_t tree : trees) layout.add_tree(tree);
     out.step_value.resize(out.step_value.size() + 32);  // kernels may load 64 values of any table
@@ -349,7 +351,7 @@ MaskedTrees lay_out_questions(const Forest<Real>& forest, const Questions<Real>&
                               std::span<const int32_t> trees) {
     const PlainFloats plain;  // cuts are rounded
     MaskedTrees out;
-    LayOut<Real>{forest, questions, out, {}, {}, false}.number_questions(trees);
+    LayOut<Real>{forest, questions, out, {}, {}, false, false}.number_questions(trees);
     return out;
 }
 
@@ -358,8 +360,8 @@ template MaskedTrees lay_out_questions(const Forest<float>&, const Questions<flo
 template MaskedTrees lay_out_questions(const Forest<double>&, const Questions<double>&,
                                        std::span<const int32_t>);
 template MaskedTrees lay_out(const Forest<float>&, const Questions<float>&,
-                             std::span<const int32_t>, bool);
+                             std::span<const int32_t>, bool, bool);
 template MaskedTrees lay_out(const Forest<double>&, const Questions<double>&,
-                             std::span<const int32_t>, bool);
+                             std::span<const int32_t>, bool, bool);
 
 }  // namespace qwyc

@@ -101,6 +101,11 @@ struct DoubleTables {
     std::vector<uint32_t> halves;
 };
 
+// The floats that a tree's leaves add, by leaf number: their lowest bytes, then the next...
+struct alignas(64) LeafBytes {
+    uint8_t byte[4][kMaxMaskedLeaves];
+};
+
 struct MaskedTrees {
     // A tile holds 64 values of each slot.
     std::vector<int32_t> features;  // by slot, ascending
@@ -162,10 +167,11 @@ inline int32_t size_of_table(const MaskedTree& tree) {
 void halve(const MaskedTrees& trees, DoubleTables& tables);
 
 // The layout of some masked trees, in the order given. `full` adds the tables of full scores, and
-// planes are used again after kTreesAtOnce trees. The layout refers to `questions`.
+// planes are used again after kTreesAtOnce trees. `bytes`: tables are to be LeafBytes, so that
+// those of 64 values take no longer than those of 32. The layout refers to `questions`.
 template <class Real>
 MaskedTrees lay_out(const Forest<Real>& forest, const Questions<Real>& questions,
-                    std::span<const int32_t> trees, bool full);
+                    std::span<const int32_t> trees, bool full, bool bytes = false);
 
 // Only the questions of the trees, and how rows are read that they are about.
 template <class Real>

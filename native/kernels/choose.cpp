@@ -1,6 +1,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "core/coded_trees.hpp"
 #include "core/kernels.hpp"
 #include "core/lattice_kernels.hpp"
 #include "core/mask_kernels.hpp"
@@ -31,6 +32,7 @@ extern const MaskKernels masks_table;
 extern const LatticeKernels<float> lattices_of_float;
 extern const LatticeKernels<double> lattices_of_double;
 extern const TextKernels texts_table;
+extern const CodedKernels coded_table;
 }  // namespace avx512
 namespace neon {
 extern const Kernels table;
@@ -112,6 +114,15 @@ const TextKernels* text_kernels(std::string_view isa) {
     const Choice found = choose(isa);
 #if QWYC_X86
     if (found.table == &avx512::table) return &avx512::texts_table;
+#endif
+    static_cast<void>(found);
+    return nullptr;
+}
+
+const CodedKernels* coded_kernels(std::string_view isa) {
+    const Choice found = choose(isa);
+#if QWYC_X86
+    if (found.table == &avx512::table) return &avx512::coded_table;
 #endif
     static_cast<void>(found);
     return nullptr;

@@ -19,6 +19,7 @@ namespace qwyc::avx512 {
 #define QWYC_ISA "avx512"
 #define QWYC_HAS_CODES  // rows as bytes
 #define QWYC_HAS_EXACT  // sums as integers
+#define QWYC_HAS_BYTES  // tables as bytes
 
 constexpr int32_t kRankFrom = 160;  // questions about a value
 

@@ -67,6 +67,11 @@ def test_every_summation(summation, vectors, rules_out):
     [
         {"depth": 9, "vectors": True},  # trees that are walked
         {"depth": 9},
+        {"categories": False},  # one row is compared with whole trees
+        {"categories": False, "vectors": True},
+        {"categories": False, "gaps": True, "dtype": "float64"},
+        {"depth": 6, "leaf_stop": 0.01, "rounds": 20},  # tables of 64 values
+        {"depth": 6, "leaf_stop": 0.01, "rounds": 20, "categories": False},
         {"gaps": True},
         {"n_classes": 2},
         {"n_classes": 150, "rounds": 3},

@@ -13,9 +13,20 @@ SUMMATIONS = [s for s in Summation if s != Summation.SHARES]
 
 
 def random_classes(
-    seed, *, n_classes=4, rounds=9, vectors=False, depth=5, dtype=None, summation=None, gaps=False
+    seed,
+    *,
+    n_classes=4,
+    rounds=9,
+    vectors=False,
+    depth=5,
+    leaf_stop=0.1,
+    categories=True,
+    dtype=None,
+    summation=None,
+    gaps=False,
 ):
-    """Trees with every kind of split. With `gaps`, some rounds have no tree of some classes."""
+    """Trees with every kind of split, or none on categories. With `gaps`, some rounds have no tree of some
+    classes."""
     rng = np.random.default_rng(seed)
     dtype = dtype or str(rng.choice(["float32", "float64"]))
     summation = summation or SUMMATIONS[int(rng.integers(len(SUMMATIONS)))]
@@ -23,7 +34,10 @@ def random_classes(
     if gaps:
         of_class = of_class[rng.random(len(of_class)) < 0.7]
     n_trees = rounds if vectors else len(of_class)
-    roots = [random_tree(rng, 5, int(rng.integers(0, depth + 1)), 0.1) for _ in range(n_trees)]
+    roots = [
+        random_tree(rng, 5, int(rng.integers(0, depth + 1)), leaf_stop, categories)
+        for _ in range(n_trees)
+    ]
     narrow = summation in (Summation.FLOAT32, Summation.FLOAT32_LATE)
     kind = np.float32 if narrow else np.float64
 

@@ -14,19 +14,19 @@ from qwyc.promise.certificate import observed_certificate
 from qwyc.rows.schema import Schema
 
 
-def random_tree(rng, n_features, depth, leaf_stop=0.3):
+def random_tree(rng, n_features, depth, leaf_stop=0.3, categories=True):
     """Nested tuples (feature, threshold, flags, codes, left, right), or None for a leaf."""
     if depth == 0 or rng.random() < leaf_stop:
         return None
     flags = int(rng.integers(0, 2)) * NodeFlag.DEFAULT_LEFT
     codes = []
     kind = rng.random()
-    if kind < 0.25:
+    if kind < 0.25 and categories:
         flags |= NodeFlag.CATEGORICAL | int(rng.integers(0, 2)) * NodeFlag.IN_SET_LEFT
         codes = sorted(rng.choice(70, size=rng.integers(0, 9), replace=False).tolist())
     elif kind < 0.4:
         flags |= NodeFlag.ZERO_IS_MISSING
-    children = [random_tree(rng, n_features, depth - 1, leaf_stop) for _ in range(2)]
+    children = [random_tree(rng, n_features, depth - 1, leaf_stop, categories) for _ in range(2)]
     threshold = float(np.round(rng.normal(), 1))  # on a grid: rows will lie exactly on thresholds
     return (int(rng.integers(n_features)), threshold, int(flags), codes, *children)
 
