@@ -1,4 +1,6 @@
-// Texts of up to 63 bytes, each compared at once, for AVX-512.
+// Texts of up to 63 bytes, each compared at once, for AVX-512. Where texts are few, and all cells
+// are read, 16 cells are read together: nothing is decided before it is known that all of them are
+// known.
 #include "core/short_texts.hpp"
 #include "kernels/targets.hpp"
 
@@ -11,8 +13,27 @@ namespace qwyc::avx512 {
 
 namespace {
 
+inline __m512i joined(__m256i low, __m256i high) {
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+}
+
+// 16 numbers of 64 bits as 32 bits; large ones become the largest.
+inline __m512i narrowed(__m512i low, __m512i high) {
+    return joined(_mm512_cvtusepi64_epi32(low), _mm512_cvtusepi64_epi32(high));
+}
+
 template <class Offset>
 struct OffsetAt {
+    static constexpr int64_t kBytes = sizeof(Offset);  // of a cell, in `data`
+
+    // The sizes of 16 texts from cell i on.
+    static __m512i sizes(const TextCells& cells, int64_t i) {
+        const uint8_t* const at = cells.data + (cells.first + i) * kBytes;
+        if constexpr (kBytes == 4)
+            return _mm512_sub_epi32(_mm512_loadu_si512(at + 4), _mm512_loadu_si512(at));
+        return narrowed(_mm512_sub_epi64(_mm512_loadu_si512(at + 8), _mm512_loadu_si512(at)),
+                        _mm512_sub_epi64(_mm512_loadu_si512(at + 72), _mm512_loadu_si512(at + 64)));
+    }
     static TextSpan of(const TextCells& cells, int64_t i) {
         Offset offset[2];  // which need not be aligned
         std::memcpy(offset, cells.data + (cells.first + i) * sizeof(Offset), sizeof offset);
@@ -23,6 +44,18 @@ struct OffsetAt {
 
 // As ViewAt of core/table.cpp has them.
 struct ViewAt {
+    static constexpr int64_t kBytes = 16;
+
+    static __m512i sizes(const TextCells& cells, int64_t i) {
+        const uint8_t* const at = cells.data + (cells.first + i) * kBytes;
+        const __m512i fourth =
+            _mm512_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28, 0, 0, 0, 0, 0, 0, 0, 0);
+        const auto eight = [&](const uint8_t* from) {
+            return _mm512_castsi512_si256(_mm512_permutex2var_epi32(
+                _mm512_loadu_si512(from), fourth, _mm512_loadu_si512(from + 64)));
+        };
+        return joined(eight(at), eight(at + 128));
+    }
     static TextSpan of(const TextCells& cells, int64_t i) {
         const uint8_t* const view = cells.data + 16 * (cells.first + i);
         int32_t part[4];
@@ -35,6 +68,17 @@ struct ViewAt {
 };
 
 struct SpanAt {
+    static constexpr int64_t kBytes = sizeof(TextSpan);
+
+    static __m512i sizes(const TextCells& cells, int64_t i) {
+        const uint8_t* const at = cells.data + i * kBytes;
+        const __m512i second = _mm512_setr_epi64(1, 3, 5, 7, 9, 11, 13, 15);
+        const auto eight = [&](const uint8_t* from) {
+            return _mm512_permutex2var_epi64(_mm512_loadu_si512(from), second,
+                                             _mm512_loadu_si512(from + 64));
+        };
+        return narrowed(eight(at), eight(at + 128));
+    }
     static TextSpan of(const TextCells& cells, int64_t i) {
         return reinterpret_cast<const TextSpan*>(cells.data)[i];
     }
@@ -92,13 +136,172 @@ bool read_some(const ShortTexts& known, const TextCells& cells, Out* out) {
                                      : read<At, by_size, picked, false>(known, cells, out);
 }
 
+constexpr int64_t kGroup = 16;
+
+inline bool has_nulls(const TextCells& cells, int64_t i) {  // in the group from cell i on
+    if (cells.valid) {
+        const int64_t first = cells.first + i;
+        const uint8_t* const at = cells.valid + first / 8;
+        const uint32_t shift = first % 8, last = shift > 0 ? at[2] : 0;  // if it is needed
+        const uint32_t bits = at[0] | uint32_t{at[1]} << 8 | last << 16;
+        if ((bits >> shift & 0xffff) != 0xffff) return true;
+    }
+    if (!cells.null) return false;
+    const __m128i null = _mm_loadu_si128(reinterpret_cast<const __m128i*>(cells.null + i));
+    return _mm_test_epi8_mask(null, null) != 0;
+}
+
+// Writes what bytes of a table say, by number, as Out.
+inline void write(const __m512i values, float* out) {
+    _mm512_storeu_ps(out, _mm512_cvtepi32_ps(values));
+}
+inline void write(const __m512i values, double* out) {
+    _mm512_storeu_pd(out, _mm512_cvtepi32_pd(_mm512_castsi512_si256(values)));
+    _mm512_storeu_pd(out + 8, _mm512_cvtepi32_pd(_mm512_extracti64x4_epi64(values, 1)));
+}
+
+// Cells of a column by 16. narrow: known texts have up to 31 bytes.
+template <class At, bool by_size, bool narrow, class Out>
+class Groups {
+  public:
+    explicit Groups(const ShortTexts& known) : known_(known) {}
+
+    // Writes the codes of 16 cells from cell i on. Returns false if one is not known; codes are
+    // wrong then.
+    bool read(const TextCells& cells, int64_t i, Out* out) const {
+        const __m512i size = At::sizes(cells, i);
+        uint64_t number[2] = {};  // in bytes
+        if constexpr (by_size) {
+            const __m512i of_size = in_table(
+                _mm512_min_epu32(size, _mm512_set1_epi32(ShortTexts::kMost)), number_of_size_);
+            _mm_storeu_si128(reinterpret_cast<__m128i*>(number), _mm512_cvtepi32_epi8(of_size));
+        }
+        fetch_ahead(cells.data + (cells.first + i) * At::kBytes, kDataAhead);
+        Register differ{};
+#pragma GCC unroll 16
+        for (int j = 0; j < kGroup; ++j) {
+            const auto [begin, n] = At::of(cells, i + j);
+            if (j % 4 == 0) fetch_ahead(begin, kTextAhead);
+            const Register text = load(begin, n);
+            uint64_t found;
+            if constexpr (by_size) {
+                found = number[j / 8] >> j % 8 * 8 & 0xff;
+            } else {
+                found = numbers_[((picked(text) + n) * factor_) >> shift_];
+                number[j / 8] |= found << j % 8 * 8;
+            }
+            differ = differing(differ, text, texts_[found].bytes);
+        }
+        const __m512i numbers = _mm512_cvtepu8_epi32(
+            _mm_set_epi64x(static_cast<int64_t>(number[1]), static_cast<int64_t>(number[0])));
+        bool same = is_zero(differ);
+        if constexpr (!by_size)
+            same = same && _mm512_cmpneq_epi32_mask(in_table(numbers, size_of_), size) == 0;
+        if (has_byte_codes_)
+            write(in_table(numbers, code_of_), out);
+        else
+            for (int j = 0; j < kGroup; ++j) out[j] = codes_[number[j / 8] >> j % 8 * 8 & 0xff];
+        return same;
+    }
+
+  private:
+    using Register = std::conditional_t<narrow, __m256i, __m512i>;
+    static constexpr int64_t kTextAhead = 1024, kDataAhead = 512;  // bytes
+
+    static __m512i in_table(__m512i at, __m512i table) {  // bytes, by numbers below 64
+        return _mm512_and_si512(_mm512_permutexvar_epi8(at, table), _mm512_set1_epi32(255));
+    }
+    template <class Pointer>
+    static void fetch_ahead(Pointer at, int64_t ahead) {  // which may be past the end
+        _mm_prefetch(reinterpret_cast<const char*>(reinterpret_cast<uintptr_t>(at) + ahead),
+                     _MM_HINT_T0);
+    }
+    // A text that can be known, and zeros. Of others, the last byte is left out.
+    static Register load(const char* text, uint64_t size) {
+        const auto n = static_cast<uint32_t>(size);
+        if constexpr (narrow)
+            return _mm256_maskz_loadu_epi8(_bzhi_u32(~uint32_t{0} >> 1, n), text);
+        else
+            return _mm512_maskz_loadu_epi8(_bzhi_u64(~uint64_t{0} >> 1, n), text);
+    }
+    uint64_t picked(Register text) const {
+        __m128i bytes;
+        if constexpr (narrow)
+            bytes = _mm256_castsi256_si128(_mm256_permutexvar_epi8(picked_, text));
+        else
+            bytes = _mm512_castsi512_si128(_mm512_permutexvar_epi8(picked_, text));
+        return static_cast<uint64_t>(_mm_cvtsi128_si64(bytes));
+    }
+    // Bits of `before`, and of those that differ.
+    static Register differing(Register before, Register text, const uint8_t* known) {
+        constexpr int kOrXor = 0xf6;
+        const Register other = load_known(known);
+        if constexpr (narrow)
+            return _mm256_ternarylogic_epi64(before, text, other, kOrXor);
+        else
+            return _mm512_ternarylogic_epi64(before, text, other, kOrXor);
+    }
+    static Register load_known(const uint8_t* from) {
+        if constexpr (narrow)
+            return _mm256_load_si256(reinterpret_cast<const __m256i*>(from));
+        else
+            return _mm512_load_si512(from);
+    }
+    static bool is_zero(Register bits) {
+        if constexpr (narrow)
+            return _mm256_testz_si256(bits, bits);
+        else
+            return _mm512_test_epi64_mask(bits, bits) == 0;
+    }
+
+    const ShortTexts& known_;
+    const uint8_t* const numbers_ = known_.number.data();
+    const ShortTexts::Padded* const texts_ = known_.text.data();
+    const Out* const codes_ = known_.codes(Out());
+    const Register picked_ = load_known(known_.picked.bytes);
+    const __m512i number_of_size_ = _mm512_load_si512(&known_.number_of_size),
+                  size_of_ = _mm512_load_si512(&known_.size_of),
+                  code_of_ = _mm512_load_si512(&known_.code_of);
+    const uint64_t factor_ = known_.factor;
+    const int shift_ = known_.shift;
+    const bool has_byte_codes_ = known_.has_byte_codes;
+};
+
+// A group in which a cell is null or unknown is read cell by cell, and so is the rest where there
+// are many such groups. The last group may overlap the one before it.
+template <class At, bool by_size, bool narrow, class Out>
+bool read_groups(const ShortTexts& known, const TextCells& cells, Out* out) {
+    constexpr int64_t kMost = 8, kShare = 4;  // at most 8, and one in four
+    const Groups<At, by_size, narrow, Out> groups(known);
+    int64_t others = 0;
+    for (int64_t k = 0; k < cells.n; k += kGroup) {
+        TextCells part = cells;
+        const int64_t at = std::min(k, cells.n - kGroup);
+        part.before += at, part.n = kGroup;
+        if (!has_nulls(cells, part.before) && groups.read(cells, part.before, out + at)) continue;
+        const bool many = ++others > kMost + k / (kShare * kGroup);
+        if (many) part.n = cells.n - at;
+        if (!read_some<At, by_size, false>(known, part, out + at)) return false;
+        if (many) break;
+    }
+    return true;
+}
+
+template <class At, bool by_size, class Out>
+bool read_all(const ShortTexts& known, const TextCells& cells, Out* out) {
+    if (!known.in_groups || cells.n < kGroup)
+        return read_some<At, by_size, false>(known, cells, out);
+    return known.is_narrow ? read_groups<At, by_size, true>(known, cells, out)
+                           : read_groups<At, by_size, false>(known, cells, out);
+}
+
 template <class At, class Out>
 bool read_cells(const ShortTexts& known, const TextCells& cells, Out* out) {
     if (known.by_size)
         return cells.row ? read_some<At, true, true>(known, cells, out)
-                         : read_some<At, true, false>(known, cells, out);
+                         : read_all<At, true>(known, cells, out);
     return cells.row ? read_some<At, false, true>(known, cells, out)
-                     : read_some<At, false, false>(known, cells, out);
+                     : read_all<At, false>(known, cells, out);
 }
 
 template <class Out>
