@@ -116,8 +116,8 @@ class ShortTexts {
             if (k == other) break;
             const auto byte = static_cast<uint8_t>(std::clamp(code64[k], 0.0, 255.0));
             code_of.bytes[k] = byte;
-            has_byte_codes =
-                has_byte_codes && double{byte} == code64[k] && !std::signbit(code64[k]);
+            has_byte_codes = has_byte_codes && static_cast<double>(byte) == code64[k] &&
+                             !std::signbit(code64[k]);
         }
     }
 

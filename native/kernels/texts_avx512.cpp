@@ -22,23 +22,28 @@ inline __m512i narrowed(__m512i low, __m512i high) {
     return joined(_mm512_cvtusepi64_epi32(low), _mm512_cvtusepi64_epi32(high));
 }
 
+template <class Number>
+inline Number number_at(const uint8_t* at) {  // which need not be aligned
+    Number number;
+    std::memcpy(&number, at, sizeof number);
+    return number;
+}
+
 template <class Offset>
 struct OffsetAt {
     static constexpr int64_t kBytes = sizeof(Offset);  // of a cell, in `data`
 
-    // The sizes of 16 texts from cell i on.
-    static __m512i sizes(const TextCells& cells, int64_t i) {
-        const uint8_t* const at = cells.data + (cells.first + i) * kBytes;
+    // The sizes of 16 texts from a cell on.
+    static __m512i sizes(const uint8_t* at) {
         if constexpr (kBytes == 4)
             return _mm512_sub_epi32(_mm512_loadu_si512(at + 4), _mm512_loadu_si512(at));
         return narrowed(_mm512_sub_epi64(_mm512_loadu_si512(at + 8), _mm512_loadu_si512(at)),
                         _mm512_sub_epi64(_mm512_loadu_si512(at + 72), _mm512_loadu_si512(at + 64)));
     }
-    static TextSpan of(const TextCells& cells, int64_t i) {
-        Offset offset[2];  // which need not be aligned
-        std::memcpy(offset, cells.data + (cells.first + i) * sizeof(Offset), sizeof offset);
-        return {reinterpret_cast<const char*>(cells.bytes) + offset[0],
-                static_cast<uint64_t>(offset[1] - offset[0])};
+    static TextSpan of(const TextCells& cells, const uint8_t* at) {
+        const auto begin = number_at<Offset>(at), end = number_at<Offset>(at + kBytes);
+        return {reinterpret_cast<const char*>(cells.bytes) + begin,
+                static_cast<std::make_unsigned_t<Offset>>(end - begin)};
     }
 };
 
@@ -46,8 +51,7 @@ struct OffsetAt {
 struct ViewAt {
     static constexpr int64_t kBytes = 16;
 
-    static __m512i sizes(const TextCells& cells, int64_t i) {
-        const uint8_t* const at = cells.data + (cells.first + i) * kBytes;
+    static __m512i sizes(const uint8_t* at) {
         const __m512i fourth =
             _mm512_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28, 0, 0, 0, 0, 0, 0, 0, 0);
         const auto eight = [&](const uint8_t* from) {
@@ -56,22 +60,19 @@ struct ViewAt {
         };
         return joined(eight(at), eight(at + 128));
     }
-    static TextSpan of(const TextCells& cells, int64_t i) {
-        const uint8_t* const view = cells.data + 16 * (cells.first + i);
-        int32_t part[4];
-        std::memcpy(part, view, sizeof part);
-        const bool is_here = part[0] <= 12;
-        const uint8_t* const block = cells.blocks[is_here ? 0 : part[2]];
-        const uint8_t* const begin = is_here ? view + 4 : block + part[3];
-        return {reinterpret_cast<const char*>(begin), static_cast<uint64_t>(part[0])};
+    static TextSpan of(const TextCells& cells, const uint8_t* at) {
+        const auto size = number_at<int32_t>(at);
+        const bool is_here = size <= 12;
+        const uint8_t* const block = cells.blocks[is_here ? 0 : number_at<int32_t>(at + 8)];
+        const uint8_t* const begin = is_here ? at + 4 : block + number_at<int32_t>(at + 12);
+        return {reinterpret_cast<const char*>(begin), static_cast<uint64_t>(size)};
     }
 };
 
 struct SpanAt {
     static constexpr int64_t kBytes = sizeof(TextSpan);
 
-    static __m512i sizes(const TextCells& cells, int64_t i) {
-        const uint8_t* const at = cells.data + i * kBytes;
+    static __m512i sizes(const uint8_t* at) {
         const __m512i second = _mm512_setr_epi64(1, 3, 5, 7, 9, 11, 13, 15);
         const auto eight = [&](const uint8_t* from) {
             return _mm512_permutex2var_epi64(_mm512_loadu_si512(from), second,
@@ -79,9 +80,7 @@ struct SpanAt {
         };
         return narrowed(eight(at), eight(at + 128));
     }
-    static TextSpan of(const TextCells& cells, int64_t i) {
-        return reinterpret_cast<const TextSpan*>(cells.data)[i];
-    }
+    static TextSpan of(const TextCells&, const uint8_t* at) { return number_at<TextSpan>(at); }
 };
 
 inline bool is_null(const TextCells& cells, int64_t i) {
@@ -108,7 +107,7 @@ bool read(const ShortTexts& known, const TextCells& cells, Out* out) {
             is_any_null = true, to = codes[other + 1];
             continue;
         }
-        const auto [begin, size] = At::of(cells, i);
+        const auto [begin, size] = At::of(cells, cells.data + (cells.first + i) * At::kBytes);
         // All of a known text, and never more than there is: sizes past 255 leave out some bytes.
         const __mmask64 within = _bzhi_u64(~uint64_t{0} >> 1, static_cast<uint32_t>(size));
         const __m512i text = _mm512_maskz_loadu_epi8(within, begin);
@@ -151,14 +150,22 @@ inline bool has_nulls(const TextCells& cells, int64_t i) {  // in the group from
     return _mm_test_epi8_mask(null, null) != 0;
 }
 
-// Writes what bytes of a table say, by number, as Out.
-inline void write(const __m512i values, float* out) {
+inline void write(__m512i values, float* out) {
     _mm512_storeu_ps(out, _mm512_cvtepi32_ps(values));
 }
-inline void write(const __m512i values, double* out) {
+inline void write(__m512i values, double* out) {
     _mm512_storeu_pd(out, _mm512_cvtepi32_pd(_mm512_castsi512_si256(values)));
     _mm512_storeu_pd(out + 8, _mm512_cvtepi32_pd(_mm512_extracti64x4_epi64(values, 1)));
 }
+
+template <bool narrow>
+struct RegisterOf {
+    using Type = __m512i;
+};
+template <>
+struct RegisterOf<true> {
+    using Type = __m256i;
+};
 
 // Cells of a column by 16. narrow: known texts have up to 31 bytes.
 template <class At, bool by_size, bool narrow, class Out>
@@ -169,51 +176,66 @@ class Groups {
     // Writes the codes of 16 cells from cell i on. Returns false if one is not known; codes are
     // wrong then.
     bool read(const TextCells& cells, int64_t i, Out* out) const {
-        const __m512i size = At::sizes(cells, i);
-        uint64_t number[2] = {};  // in bytes
+        const uint8_t* const data = cells.data + (cells.first + i) * At::kBytes;
+        const __m512i size = At::sizes(data);
+        __m512i numbers;
+        uint64_t low = 0, high = 0;  // numbers of eight cells each
         if constexpr (by_size) {
-            const __m512i of_size = in_table(
-                _mm512_min_epu32(size, _mm512_set1_epi32(ShortTexts::kMost)), number_of_size_);
-            _mm_storeu_si128(reinterpret_cast<__m128i*>(number), _mm512_cvtepi32_epi8(of_size));
+            const __m512i places = _mm512_min_epu32(size, _mm512_set1_epi32(ShortTexts::kMost));
+            numbers = in_table(places, number_of_size_);
+            const __m128i bytes = _mm512_cvtepi32_epi8(numbers);
+            low = static_cast<uint64_t>(_mm_cvtsi128_si64(bytes));
+            high = static_cast<uint64_t>(_mm_extract_epi64(bytes, 1));
         }
-        fetch_ahead(cells.data + (cells.first + i) * At::kBytes, kDataAhead);
+        fetch_ahead(data);
         Register differ{};
 #pragma GCC unroll 16
         for (int j = 0; j < kGroup; ++j) {
-            const auto [begin, n] = At::of(cells, i + j);
-            if (j % 4 == 0) fetch_ahead(begin, kTextAhead);
+            const auto [begin, n] = At::of(cells, data + j * At::kBytes);
+            if (j % 4 == 0) fetch_ahead(begin);
             const Register text = load(begin, n);
             uint64_t found;
             if constexpr (by_size) {
-                found = number[j / 8] >> j % 8 * 8 & 0xff;
+                found = (j < 8 ? low : high) >> j % 8 * 8 & 0xff;
             } else {
                 found = numbers_[((picked(text) + n) * factor_) >> shift_];
-                number[j / 8] |= found << j % 8 * 8;
+                (j < 8 ? low : high) |= found << j % 8 * 8;
             }
             differ = differing(differ, text, texts_[found].bytes);
         }
-        const __m512i numbers = _mm512_cvtepu8_epi32(
-            _mm_set_epi64x(static_cast<int64_t>(number[1]), static_cast<int64_t>(number[0])));
         bool same = is_zero(differ);
-        if constexpr (!by_size)
+        if constexpr (!by_size) {
+            const __m128i bytes =
+                _mm_set_epi64x(static_cast<int64_t>(high), static_cast<int64_t>(low));
+            numbers = _mm512_cvtepu8_epi32(bytes);
             same = same && _mm512_cmpneq_epi32_mask(in_table(numbers, size_of_), size) == 0;
+        }
         if (has_byte_codes_)
             write(in_table(numbers, code_of_), out);
         else
-            for (int j = 0; j < kGroup; ++j) out[j] = codes_[number[j / 8] >> j % 8 * 8 & 0xff];
+            write_codes(numbers, out);
         return same;
     }
 
   private:
-    using Register = std::conditional_t<narrow, __m256i, __m512i>;
-    static constexpr int64_t kTextAhead = 1024, kDataAhead = 512;  // bytes
+    using Register = typename RegisterOf<narrow>::Type;
+    static constexpr int64_t kAhead = 2048;  // bytes
 
+    void write_codes(__m512i numbers, float* out) const {
+        _mm512_storeu_ps(out, _mm512_i32gather_ps(numbers, codes_, sizeof(float)));
+    }
+    void write_codes(__m512i numbers, double* out) const {
+        const __m256i low = _mm512_castsi512_si256(numbers),
+                      high = _mm512_extracti64x4_epi64(numbers, 1);
+        _mm512_storeu_pd(out, _mm512_i32gather_pd(low, codes_, sizeof(double)));
+        _mm512_storeu_pd(out + 8, _mm512_i32gather_pd(high, codes_, sizeof(double)));
+    }
     static __m512i in_table(__m512i at, __m512i table) {  // bytes, by numbers below 64
         return _mm512_and_si512(_mm512_permutexvar_epi8(at, table), _mm512_set1_epi32(255));
     }
     template <class Pointer>
-    static void fetch_ahead(Pointer at, int64_t ahead) {  // which may be past the end
-        _mm_prefetch(reinterpret_cast<const char*>(reinterpret_cast<uintptr_t>(at) + ahead),
+    static void fetch_ahead(Pointer at) {  // which may be past the end
+        _mm_prefetch(reinterpret_cast<const char*>(reinterpret_cast<uintptr_t>(at) + kAhead),
                      _MM_HINT_T0);
     }
     // A text that can be known, and zeros. Of others, the last byte is left out.
@@ -267,24 +289,33 @@ class Groups {
     const bool has_byte_codes_ = known_.has_byte_codes;
 };
 
+// Cells [begin, begin + n), one by one.
+template <class At, bool by_size, class Out>
+[[gnu::noinline]] bool read_singly(const ShortTexts& known, const TextCells& cells, int64_t begin,
+                                   int64_t n, Out* out) {
+    TextCells part = cells;
+    part.before += begin, part.n = n;
+    return read_some<At, by_size, false>(known, part, out + begin);
+}
+
 // A group in which a cell is null or unknown is read cell by cell, and so is the rest where there
-// are many such groups. The last group may overlap the one before it.
+// are many such groups.
 template <class At, bool by_size, bool narrow, class Out>
 bool read_groups(const ShortTexts& known, const TextCells& cells, Out* out) {
     constexpr int64_t kMost = 8, kShare = 4;  // at most 8, and one in four
     const Groups<At, by_size, narrow, Out> groups(known);
+    const int64_t n = cells.n, before = cells.before;
+    const bool may_be_null = cells.valid || cells.null;
     int64_t others = 0;
-    for (int64_t k = 0; k < cells.n; k += kGroup) {
-        TextCells part = cells;
-        const int64_t at = std::min(k, cells.n - kGroup);
-        part.before += at, part.n = kGroup;
-        if (!has_nulls(cells, part.before) && groups.read(cells, part.before, out + at)) continue;
-        const bool many = ++others > kMost + k / (kShare * kGroup);
-        if (many) part.n = cells.n - at;
-        if (!read_some<At, by_size, false>(known, part, out + at)) return false;
-        if (many) break;
+    int64_t k = 0;
+    for (; k + kGroup <= n; k += kGroup) {
+        const bool any_null = may_be_null && has_nulls(cells, before + k);
+        if (!any_null && groups.read(cells, before + k, out + k)) [[likely]]
+            continue;
+        if (++others > kMost + k / (kShare * kGroup)) break;
+        if (!read_singly<At, by_size>(known, cells, k, kGroup, out)) return false;
     }
-    return true;
+    return k == n || read_singly<At, by_size>(known, cells, k, n - k, out);
 }
 
 template <class At, bool by_size, class Out>
