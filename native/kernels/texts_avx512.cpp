@@ -51,15 +51,6 @@ struct OffsetAt {
 struct ViewAt {
     static constexpr int64_t kBytes = 16;
 
-    static __m512i sizes(const uint8_t* at) {
-        const __m512i fourth =
-            _mm512_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28, 0, 0, 0, 0, 0, 0, 0, 0);
-        const auto eight = [&](const uint8_t* from) {
-            return _mm512_castsi512_si256(_mm512_permutex2var_epi32(
-                _mm512_loadu_si512(from), fourth, _mm512_loadu_si512(from + 64)));
-        };
-        return joined(eight(at), eight(at + 128));
-    }
     static TextSpan of(const TextCells& cells, const uint8_t* at) {
         const auto size = number_at<int32_t>(at);
         const bool is_here = size <= 12;
@@ -135,8 +126,6 @@ bool read_some(const ShortTexts& known, const TextCells& cells, Out* out) {
                                      : read<At, by_size, picked, false>(known, cells, out);
 }
 
-constexpr int64_t kGroup = 16;
-
 inline bool has_nulls(const TextCells& cells, int64_t i) {  // in the group from cell i on
     if (cells.valid) {
         const int64_t first = cells.first + i;
@@ -167,6 +156,61 @@ struct RegisterOf<true> {
     using Type = __m256i;
 };
 
+constexpr int64_t kGroup = 16;
+
+// The texts of 16 cells.
+template <class At>
+class Texts {
+  public:
+    Texts(const TextCells& cells, const uint8_t* data) : cells_(cells), data_(data) {}
+
+    __m512i sizes() const { return At::sizes(data_); }
+    TextSpan operator[](int j) const { return At::of(cells_, data_ + j * At::kBytes); }
+
+  private:
+    const TextCells& cells_;
+    const uint8_t* const data_;
+};
+
+// Views are taken apart together.
+template <>
+class Texts<ViewAt> {
+  public:
+    Texts(const TextCells& cells, const uint8_t* data) : data_(data) {
+        for (int i = 0; i < 2; ++i) find(cells, i);
+    }
+
+    __m512i sizes() const { return joined(size_[0], size_[1]); }
+    TextSpan operator[](int j) const {
+        const auto size = number_at<uint32_t>(data_ + j * ViewAt::kBytes);
+        return {reinterpret_cast<const char*>(begin_[j]), size};
+    }
+
+  private:
+    void find(const TextCells& cells, int i) {  // eight of them
+        const uint8_t* const at = data_ + 8 * ViewAt::kBytes * i;
+        const __m512i low = _mm512_loadu_si512(at), high = _mm512_loadu_si512(at + 64);
+        const auto part = [&](int k) {
+            const __m512i each = _mm512_setr_epi32(k, k + 4, k + 8, k + 12, k + 16, k + 20, k + 24,
+                                                   k + 28, 0, 0, 0, 0, 0, 0, 0, 0);
+            return _mm512_castsi512_si256(_mm512_permutex2var_epi32(low, each, high));
+        };
+        size_[i] = part(0);
+        const __mmask8 is_far = _mm256_cmpgt_epi32_mask(size_[i], _mm256_set1_epi32(12));
+        const __m512i block = _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), is_far, part(2),
+                                                          cells.blocks, sizeof(void*));
+        const __m512i here = _mm512_add_epi64(
+            _mm512_set1_epi64(static_cast<int64_t>(reinterpret_cast<uintptr_t>(at))),
+            _mm512_setr_epi64(4, 20, 36, 52, 68, 84, 100, 116));
+        const __m512i far = _mm512_add_epi64(block, _mm512_cvtepi32_epi64(part(3)));
+        _mm512_store_si512(begin_ + 8 * i, _mm512_mask_mov_epi64(here, is_far, far));
+    }
+
+    const uint8_t* const data_;
+    __m256i size_[2];
+    alignas(64) uint64_t begin_[kGroup];
+};
+
 // Cells of a column by 16. narrow: known texts have up to 31 bytes.
 template <class At, bool by_size, bool narrow, class Out>
 class Groups {
@@ -177,7 +221,8 @@ class Groups {
     // wrong then.
     bool read(const TextCells& cells, int64_t i, Out* out) const {
         const uint8_t* const data = cells.data + (cells.first + i) * At::kBytes;
-        const __m512i size = At::sizes(data);
+        const Texts<At> texts(cells, data);
+        const __m512i size = texts.sizes();
         __m512i numbers;
         uint64_t low = 0, high = 0;  // numbers of eight cells each
         if constexpr (by_size) {
@@ -187,11 +232,11 @@ class Groups {
             low = static_cast<uint64_t>(_mm_cvtsi128_si64(bytes));
             high = static_cast<uint64_t>(_mm_extract_epi64(bytes, 1));
         }
-        fetch_ahead(data);
+        for (int64_t line = 0; line < kGroup * At::kBytes; line += 64) fetch_ahead(data + line);
         Register differ{};
 #pragma GCC unroll 16
         for (int j = 0; j < kGroup; ++j) {
-            const auto [begin, n] = At::of(cells, data + j * At::kBytes);
+            const auto [begin, n] = texts[j];
             if (j % 4 == 0) fetch_ahead(begin);
             const Register text = load(begin, n);
             uint64_t found;
@@ -306,16 +351,17 @@ bool read_groups(const ShortTexts& known, const TextCells& cells, Out* out) {
     const Groups<At, by_size, narrow, Out> groups(known);
     const int64_t n = cells.n, before = cells.before;
     const bool may_be_null = cells.valid || cells.null;
-    int64_t others = 0;
-    int64_t k = 0;
+    bool taken = true;
+    int64_t others = 0, k = 0;
     for (; k + kGroup <= n; k += kGroup) {
         const bool any_null = may_be_null && has_nulls(cells, before + k);
         if (!any_null && groups.read(cells, before + k, out + k)) [[likely]]
             continue;
         if (++others > kMost + k / (kShare * kGroup)) break;
-        if (!read_singly<At, by_size>(known, cells, k, kGroup, out)) return false;
+        taken &= read_singly<At, by_size>(known, cells, k, kGroup, out);
     }
-    return k == n || read_singly<At, by_size>(known, cells, k, n - k, out);
+    if (k < n) taken &= read_singly<At, by_size>(known, cells, k, n - k, out);
+    return taken;
 }
 
 template <class At, bool by_size, class Out>
