@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -40,7 +41,9 @@ class ShortTexts {
         if (!fit) return nullptr;
         std::unique_ptr<ShortTexts> made(new ShortTexts);
         made->add(texts, codes, unseen, null);
-        return made->find_keys() ? std::move(made) : nullptr;
+        if (!made->find_keys()) return nullptr;
+        made->prepare_groups();
+        return made;
     }
 
     // The place of a text in `number`: by its size if by_size, otherwise also by the bytes at
@@ -61,6 +64,14 @@ class ShortTexts {
     std::vector<float> code32;   // (K + 2,)
     std::vector<double> code64;  // (K + 2,)
     bool refuses_other = false, refuses_null = false;
+
+    // For kernels that read a group of cells at once, if there are few texts and short ones.
+    static constexpr size_t kMostGrouped = 63, kLongestGrouped = 62, kLongestNarrow = 31;
+    bool in_groups = false;
+    bool is_narrow = false;       // all texts have up to 31 bytes, so that 32 are compared
+    bool has_byte_codes = false;  // codes of known texts are 0, 1, ..., 255
+    Padded number_of_size;        // if by_size; otherwise any
+    Padded size_of, code_of;      // by number; 255 is the size of `other`
 
     const float* codes(float) const { return code32.data(); }
     const double* codes(double) const { return code64.data(); }
@@ -86,9 +97,28 @@ class ShortTexts {
         }
         other = static_cast<uint8_t>(text.size());
         text.emplace_back().bytes[kMost] = 1, size.push_back(~uint32_t{0});
+        text.back().bytes[kLongestNarrow] = 1;  // the same for the first 32 bytes
         code64.push_back(unseen), code64.push_back(null);
         code32.assign(code64.begin(), code64.end());
         refuses_other = unseen == kRefused, refuses_null = null == kRefused;
+    }
+
+    void prepare_groups() {
+        uint32_t longest = 0;
+        for (uint8_t k = 0; k < other; ++k) longest = std::max(longest, size[k]);
+        in_groups = other <= kMostGrouped && longest <= kLongestGrouped;
+        if (!in_groups) return;
+        is_narrow = longest <= kLongestNarrow;
+        if (by_size) std::copy_n(number.begin(), kPadded, number_of_size.bytes);
+        has_byte_codes = true;
+        for (uint8_t k = 0; k <= other; ++k) {
+            size_of.bytes[k] = static_cast<uint8_t>(std::min(size[k], uint32_t{255}));
+            if (k == other) break;
+            const auto byte = static_cast<uint8_t>(std::clamp(code64[k], 0.0, 255.0));
+            code_of.bytes[k] = byte;
+            has_byte_codes = has_byte_codes && static_cast<double>(byte) == code64[k] &&
+                             !std::signbit(code64[k]);
+        }
     }
 
     bool find_keys() {

@@ -82,8 +82,10 @@ bool read_codes(const Part<Cells>& part, Out* out) {
         const auto code_of = [&](int64_t i) {
             return codes[std::min(static_cast<uint64_t>(static_cast<int64_t>(number_of(i))), null)];
         };
-        if (!may_refuse && !part.has_nulls()) {
+        if (!part.has_nulls()) {
             part.each([&](int64_t i, int64_t place) { out[place] = static_cast<Out>(code_of(i)); });
+            if (may_refuse)
+                part.each([&](int64_t, int64_t place) { refused |= out[place] == kRefused; });
             return;
         }
         part.each([&](int64_t i, int64_t place) {

@@ -63,19 +63,46 @@ Chunk chunk_of(const HeldTable& table, const AnyVector& values) {
             .data = static_cast<const uint8_t*>(values.data())};
 }
 
-// Appends the columns of an Arrow stream, one for each feature. Returns the features whose columns
-// have a type that is not read here; those have no column then.
-std::vector<int64_t> add_arrow(HeldTable& table, const nb::capsule& capsule,
-                               const std::vector<int64_t>& features,
-                               const std::vector<std::shared_ptr<TextCodes>>& texts, bool one) {
+// The stream of a capsule, and its schema.
+ArrowArrayStream& stream_of(const nb::capsule& capsule, Released<ArrowSchema>& schema) {
     require(std::string_view(capsule.name()) == "arrow_array_stream", "this is no Arrow stream");
-    require(features.size() == texts.size(), "features and texts must have equal lengths");
-    for (int64_t feature : features) check_feature(table, feature);
     auto& stream = *static_cast<ArrowArrayStream*>(capsule.data());
     require(stream.release != nullptr, "an Arrow stream can be read once");
-    Released<ArrowSchema> schema;
     if (stream.get_schema(&stream, &schema) != 0)
         throw std::runtime_error("the schema of an Arrow stream cannot be read");
+    return stream;
+}
+
+// The codes of positions in a list of texts, and in the end that of a null.
+struct PositionCodes {
+    PositionCodes(const std::shared_ptr<TextCodes>& texts, const nb::capsule& capsule) {
+        Released<ArrowSchema> schema;
+        ArrowArrayStream& stream = stream_of(capsule, schema);
+        const auto cell = cell_of(schema.format);
+        require(cell && is_text(*cell), "categories must be text");
+        const Batch batch = next_batch(stream);
+        require(batch && !next_batch(stream), "categories must be one array");
+        codes = codes_of(*batch, *cell, texts);
+        refuses = std::find(codes->begin(), codes->end(), kRefused) != codes->end();
+    }
+
+    std::shared_ptr<std::vector<double>> codes;
+    bool refuses;
+};
+
+// Appends the columns of an Arrow stream, one for each feature. Columns with `positions` are
+// positions of categories. Returns the features whose columns have a type that is not read here;
+// those have no column then.
+std::vector<int64_t> add_arrow(HeldTable& table, const nb::capsule& capsule,
+                               const std::vector<int64_t>& features,
+                               const std::vector<std::shared_ptr<TextCodes>>& texts, bool one,
+                               const std::vector<std::shared_ptr<PositionCodes>>& positions) {
+    require(features.size() == texts.size(), "features and texts must have equal lengths");
+    require(positions.empty() || positions.size() == texts.size(),
+            "texts and positions must have equal lengths");
+    for (int64_t feature : features) check_feature(table, feature);
+    Released<ArrowSchema> schema;
+    ArrowArrayStream& stream = stream_of(capsule, schema);
     const auto n_columns = static_cast<int64_t>(features.size());
     require(one ? n_columns == 1 : schema.n_children == n_columns,
             "an Arrow stream must have one column per feature");
@@ -87,16 +114,20 @@ std::vector<int64_t> add_arrow(HeldTable& table, const nb::capsule& capsule,
         std::optional<Cell> values;
         if (type.dictionary) values = cell_of(type.dictionary->format);
         const bool text = cell && is_text(*cell);
-        const bool dictionary = cell && !text && *cell >= Cell::kInt8 && *cell <= Cell::kUInt64 &&
-                                values && is_text(*values);
+        const PositionCodes* const codes = positions.empty() ? nullptr : positions[k].get();
+        const bool integers = cell && *cell >= Cell::kInt8 && *cell <= Cell::kUInt64;
+        const bool dictionary = integers && values && is_text(*values);
         // Text and dictionaries of text are categories; all else is numbers.
-        const bool fits = (type.dictionary ? dictionary && texts[k] : cell && text == !!texts[k]) &&
+        const bool fits = (codes             ? integers && !type.dictionary
+                           : type.dictionary ? dictionary && texts[k]
+                                             : cell && text == !!texts[k]) &&
                           !is_extension(type);
         if (!fits) others.push_back(features[k]), cell = std::nullopt;
         cells.push_back(cell), dictionary_cells.push_back(values);
         if (!cell) continue;
         table.column(features[k]).texts = texts[k];
-        table.column(features[k]).refuses_categories = texts[k] && texts[k]->refuses();
+        table.column(features[k]).refuses_categories =
+            codes ? codes->refuses : texts[k] && texts[k]->refuses();
     }
     struct Known {
         const ArrowArray* dictionary = nullptr;  // of a batch that the table keeps
@@ -121,6 +152,8 @@ std::vector<int64_t> add_arrow(HeldTable& table, const nb::capsule& capsule,
                     last = {array.dictionary,
                             codes_of(*array.dictionary, *dictionary_cells[k], texts[k])};
                 chunk.codes = last.codes;
+            } else if (!positions.empty() && positions[k]) {
+                chunk.codes = positions[k]->codes;
             }
             table.column(features[k]).chunks.push_back(std::move(chunk));
         }
@@ -154,6 +187,11 @@ void bind_tables(nb::module_& m) {
              "texts"_a, "codes"_a, "unseen"_a, "null"_a, "isa"_a = "",
              "Other texts have the code `unseen`; infinity: they are refused. isa: one of "
              "`available_isas`, by default the best.");
+
+    nb::class_<PositionCodes>(m, "PositionCodes", "The codes of positions in a list of categories.")
+        .def(nb::init<const std::shared_ptr<TextCodes>&, const nb::capsule&>(), "texts"_a,
+             "stream"_a, nb::sig("def __init__(self, texts: TextCodes, stream: object) -> None"),
+             "stream: an Arrow stream of the categories, one array of text without nulls.");
 
     nb::class_<TableShape>(m, "TableShape", "Which values of each column are refused.")
         .def(
@@ -222,10 +260,13 @@ void bind_tables(nb::module_& m) {
             "The categories of a feature, as positions (N,) in `codes`, which end with that of a "
             "null; infinity: refused.")
         .def("add_arrow", &add_arrow, "stream"_a, "features"_a, "texts"_a, "one"_a,
+             "positions"_a = std::vector<std::shared_ptr<PositionCodes>>(),
              nb::sig("def add_arrow(self, stream: object, features: Sequence[int], "
-                     "texts: Sequence[TextCodes | None], one: bool) -> list[int]"),
-             "The columns of an Arrow stream, one for each feature, or one only. Returns the "
-             "features whose columns have a type that is not read here.")
+                     "texts: Sequence[TextCodes | None], one: bool, "
+                     "positions: Sequence[PositionCodes | None] = []) -> list[int]"),
+             "The columns of an Arrow stream, one for each feature, or one only. Columns with "
+             "`positions` are integers, the positions of categories. Returns the features whose "
+             "columns have a type that is not read here.")
         .def("add_objects", &add_objects, "feature"_a, "objects"_a, "texts"_a,
              nb::sig("def add_objects(self, feature: int, objects: NDArray[numpy.generic], "
                      "texts: TextCodes) -> bool"),

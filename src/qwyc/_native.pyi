@@ -165,6 +165,14 @@ class TextCodes:
         Other texts have the code `unseen`; infinity: they are refused. isa: one of `available_isas`, by default the best.
         """
 
+class PositionCodes:
+    """The codes of positions in a list of categories."""
+
+    def __init__(self, texts: TextCodes, stream: object) -> None:
+        """
+        stream: an Arrow stream of the categories, one array of text without nulls.
+        """
+
 class TableShape:
     """Which values of each column are refused."""
 
@@ -191,9 +199,9 @@ class Table:
         The categories of a feature, as positions (N,) in `codes`, which end with that of a null; infinity: refused.
         """
 
-    def add_arrow(self, stream: object, features: Sequence[int], texts: Sequence[TextCodes | None], one: bool) -> list[int]:
+    def add_arrow(self, stream: object, features: Sequence[int], texts: Sequence[TextCodes | None], one: bool, positions: Sequence[PositionCodes | None] = []) -> list[int]:
         """
-        The columns of an Arrow stream, one for each feature, or one only. Returns the features whose columns have a type that is not read here.
+        The columns of an Arrow stream, one for each feature, or one only. Columns with `positions` are integers, the positions of categories. Returns the features whose columns have a type that is not read here.
         """
 
     def add_objects(self, feature: int, objects: NDArray[numpy.generic], texts: TextCodes) -> bool:

@@ -23,6 +23,7 @@ from qwyc.rows.arrays import NATIVE_DTYPES, as_readable, is_readable
 from qwyc.rows.column_names import match_columns
 from qwyc.rows.frames import convert_column
 from qwyc.rows.pandas_blocks import TakenColumns, add_blocks, column_arrays, only_array
+from qwyc.rows.polars_categories import PolarsCategories
 from qwyc.rows.schema import Schema
 
 Array = npt.NDArray[Any]
@@ -75,6 +76,7 @@ class FrameReader:
         self._texts: dict[bool, list[_native.TextCodes | None]] = {}
         self._arrow: dict[bool, tuple[list[int], list[_native.TextCodes | None]]] = {}
         self._code_lists: dict[tuple[int, int], tuple[Any, list[float]]] = {}
+        self._polars = PolarsCategories()
         self._matched: tuple[Any, Sequence[int], bool] | None = None
         self._taken: TakenColumns | None = None
         self._matched_schema: tuple[Any, Any, Sequence[int], bool] | None = None
@@ -277,8 +279,11 @@ class FrameReader:
             frame = frame[:, chosen] if polars else frame.select(chosen)
         if not hasattr(frame, "__arrow_c_stream__"):  # a record batch
             frame = sys.modules["pyarrow"].Table.from_batches([frame])
+        codes: list[_native.PositionCodes | None] = []
+        if polars:
+            frame, codes = self._polars.with_positions(frame, features, texts)
         stream = frame.__arrow_c_stream__()
-        others = table.add_arrow(stream, features, texts, one=False)
+        others = table.add_arrow(stream, features, texts, one=False, positions=codes)
         if not others and len(features) == len(positions):
             return others  # which is what small batches mostly come to
         return sorted({*others, *range(len(positions))} - (set(features) - set(others)))
