@@ -4,9 +4,9 @@
 
 Two models on UCI Adult: one of XGBoost (depth 5) and one of LightGBM (31 leaves), as no library reads the
 other's. Each program loads its model once a round and goes over rows of float32 one at a time, then over
-100,000 rows in one call, on one thread. TL2cgen's code and exported C take single rows only. ONNX Runtime
-is called from Python; where it decides rows differently, the table says how many. Programs take turns; a
-figure is the median of the rounds, in processor time."""
+100,000 rows in one call, on one thread. TL2cgen's code and exported C take single rows only. Where ONNX
+Runtime decides rows differently, the table says how many. Programs take turns; a figure is the median of
+the rounds, in processor time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import contextlib
 import importlib
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -162,6 +161,72 @@ static int all(const float *rows, int64_t n, int64_t width, int32_t *label) {
 }
 """
 
+# OrtGetApiBase leads to a table of functions. A function is known by its place in it, which never changes;
+# the places are those of the public header. A status is NULL if all is well.
+ONNX_RUNTIME = """
+#include <string.h>
+struct entry {
+    void (*const *(*table)(uint32_t version))(void);
+    const char *(*version)(void);
+};
+extern const struct entry *OrtGetApiBase(void);
+enum { CREATE_ENVIRONMENT = 3, CREATE_SESSION = 7, RUN = 9, CREATE_OPTIONS = 10, THREADS_OF_A_NODE = 24,
+       THREADS_OF_NODES = 25, CREATE_TENSOR = 49, DATA_OF_TENSOR = 51, CREATE_MEMORY = 69,
+       RELEASE_VALUE = 96 };
+enum { DEVICE = 0, ERRORS_ONLY = 3, FLOAT = 1 };
+#define CALL(place, ...) ((void *(*)(__VA_ARGS__))functions[place])
+static void (*const *functions)(void);
+#define RELEASE(value) ((void (*)(void *))functions[RELEASE_VALUE])(value)
+static void *environment, *options, *session, *memory, *row_in;
+static float *values;
+static int64_t columns;
+static void *tensor(const float *rows, int64_t n) {
+    const int64_t shape[] = {n, columns};
+    void *made = NULL;
+    CALL(CREATE_TENSOR, void *, const void *, size_t, const int64_t *, size_t, int, void **)
+    (memory, rows, (size_t)(n * columns) * sizeof *rows, shape, 2, FLOAT, &made);
+    return made;
+}
+static int predict(void *in, int64_t n, int32_t *label) {
+    void *out = NULL;
+    int64_t *found = NULL;
+    const char *const from = "@input@", *const to = "@output@";
+    const int failed = CALL(RUN, void *, void *, const char *const *, void *const *, size_t,
+                            const char *const *, size_t, void **)
+                       (session, NULL, &from, &in, 1, &to, 1, &out) ||
+                       CALL(DATA_OF_TENSOR, void *, int64_t **)(out, &found);
+    for (int64_t i = 0; !failed && i < n; ++i) label[i] = (int32_t)found[i];
+    RELEASE(out);
+    return failed;
+}
+static int start(const char *path, int64_t n, int64_t width) {
+    (void)n, columns = width;
+    values = malloc((size_t)width * sizeof *values);
+    functions = OrtGetApiBase()->table(1);
+    return !values || !functions ||
+           CALL(CREATE_ENVIRONMENT, int, const char *, void **)(ERRORS_ONLY, "", &environment) ||
+           CALL(CREATE_OPTIONS, void **)(&options) || CALL(THREADS_OF_A_NODE, void *, int)(options, 1) ||
+           CALL(THREADS_OF_NODES, void *, int)(options, 1) ||
+           CALL(CREATE_SESSION, void *, const char *, void *, void **)
+           (environment, path, options, &session) ||
+           CALL(CREATE_MEMORY, int, int, void **)(DEVICE, 0, &memory) ||
+           !(row_in = tensor(values, 1));
+}
+static int32_t one(const float *row) {
+    int32_t label = -1;
+    memcpy(values, row, (size_t)columns * sizeof *row);
+    predict(row_in, 1, &label);
+    return label;
+}
+static int all(const float *rows, int64_t n, int64_t width, int32_t *label) {
+    void *const in = tensor(rows, n);
+    const int failed = !in || predict(in, n, label);
+    (void)width;
+    RELEASE(in);
+    return failed;
+}
+"""
+
 
 def program(folder: Path, name: str, body: str, *linked: str) -> Path:
     """A C program that times a library."""
@@ -219,17 +284,19 @@ def of_source(built: Built, rows: Any, ones: int, expected: Any, name: str) -> F
     return float(done.stdout.split()[0]), None
 
 
-def in_python(peer: peers.Peer, rows: Any, ones: int) -> Figures:
-    """One round of a library that is called from Python."""
-    assert peer.batch is not None
-    assert peer.single is not None
-    begin = time.process_time()
-    for row in rows[: ones // 10]:
-        peer.single(row)
-    middle = time.process_time()
-    peer.batch(rows)
-    many = time.process_time() - middle
-    return 1e9 * (middle - begin) / (ones // 10), 1e9 * many / len(rows)
+def onnx_runtime(folder: Path, of: Trained, rows: Any) -> tuple[list[Any], str, Any]:
+    """A program with ONNX Runtime and its model, the version, and the decisions that Python gets."""
+    runtime, version = peers.library("onnxruntime")
+    called = peers.onnx_runtime(of, 1)
+    assert called.batch is not None
+    linked = folder / f"libonnxruntime.so.{version.split('.')[0]}"  # its own name for itself
+    linked.symlink_to(shared("onnxruntime", "capi/libonnxruntime.so*")[0])
+    content = peers.onnx_model(of)
+    session = runtime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    body = ONNX_RUNTIME.replace("@input@", session.get_inputs()[0].name)
+    body = body.replace("@output@", session.get_outputs()[0].name)
+    built = program(folder, "onnxruntime", body, str(linked), f"-Wl,-rpath,{folder}")
+    return [built, content], version, np.ravel(called.batch(rows)).astype(np.int32)
 
 
 @contextlib.contextmanager
@@ -283,11 +350,10 @@ def contest(name: str, of: Trained, folder: Path, n: int, ones: int, rounds: int
             bits = np.where(np.isnan(rows), np.int32(-1), rows.view(np.int32))
             turns[f"TL2cgen {version}"] = lambda: of_source(code, bits, ones, full, "TL2cgen")
     with or_left_out("ONNX Runtime"):
-        runtime = peers.onnx_runtime(of, 1)
-        assert runtime.batch is not None
-        differs = int(np.count_nonzero(np.ravel(runtime.batch(rows)).astype(int) != full))
-        label = f"ONNX Runtime {runtime.version}, from Python; {differs:,} rows decided differently"
-        turns[label] = lambda: in_python(runtime, rows, ones)
+        started, version, decided = onnx_runtime(folder, of, rows)
+        differs = int(np.count_nonzero(decided != full))
+        label = f"ONNX Runtime {version}, C API; {differs:,} rows decided differently"
+        turns[label] = lambda: run(started, rows, ones, decided, "ONNX Runtime")
     taken: dict[str, list[Figures]] = {title: [] for title in turns}
     for _ in range(rounds):
         for title, turn in turns.items():

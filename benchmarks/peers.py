@@ -274,7 +274,7 @@ def tl2cgen(trained: Trained, threads: int) -> Peer:
 def onnx_runtime(trained: Trained, threads: int) -> Peer:
     """ONNX Runtime on the model converted by onnxmltools or skl2onnx; the label alone is asked for."""
     runtime, version = library("onnxruntime")
-    content = cached_file(f"{trained.key}.onnx", lambda path: _to_onnx(trained.model, path))
+    content = onnx_model(trained)
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
@@ -288,6 +288,11 @@ def onnx_runtime(trained: Trained, threads: int) -> Peer:
         lambda rows: session.run(label, {name: rows})[0],
         lambda row: session.run(label, {name: row[None]})[0],
     )
+
+
+def onnx_model(trained: Trained) -> Path:
+    """The model as a file of ONNX."""
+    return cached_file(f"{trained.key}.onnx", lambda path: _to_onnx(trained.model, path))
 
 
 def _to_onnx(model: Any, path: Path) -> None:

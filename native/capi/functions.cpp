@@ -8,12 +8,14 @@
 #include <thread>
 
 #include "capi/model.hpp"
+#include "capi/one_line.hpp"
 #include "core/parallel.hpp"
 #include "qwyc.h"
 
 using qwyc::RowsView;
 using qwyc::capi::ArgumentError;
 using qwyc::capi::Model;
+using qwyc::capi::one_line;
 using qwyc::files::Container;
 using qwyc::files::FileBytes;
 
@@ -33,19 +35,6 @@ struct LastError {
 LastError& last_error() {
     thread_local LastError mine;
     return mine;
-}
-
-// Names out of files may be long, and may hold what a terminal would obey.
-std::string one_line(std::string text) {
-    constexpr size_t kMost = 2000;
-    if (text.size() > kMost) {
-        size_t end = kMost - 3;
-        while (end > 0 && (text[end] & 0xc0) == 0x80) --end;  // not within a character
-        text.replace(end, std::string::npos, "...");
-    }
-    for (char& c : text)
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-    return text;
 }
 
 qwyc_status fail(qwyc_status status, const char* prefix, const char* what) noexcept {
@@ -164,6 +153,7 @@ template <class Load>
 qwyc_status load(const Load& read, qwyc_model** model, const char* prefix) noexcept {
     return guarded(
         [&] {
+            const qwyc::PlainFloats plain;  // the header holds numbers
             require(model != nullptr, "model is NULL; pass the address of a pointer");
             *model = nullptr;
             try {
@@ -208,7 +198,7 @@ void decide_columns(const Model& model, const qwyc_column* columns, int64_t n, i
             RowsView<Real>{copy.data(), some, width, 1, some},
             {out.label ? out.label + begin : nullptr, out.steps ? out.steps + begin : nullptr,
              out.score ? out.score + begin * K : nullptr},
-            1);
+            1, begin);
     });
 }
 
@@ -224,6 +214,7 @@ qwyc_status decide_one(const qwyc_model* model, const In* row, int32_t* label, i
 template <class Value>
 qwyc_status code_of(const qwyc_model* model, int64_t feature, Value value, double* code) noexcept {
     return guarded([&] {
+        const qwyc::PlainFloats plain;
         require(code != nullptr, "code is NULL");
         *code = checked(model).code_of(feature, value);
     });
@@ -256,7 +247,7 @@ qwyc_status qwyc_load(const char* path, qwyc_model** model) {
     }
     std::string prefix;
     try {
-        prefix = std::string(path) + ": ";
+        prefix = one_line(path, 1000) + ": ";
     } catch (...) {
         if (model) *model = nullptr;
         return fail(QWYC_ERROR_MEMORY, "", kNoMemory);

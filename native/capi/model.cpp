@@ -89,10 +89,10 @@ void Model::decide_part(const RowsView<In>& rows, const Wanted& out, int threads
 }
 
 template <class In>
-void Model::decide(const RowsView<In>& rows, const Wanted& out, int threads) const {
+void Model::decide(const RowsView<In>& rows, const Wanted& out, int threads, int64_t number) const {
     check_decides();
     const int64_t K = model_.K;
-    with_readable(rows, rules_, model_.schema.single, [&](const auto& some, int64_t first) {
+    const auto use = [&](const auto& some, int64_t first) {
         for (int64_t i = 0; i < some.n; i += kRowsAtOnce) {
             const int64_t begin = first + i;
             decide_part(
@@ -101,25 +101,23 @@ void Model::decide(const RowsView<In>& rows, const Wanted& out, int threads) con
                  out.score ? out.score + begin * K : nullptr},
                 threads);
         }
-    });
+    };
+    with_readable(rows, rules_, model_.schema.single, use, number);
 }
 
 template <class In>
 void Model::decide_one(const In* row, const Wanted& out) const {
     check_decides();
+    const PlainFloats plain;
     const Decided decided = with_scratch(out, 1, model_.K);
     const auto run = [&](const auto* numbers) {
-        if (rules_.checks()) {
-            const PlainFloats plain;
-            rules_.check(numbers, 1, 0);
-        }
+        if (rules_.checks()) rules_.check(numbers, 1, 0);
         evaluator_->decide_one(numbers, decided);
         finish(1, decided);
     };
     if (!rules_.has_sentinel()) return run(row);
     const int64_t width = model_.schema.n_features;
     const auto convert = [&]<class Real>(Real* to) {
-        const PlainFloats plain;
         for (int64_t j = 0; j < width; ++j) to[j] = rules_.converted<Real>(row[j]);
         run(static_cast<const Real*>(to));
     };
@@ -197,7 +195,7 @@ void Model::values(const RowsView<In>& rows, double* out, int threads) const {
 }
 
 #define QWYC_INSTANTIATE(In)                                                             \
-    template void Model::decide(const RowsView<In>&, const Wanted&, int) const;          \
+    template void Model::decide(const RowsView<In>&, const Wanted&, int, int64_t) const; \
     template void Model::decide_one(const In*, const Wanted&) const;                     \
     template void Model::decide_full(const RowsView<In>&, int32_t*, double*, int) const; \
     template void Model::probabilities(const RowsView<In>&, double*, int) const;         \

@@ -38,9 +38,9 @@ class Model {
     const std::string& certificate() const { return certificate_; }
     double tolerance() const { return tolerance_; }
 
-    // Rows of any strides.
+    // Rows of any strides, of which the first has the number `number` in messages.
     template <class In>
-    void decide(const RowsView<In>& rows, const Wanted& out, int threads) const;
+    void decide(const RowsView<In>& rows, const Wanted& out, int threads, int64_t number = 0) const;
     template <class In>
     void decide_one(const In* row, const Wanted& out) const;
     template <class In>

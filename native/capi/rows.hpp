@@ -99,12 +99,14 @@ bool by_column_finite(const RowsView<In>& rows, bool single) {
 }
 
 // Calls use(rows, begin) with parts of rows that evaluators take, until all were passed. `view` may
-// have any strides.
+// have any strides; in messages its first row has the number `first`.
 template <class In, class Use>
-void with_readable(const RowsView<In>& view, const RowRules& rules, bool single, const Use& use) {
+void with_readable(const RowsView<In>& view, const RowRules& rules, bool single, const Use& use,
+                   int64_t first = 0) {
     const PlainFloats plain;
     if (rules.checks() && !rules.has_sentinel() && !by_column_finite(view, single))
-        for (int64_t i = 0; i < view.n; ++i) rules.check(view.row(i), view.column_stride, i);
+        for (int64_t i = 0; i < view.n; ++i)
+            rules.check(view.row(i), view.column_stride, first + i);
     const bool is_readable = (view.column_stride == 1 && view.row_stride > 0) ||
                              (view.row_stride == 1 && view.column_stride > 0);
     if (!rules.has_sentinel() && is_readable) return use(view, int64_t{0});
@@ -121,7 +123,8 @@ void with_readable(const RowsView<In>& view, const RowRules& rules, bool single,
                 for (int64_t j = 0; j < width; ++j)
                     copy[i * width + j] = convert(row[j * view.column_stride]);
                 if (rules.checks() && rules.has_sentinel())
-                    rules.check(static_cast<const Out*>(copy.data()) + i * width, 1, begin + i);
+                    rules.check(static_cast<const Out*>(copy.data()) + i * width, 1,
+                                first + begin + i);
             }
             use(RowsView<Out>{copy.data(), n, width, width, 1}, begin);
         }

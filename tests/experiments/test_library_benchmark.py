@@ -61,5 +61,12 @@ def test_peers_give_the_same_answers(tmp_path):
         env=os.environ | {"QWYC_BENCH_CACHE": str(tmp_path)},
     )
     assert done.returncode == 0, done.stderr
-    for name in ("libqwyc, quitting", "exported C, in full", "XGBoost", "TL2cgen", "LightGBM"):
+    for name in (
+        "libqwyc, quitting",
+        "exported C, in full",
+        "XGBoost",
+        "TL2cgen",
+        "LightGBM",
+        "ONNX",
+    ):
         assert f"| {name}" in done.stdout

@@ -63,6 +63,10 @@ def check(fast, rows, saved=None):
     if not kept.all():
         with pytest.raises(LibraryError, match=rf"row {int(np.argmin(kept))} has"):
             model.decide(rows)
+        # By columns they are read in blocks.
+        many = np.concatenate([np.resize(rows[kept], (9_000, rows.shape[1])), rows])
+        with pytest.raises(LibraryError, match=rf"row {9_000 + int(np.argmin(kept))} has"):
+            model.decide_columns([np.ascontiguousarray(column) for column in many.T])
     rows, classes = rows[kept], fast.ensemble.classes
     assert len(rows) > 20
     expected = fast.decide(rows)

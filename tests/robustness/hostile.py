@@ -120,6 +120,14 @@ def shared_statistics():
     return json.dumps(document, separators=(",", ":")).encode()
 
 
+def empty_table():
+    """A CatBoost document with a table that holds nothing, in entries of 2^27 numbers."""
+    document = json.loads(corpus("catboost-json")[0])
+    for table in document["ctr_data"].values():
+        table |= {"hash_map": [], "hash_stride": 1 << 27}
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
 def cyclic_graph():
     """An ONNX graph of trees whose rows come from an Identity that is fed with its own output."""
 
@@ -140,6 +148,6 @@ FILES = {
     "qwyc": [many_axes, many_tensors, many_lists],
     "xgboost": [many_features, many_categories, deep_document],
     "lightgbm": [shared_categories],
-    "catboost": [shared_statistics],
+    "catboost": [shared_statistics, empty_table],
     "onnx": [cyclic_graph],
 }

@@ -178,21 +178,29 @@ def test_a_certificate_agrees_with_its_evidence(folder):
         qwyc.load(path)
 
 
-def test_a_temporary_is_as_private_as_what_it_replaces(tmp_path, monkeypatch):
+@pytest.mark.parametrize("mode", [0o600, 0o640])
+@pytest.mark.parametrize("has_name", [False, True])
+def test_a_temporary_is_as_private_as_what_it_replaces(tmp_path, monkeypatch, has_name, mode):
     path = tmp_path / "private.qwyc"
     path.write_bytes(b"old")
-    path.chmod(0o600)
+    path.chmod(mode)
     seen = []
-    link = os.link
+    change = os.fchmod
 
-    def watched(source, *others, **options):
-        seen.append(stat.S_IMODE(os.stat(source).st_mode))
-        return link(source, *others, **options)
+    def watched(number, to):
+        seen.append((stat.S_IMODE(os.fstat(number).st_mode), to))
+        return change(number, to)
 
-    monkeypatch.setattr(os, "link", watched)
-    classifier().save(path)
-    assert set(seen) <= {0o600}
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    monkeypatch.setattr(os, "fchmod", watched)
+    if has_name:  # as where files without a name cannot be had
+        monkeypatch.setattr(output, "_OPEN_FILES", str(tmp_path / "nowhere"))
+    umask = os.umask(0)
+    try:
+        classifier().save(path)
+    finally:
+        os.umask(umask)
+    assert seen == [(0o600, mode)]  # only its owner could read it while it was written
+    assert stat.S_IMODE(path.stat().st_mode) == mode
     assert qwyc.load(path).policy.n_models == 8
     assert [p.name for p in tmp_path.iterdir()] == ["private.qwyc"]
 

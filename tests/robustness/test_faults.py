@@ -71,6 +71,11 @@ def test_every_call_was_reached(runs):
     names = {run["call"] for run in runs if run["kind"] != "kill"}
     assert names >= {"stat", "open", "fstat", "lseek", "write", "fchmod", "fsync"}
     assert names >= {"linkat", "close", "rename", "unlink"}
+    for kind in {run["kind"] for run in runs} & {"no space", "broken"}:
+        calls = [run["call"] for run in runs if run["kind"] == kind]
+        renamed = calls.index("rename")
+        assert "fsync" in calls[:renamed]  # of the file
+        assert "fsync" in calls[renamed:]  # and of its folder
 
 
 def test_the_old_file_or_the_new_one_is_there(runs):

@@ -148,13 +148,16 @@ def _combination_from_json(elements: Sequence[Mapping[str, Any]]) -> Combination
 
 def _counts_from_json(facts: Mapping[str, Any]) -> Counts:
     stride, flat = int(facts["hash_stride"]), facts["hash_map"]
-    if stride < 2 or len(flat) % stride:
+    denominator = int(facts["counter_denominator"])
+    if not 2 <= stride < 1 << 31 or len(flat) % stride:
         raise ModelError("a table of categories is damaged")
+    if not flat:  # then the stride is as large as the file likes
+        return Counts(np.empty(0, np.uint64), np.empty((0, stride - 1)), denominator)
     keys = np.array([int(key) for key in flat[::stride]], dtype=np.uint64)
     counts = [flat[k::stride] for k in range(1, stride)]
     known = keys != np.uint64(_NO_KEY)
     by_key = np.asarray(counts, np.float64).T
-    return Counts(keys[known], by_key[known], int(facts["counter_denominator"]))
+    return Counts(keys[known], by_key[known], denominator)
 
 
 def ctrs_from_cbm(ctrs: Sequence[Table], rest: bytes) -> list[Ctr]:
