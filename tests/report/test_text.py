@@ -32,7 +32,7 @@ def test_classes_are_called_by_their_labels(fast, rows):
     assert [str(loss).partition(":")[0] for loss in seen.classes] == [LATE, ON_TIME]
     assert "5% of the new rows that the full ensemble calls late" in seen.promise
     verified = str(qwyc.verify(fast, rows[6000:]))
-    assert "requested: at most 2% and 5% of the rows called late. late: " in verified
+    assert "requested: at most 2% of all rows and 5% of the rows called late. late: " in verified
     for text in (str(seen), verified):
         assert "negative" not in text
         assert "positive" not in text
