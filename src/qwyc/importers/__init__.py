@@ -304,4 +304,6 @@ def _importer_of(path: Path) -> FileImporter:
             f"{path} looks like a pickle, and reading one runs code; load it yourself and pass the "
             "live model"
         )
-    raise ModelError(f"{path} is not a model file that qwyc knows; supported are files of {SUPPORTED_FILES}")
+    raise ModelError(
+        f"{path} is not a model file that qwyc knows; supported are files of {SUPPORTED_FILES}"
+    )
