@@ -22,7 +22,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,16 +77,25 @@ def sound(seen: Seen) -> bool:
     return not others and seen.counted == seen.answers["200"]
 
 
-def overload(seconds: float, connections: int, at_once: int, pause: float = 0.0) -> Seen:
-    """Start the server and load it from threads, each with a connection of its own."""
+def overload(
+    seconds: float, connections: int, at_once: int, pause: float = 0.0, each: float = np.inf
+) -> Seen:
+    """Start the server and load it from threads, each with a connection of its own, for so many seconds,
+    or until `each` requests were decided and as many refused."""
     with tempfile.TemporaryDirectory() as folder:
         requests = _requests(Path(folder))
         with _server(Path(folder), at_once) as port:
-            seen, lock = Seen(), threading.Lock()
+            seen, lock, so_far = Seen(), threading.Lock(), Counter[str]()
             start = time.monotonic()
 
+            def goes_on(status: str) -> bool:
+                with lock:
+                    so_far[status] += 1
+                    enough = min(so_far["200"], so_far["503"]) >= each
+                return not enough and time.monotonic() < start + seconds
+
             def work(number: int) -> None:
-                own = _sent(port, requests, number, start + seconds, pause)
+                own = _sent(port, requests, number, goes_on, pause)
                 with lock:
                     seen.answers += own.answers
                     for status, times in own.latencies.items():
@@ -158,12 +167,17 @@ def _counted(port: int) -> int:
 
 
 def _sent(
-    port: int, requests: list[tuple[bytes, object]], number: int, end: float, pause: float
+    port: int,
+    requests: list[tuple[bytes, object]],
+    number: int,
+    goes_on: Callable[[str], bool],
+    pause: float,
 ) -> Seen:
     """What one client saw."""
     rng, seen = np.random.default_rng(number), Seen()
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS_TO_ANSWER)
-    while time.monotonic() < end:
+    status = ""
+    while goes_on(status):
         body, label = requests[rng.integers(len(requests))]
         start = time.perf_counter()
         try:
@@ -171,7 +185,8 @@ def _sent(
             answer = connection.getresponse()
             status, content = str(answer.status), json.loads(answer.read())
         except (OSError, http.client.HTTPException, ValueError):
-            seen.answers["lost"] += 1
+            status = "lost"
+            seen.answers[status] += 1
             connection.close()
             continue
         if status == "200" and content != {"label": label}:

@@ -203,9 +203,9 @@ class Classifier(Certified):
 
         The policy is chosen from the series of policies fitted by `optimize`, using the held-out rows.
         The promise holds for a single choice, not for the best of several, so do not try many and keep
-        one. Whether quitting pays is not decided again: the
-        result quits early if a policy that does so is certified, unless full evaluation was requested
-        (`evaluation="full"`, `full()`). The parameters are those of `qwyc.optimize`."""
+        the best. Whether quitting pays is not decided again: the result quits early if a policy that does
+        so is certified, unless full evaluation was requested (`evaluation="full"`, `full()`). The
+        parameters are those of `qwyc.optimize`."""
         budget = budget_for(self.ensemble, alpha, by_class, self.only)
         choices = self.needed_choices()
         if budget.is_zero:

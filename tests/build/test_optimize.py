@@ -279,8 +279,10 @@ def test_wrong_models(tmp_path):
     with pytest.raises(qwyc.ModelError, match="No such file"):
         qwyc.read_model(tmp_path / "none.json")
     (tmp_path / "notes.txt").write_text("dear diary")
-    with pytest.raises(qwyc.ModelError, match="not a model file"):
+    with pytest.raises(qwyc.ModelError, match="not a model file") as caught:
         qwyc.read_model(tmp_path / "notes.txt")
+    assert "XGBoost (.json, .ubj)" in str(caught.value)
+    assert "Classifier" not in str(caught.value)  # classes of Python are no help with a file
     (tmp_path / "m.pkl").write_bytes(b"\x80\x04.")
     with pytest.raises(qwyc.ModelError, match="pickle"):
         qwyc.read_model(tmp_path / "m.pkl")

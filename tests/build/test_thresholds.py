@@ -61,6 +61,13 @@ def test_scores_of_forests_are_probabilities(trained):
     )
 
 
+@pytest.mark.parametrize("number", [30, -0.3])
+def test_numbers_that_no_probability_can_be_are_refused(trained, number):
+    X, _, forest = trained
+    with pytest.raises(qwyc.OptionError, match="probabilities, from 0 to 1"):
+        qwyc.optimize(forest, X[2000:], alpha=0.02, threshold=number)
+
+
 def test_models_without_probabilities_of_the_score(trained):
     X, _, _ = trained
     y = X[:, 0] > 0.2

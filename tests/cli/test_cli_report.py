@@ -66,7 +66,11 @@ def test_the_default_name(folder):
     [
         (("--labels", "truth"), "--labels names a column of DATA, but there is no DATA"),
         (("--slice", "region"), "--slice names a column of DATA, but there is no DATA"),
-        (("--data", "new.parquet", "--labels", "trut"), "no column 'trut'"),
+        (("--data", "new.parquet", "--labels", "trut"), "no column 'trut', which --labels names"),
+        (
+            ("--data", "new.parquet", "--labels", "truth", "--slice", "regio"),
+            "no column 'regio', which --labels or --slice names",
+        ),
         (("--data", "new.parquet", "--labels", "region"), "new.parquet: labels must be those"),
         (("--data", "new.parquet", "-o", "new.parquet"), "the command reads this file"),
         (("-o", "m.qwyc"), "the command reads this file"),

@@ -36,7 +36,9 @@ def test_a_share_of_a_class_counts_its_own_rows_only():
         (7, 50),
         (1, 10),
     ]
-    assert str(budget) == "1% and 50% of the rows called class 0 and 2% of the rows called class 2"
+    assert str(budget) == (
+        "1% of all rows and 50% of the rows called class 0 and 2% of the rows called class 2"
+    )
     assert "calls c are decided" in budget.statement(("a", "b", "c"))
     assert budget.allowed("both") == "both"
     lost = budget.penalty_weights((500, 400, 100))

@@ -246,7 +246,10 @@ def test_every_kind_of_classifier(kind, with_rows, tmp_path):
 def test_points_of_other_budgets_are_what_at_returns():
     fast, _, _ = two_classes(by_class={1: 0.1})
     points = report_facts(fast)["points"]
-    assert {p["name"].partition(" and ")[2] for p in points} == {"10% of the rows called class 1"}
+    assert {p["name"].partition(" of all rows and ")[2] for p in points} == {
+        "10% of the rows called class 1"
+    }
+    assert all("the full ensemble calls class 1 are" in point["lines"][0] for point in points)
     for point in points:
         expected = certificate_facts(fast.at(alpha=point["share"], by_class={1: 0.1}).certificate)
         assert {name: point[name] for name in expected} == expected

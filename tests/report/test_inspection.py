@@ -43,6 +43,12 @@ def test_facts_are_plain_values_and_agree_with_the_classifier(fast, tmp_path):
     assert 0.0005 not in alphas  # too few rows
 
 
+def test_other_alphas_are_without_the_limits_by_class(fast):
+    limited = fast.at(alpha=0.01, by_class={True: 0.02})
+    assert "  other alphas, at 95% confidence, on the rows held out:" in describe(fast)
+    assert "  other alphas, without limits by class, at 95% confidence" in describe(limited)
+
+
 def test_it_says_how_rows_are_evaluated_and_why(fast):
     assert "  evaluation rows quit early" in describe(fast)
     timed = replace(fast, speed=Speed(quit=1.0, full=2.5, rows=2048))

@@ -32,7 +32,7 @@ def test_classes_are_called_by_their_labels(fast, rows):
     assert [str(loss).partition(":")[0] for loss in seen.classes] == [LATE, ON_TIME]
     assert "5% of the new rows that the full ensemble calls late" in seen.promise
     verified = str(qwyc.verify(fast, rows[6000:]))
-    assert "requested: at most 2% and 5% of the rows called late. late: " in verified
+    assert "requested: at most 2% of all rows and 5% of the rows called late. late: " in verified
     for text in (str(seen), verified):
         assert "negative" not in text
         assert "positive" not in text
@@ -71,9 +71,12 @@ def test_a_proof_rests_on_no_rows(model):
     assert "evidence" not in str(proven)
 
 
-def test_the_threshold_is_a_probability_where_scores_have_one(fast):
-    assert "on time (the positive class) where probability >= 0.5 (score >= " in str(fast)
-    assert "on time where probability &gt;= 0.5" in fast._repr_html_()
+def test_the_threshold_is_a_probability_where_scores_have_one(fast, model):
+    assert 0 < fast.policy.threshold < 1e-6  # where LightGBM rounds to 1/2
+    assert "on time (the positive class) where probability >= 0.5, otherwise late" in str(fast)
+    assert "on time where probability &gt;= 0.5, " in fast._repr_html_()
+    lower = qwyc.optimize(model, alpha=0, threshold=qwyc.Score(-0.5), progress=False)
+    assert "where probability >= 0.3775 (score >= -0.5), otherwise late" in str(lower)
 
 
 def test_a_classifier_that_cannot_quit_says_why(fast, model, rows):

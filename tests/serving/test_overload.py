@@ -7,10 +7,10 @@ pytestmark = pytest.mark.slow
 
 
 def test_more_requests_than_it_takes():
-    seen = overload(seconds=4, connections=32, at_once=4)
+    seen = overload(seconds=300, connections=32, at_once=4, pause=0.05, each=200)
     assert sound(seen), seen.answers
-    assert seen.answers["200"] > 100
-    assert seen.answers["503"] > 100  # it was at its limit
+    assert seen.answers["200"] >= 200
+    assert seen.answers["503"] >= 200  # it was at its limit
 
 
 def test_requests_wait_where_there_is_room():

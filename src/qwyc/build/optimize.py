@@ -254,9 +254,9 @@ def optimize(
         source, within = open_within(source, tolerance)
     elif not source.ensemble.has_classes:
         raise OptionError(
-            f"a model of {source.ensemble.description} gives values and no classes. With tolerance=, rows "
-            "quit early where the value is known closely enough; qwyc.read_model(model).predict(X) gives "
-            "exact values, from every base model"
+            f"the model gives values and no classes ({source.ensemble.description}). With tolerance=, "
+            "rows quit early where the value is known closely enough; qwyc.read_model(model).predict(X) "
+            "gives exact values, from every base model"
         )
     if source.ensemble.by_class:
         refuse_options_of_two_classes(threshold=threshold, quit=quit, labels=None)
@@ -382,6 +382,11 @@ def _threshold(threshold: Any, ensemble: Ensemble) -> float:
             f"threshold={number!r} could be a score or a probability, and this model's scores are not "
             f"probabilities: a score of {number!r} is a probability of {as_probability:.4g}. Pass "
             f"threshold=qwyc.Score({number!r}) or threshold=qwyc.Probability({number!r})"
+        )
+    if not 0 <= number <= 1 and ensemble.link.kind == "identity":
+        raise OptionError(
+            f"threshold={number!r} is compared with this model's scores, which are probabilities, from 0 "
+            "to 1, so that every row would be decided alike"
         )
     return ensemble.link.score_of_output(number)
 

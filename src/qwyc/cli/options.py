@@ -107,8 +107,8 @@ UnseenInTest = Annotated[
     typer.Option(
         "--unseen",
         help="What happens to a value that the model refuses, such as an unknown category or text in a "
-        "column of numbers: stop with an error, take it as missing, or leave its row out (flag), which "
-        "the result says.",
+        "column of numbers: stop with an error, take it as missing, or leave its row out (flag); the "
+        "result says how many rows these are.",
     ),
 ]
 RepeatsOfFile = Annotated[

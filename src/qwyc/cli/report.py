@@ -76,10 +76,10 @@ def report(
     data = [*(rows_given or []), *(data_option or [])]
     target = output or _default_target(classifier_file)
     kept = [*([] if labels is None else [labels]), *(slices or [])]
+    named_by = "--slice" if labels is None else "--labels or --slice" if slices else "--labels"
     if kept and not data:
-        name = "--slice" if labels is None else "--labels"
         raise OptionError(
-            f"{name} names a column of DATA, but there is no DATA; name its files too"
+            f"{named_by} names a column of DATA, but there is no DATA; name its files too"
         )
     check_target(target, regular=True, inputs=[classifier_file, *local_paths(data)])
     check_classifier(classifier_file, data, "qwyc report FILE DATA...")
@@ -94,7 +94,7 @@ def report(
                 data,
                 schema_of(classifier),
                 keep=list(dict.fromkeys(kept)),
-                option="--slice" if labels is None else "--labels",
+                option=named_by,
                 kind=format and format.value,
                 report=progress,
             )

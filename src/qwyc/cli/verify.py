@@ -64,8 +64,6 @@ def verify(
     Prints PASS (the rows show that it does), FAIL (they show that it does not) or UNDECIDED (they show
     neither, and about how many more rows would), and where decisions differ. UNDECIDED is usual at the
     same alpha, unless FILE was made with --headroom.
-
-    Exit code 0: pass; 1: fail; 2: wrong input; 3: undecided.
     """
     check_classifier(classifier_file, data, "qwyc verify FILE DATA...")
     if model is not None:

@@ -7,7 +7,7 @@
     Watched(path)                   a classifier's file whose newest version decides
     digest(classifier)              the name that `decide(..., digest=True)` adds to every row
     sample(data, rows)              some rows of it, drawn at random
-    qwyc.verify(classifier, data)   and qwyc.recertify: counts only come back
+    qwyc.verify(classifier, data)   and qwyc.recertify: only counts come back
     qwyc.optimize(model, data)      draws its sample from it
 
 Where these take a classifier, they take a `qwyc.Predictor` too, which is evaluated in full, and the path of

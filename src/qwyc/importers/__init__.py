@@ -102,8 +102,8 @@ FILES: Sequence[FileImporter] = [xgboost, lightgbm, catboost, treelite, onnx]
 
 SUPPORTED_FILES = ", ".join(importer.FILE_KINDS for importer in FILES)
 SUPPORTED = (
-    "objects of "
-    + ", ".join(importer.LIVE_KINDS for importer in LIVE)
+    "fitted models of "
+    + ", ".join(importer.LIVE_KINDS.partition(" (")[0] for importer in LIVE)
     + f", pipelines that end in one, and files of {SUPPORTED_FILES}"
 )
 
@@ -304,4 +304,6 @@ def _importer_of(path: Path) -> FileImporter:
             f"{path} looks like a pickle, and reading one runs code; load it yourself and pass the "
             "live model"
         )
-    raise ModelError(f"{path} is not a model file that qwyc knows; supported are {SUPPORTED}")
+    raise ModelError(
+        f"{path} is not a model file that qwyc knows; supported are files of {SUPPORTED_FILES}"
+    )

@@ -326,7 +326,10 @@ class BudgetByClass(Budget):
         parts = [f"{percentage(share)} of the rows called {names[c]}" for c, share in self.shares]
         if (share := self._of_each) is not None:
             parts = [f"{percentage(share)} of each class"]
-        return " and ".join(parts if self.overall is None else [str(self.overall), *parts])
+        if self.overall is not None:
+            of_all = " of all rows" if isinstance(self.overall, TotalBudget) else ""
+            parts.insert(0, f"{self.overall}{of_all}")
+        return " and ".join(parts)
 
 
 @dataclass(frozen=True)

@@ -96,4 +96,7 @@ def with_few_rows(n_rows: int, confidence: float) -> str:
             "So few rows are too few for any useful alpha: pass more, or evaluate the model in full and "
             "exactly with qwyc.read_model(model), which needs none."
         )
-    return f"Pass more rows, or ask for a larger alpha: with {n_rows:,} rows at least {least:g}."
+    return (
+        "Pass more rows, evaluate the model in full and exactly with qwyc.read_model(model), which needs "
+        f"none, or ask for a larger alpha: with {n_rows:,} rows at least {least:g}."
+    )

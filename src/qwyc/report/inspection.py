@@ -138,7 +138,8 @@ def describe(certified: Certified) -> str:
     lines += feature_lines(certified)
     if others:
         level = percent(certified.certificate.confidence)
-        lines.append(f"  other alphas, at {level} confidence, on the rows held out:")
+        alone = ", without limits by class" if certified.certificate.budget.by_class else ""
+        lines.append(f"  other alphas{alone}, at {level} confidence, on the rows held out:")
         lines += [
             f"    {at['alpha']:>6.2%}  {at['mean_models']:7.1f} base models per row"
             for at in others

@@ -6,6 +6,8 @@ from qwyc.policy.policy import Policy
 from qwyc.promise.certified import Certified
 from qwyc.runtime.wording import one_line
 
+NEXT_TO_ZERO = 1e-6  # a score in log-odds
+
 
 def summary(certified: Certified) -> str:
     """What a classifier is, how it decides, what it takes and what it promises."""
@@ -113,4 +115,7 @@ def decided_from(certified: Certified) -> str:
         return f"output >= {link.output(threshold):.4g} (score >= {threshold:.4g})"
     if link.kind != "logistic":
         return f"score >= {threshold:g}"
-    return f"probability >= {link.probability(threshold):.4g} (score >= {threshold:.4g})"
+    probability = f"probability >= {link.probability(threshold):.4g}"
+    if 0 < abs(threshold) < NEXT_TO_ZERO:
+        return probability  # how the source rounds at 1/2, which says nothing to a reader
+    return f"{probability} (score >= {threshold:.4g})"

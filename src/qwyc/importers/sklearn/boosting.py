@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from qwyc.errors import ModelError
 from qwyc.importers.sklearn.bases import check_tree_bases
-from qwyc.importers.sklearn.trees import inputs_of, source, split_trees, split_vector_trees
+from qwyc.importers.sklearn.trees import as_sklearn, inputs_of, split_trees, split_vector_trees
 from qwyc.model.class_trees import class_tree_ensemble
 from qwyc.model.ensemble import Ensemble
 from qwyc.model.link import Link
 from qwyc.model.output import IDENTITY, Output
-from qwyc.model.trees import Summation, tree_ensemble
+from qwyc.model.trees import tree_ensemble
 from qwyc.target.boundary import smallest_sum_above_zero
 
 
@@ -31,14 +31,11 @@ def read_boosting(model: Any, name: str) -> Ensemble:
         return tree_ensemble(
             flat,
             schema=schema,
-            summation=Summation.FLOAT64,
-            less_equal=True,
-            truncates=False,
+            **as_sklearn(name),
             base=float(start[0]),
             divisor=1.0,
             threshold=0.0,
             classes=np.empty(0),
-            source=source(name),
             link=Link("none"),
             output=IDENTITY,
         )
@@ -47,10 +44,7 @@ def read_boosting(model: Any, name: str) -> Ensemble:
             flat,
             schema,
             classes=np.asarray(model.classes_),
-            source=source(name),
-            summation=Summation.FLOAT64,
-            less_equal=True,
-            truncates=False,
+            **as_sklearn(name),
             start=start,
             tree_class=np.tile(np.arange(K), len(model.estimators_)),
             output=Output("numpy softmax"),
@@ -58,14 +52,11 @@ def read_boosting(model: Any, name: str) -> Ensemble:
     return tree_ensemble(
         flat,
         schema=schema,
-        summation=Summation.FLOAT64,
-        less_equal=True,
-        truncates=False,
+        **as_sklearn(name),
         base=float(start[0]),
         divisor=1.0,
         threshold=0.0,  # its predict is score >= 0, with either loss
         classes=np.asarray(model.classes_),
-        source=source(name),
         link=Link("logistic", scale=2.0 if model.loss == "exponential" else 1.0),
     )
 
@@ -108,10 +99,7 @@ def read_ada_boost(model: Any, name: str) -> Ensemble:
             flat,
             schema,
             classes=np.asarray(model.classes_),
-            source=source(name),
-            summation=Summation.FLOAT64,
-            less_equal=True,
-            truncates=False,
+            **as_sklearn(name),
             divisor=total,
             leaf_vector=vectors,
             output=Output("numpy softmax by column", scale=len(model.classes_) - 1.0),
@@ -125,14 +113,11 @@ def read_ada_boost(model: Any, name: str) -> Ensemble:
     return tree_ensemble(
         split_trees(trees, value),
         schema=schema,
-        summation=Summation.FLOAT64,
-        less_equal=True,
-        truncates=False,
+        **as_sklearn(name),
         base=0.0,
         divisor=total,
         threshold=smallest_sum_above_zero(value, 0.0) / total,
         classes=np.asarray(model.classes_),
-        source=source(name),
         link=Link("logistic", form="softmax"),
     )
 

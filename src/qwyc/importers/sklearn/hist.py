@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from qwyc.errors import ModelError
 from qwyc.importers.flatten import offsets
-from qwyc.importers.sklearn.trees import flat_trees, inputs_of, source
+from qwyc.importers.sklearn.trees import as_sklearn, flat_trees, inputs_of
 from qwyc.model.class_trees import class_tree_ensemble
 from qwyc.model.ensemble import Ensemble
 from qwyc.model.link import Link
 from qwyc.model.output import IDENTITY, Output
-from qwyc.model.trees import NodeFlag, Summation, tree_ensemble
+from qwyc.model.trees import NodeFlag, tree_ensemble
 from qwyc.target.boundary import smallest_positive, smallest_sum_above_zero
 from qwyc.target.ties import BY_SCORES, Ties
 
@@ -56,10 +56,7 @@ def read_hist(model: Any, name: str) -> Ensemble:
             trees,
             schema,
             classes=np.asarray(model.classes_),
-            source=source(name),
-            summation=Summation.FLOAT64,
-            less_equal=True,
-            truncates=False,
+            **as_sklearn(name),
             start=start,
             tree_class=np.tile(np.arange(K), len(model._predictors)),
             ties=_ties(model, K),
@@ -70,28 +67,22 @@ def read_hist(model: Any, name: str) -> Ensemble:
         return tree_ensemble(
             trees,
             schema=schema,
-            summation=Summation.FLOAT64,
-            less_equal=True,
-            truncates=False,
+            **as_sklearn(name),
             base=base,
             divisor=1.0,
             threshold=0.0,
             classes=np.empty(0),
-            source=source(name),
             link=Link("none"),
             output=_value_output(model, name),
         )
     return tree_ensemble(
         trees,
         schema=schema,
-        summation=Summation.FLOAT64,
-        less_equal=True,
-        truncates=False,
+        **as_sklearn(name),
         base=base,
         divisor=1.0,
         threshold=_hist_threshold(model, trees.leaf_value, base),
         classes=np.asarray(model.classes_),
-        source=source(name),
     )
 
 

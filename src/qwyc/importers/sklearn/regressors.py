@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from qwyc.errors import ModelError
 from qwyc.importers.sklearn.bases import check_tree_bases
-from qwyc.importers.sklearn.trees import inputs_of, source, split_trees, split_vector_trees
+from qwyc.importers.sklearn.trees import as_sklearn, inputs_of, split_trees, split_vector_trees
 from qwyc.model.class_trees import class_tree_ensemble
 from qwyc.model.ensemble import Ensemble
 from qwyc.model.link import Link
 from qwyc.model.output import IDENTITY, Output
-from qwyc.model.trees import Summation, tree_ensemble
+from qwyc.model.trees import tree_ensemble
 from qwyc.target.boundary import smallest_positive
 
 
@@ -51,10 +51,7 @@ def _mean(
             flat,
             schema,
             classes=np.empty(0),
-            source=source(name),
-            summation=Summation.FLOAT64,
-            less_equal=True,
-            truncates=False,
+            **as_sklearn(name),
             divisor=float(len(trees)),
             leaf_vector=vectors,
             output=IDENTITY,
@@ -62,14 +59,11 @@ def _mean(
     return tree_ensemble(
         split_trees(trees, values[:, 0], None, columns),
         schema=schema,
-        summation=Summation.FLOAT64,
-        less_equal=True,
-        truncates=False,
+        **as_sklearn(name),
         base=0.0,
         divisor=float(len(trees)),
         threshold=0.0,
         classes=np.empty(0),
-        source=source(name),
         link=Link("none"),
         output=IDENTITY,
     )
@@ -98,14 +92,11 @@ def read_isolation_forest(model: Any, name: str) -> Ensemble:
     return tree_ensemble(
         split_trees(trees, value, None, model.estimators_features_),
         schema=inputs_of(model, "float32", accepts_infinity=True),
-        summation=Summation.FLOAT64,
-        less_equal=True,
-        truncates=False,
+        **as_sklearn(name),
         base=0.0,
         divisor=1.0,
         threshold=_turn(is_inlier),
         classes=np.array([-1, 1]),
-        source=source(name),
         link=Link("none"),
         output=output,
     )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
 from qwyc.importers.flatten import offsets
 from qwyc.model.ensemble import Source
-from qwyc.model.trees import NodeFlag, Trees
+from qwyc.model.trees import NodeFlag, Summation, Trees
 from qwyc.rows.schema import FINITE_ZERO, REFUSED, Schema
 
 
@@ -19,6 +19,20 @@ def source(name: str) -> Source:
     """A kind of model, of the scikit-learn that is loaded."""
     version = str(getattr(sys.modules.get("sklearn"), "__version__", ""))
     return Source(library="scikit-learn", version=version, kind=name)
+
+
+class AsSklearn(TypedDict):
+    """How scikit-learn's trees compare and add up, and which kind of model it is."""
+
+    source: Source
+    summation: Summation
+    less_equal: bool
+    truncates: bool
+
+
+def as_sklearn(name: str, summation: Summation = Summation.FLOAT64) -> AsSklearn:
+    """What all trees of scikit-learn have in common, for `tree_ensemble` and `class_tree_ensemble`."""
+    return AsSklearn(source=source(name), summation=summation, less_equal=True, truncates=False)
 
 
 def inputs_of(model: Any, dtype: str, **rest: Any) -> Schema:

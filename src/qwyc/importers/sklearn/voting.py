@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qwyc.importers.sklearn.bases import check_tree_bases
-from qwyc.importers.sklearn.trees import inputs_of, source, split_trees, split_vector_trees
+from qwyc.importers.sklearn.trees import as_sklearn, inputs_of, split_trees, split_vector_trees
 from qwyc.model.class_trees import class_tree_ensemble
 from qwyc.model.ensemble import Ensemble
 from qwyc.model.link import Link
@@ -59,10 +59,7 @@ def _voting(
             flat,
             schema,
             classes=np.asarray(model.classes_),
-            source=source(name),
-            summation=Summation.FLOAT64,
-            less_equal=True,
-            truncates=False,
+            **as_sklearn(name),
             divisor=float(len(trees)),
             leaf_vector=vectors,
             output=IDENTITY,
@@ -70,13 +67,10 @@ def _voting(
     return tree_ensemble(
         split_trees(trees, shares[:, 1], shares[:, 0], columns),
         schema=schema,
-        summation=Summation.SHARES,
-        less_equal=True,
-        truncates=False,
+        **as_sklearn(name, Summation.SHARES),
         base=0.0,
         divisor=float(len(trees)),
         threshold=float(np.nextafter(0.5, 1.0)),  # a tie goes to the first class
         classes=np.asarray(model.classes_),
-        source=source(name),
         link=Link("identity"),
     )

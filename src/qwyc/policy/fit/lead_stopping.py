@@ -55,9 +55,8 @@ def fit_lead_path(
             for _ in range(sweeps):
                 found, differing, steps = fit.sweep(penalty * unit, cores)
             lead = found[:, pool]
-            if (
-                len(penalties) == 1
-            ):  # between it and "never quit", for alphas far below what it risks
+            if len(penalties) == 1:
+                # between it and "never quit", for alphas far below what it risks
                 leads += [(1 + by) * lead for by in WIDER]
                 penalties += [np.inf] * len(WIDER)
             leads.append(lead)
@@ -93,12 +92,7 @@ def lead_fit(
         pool,
         weight,
         problem.cores,
-        fewest_rows=settings.fewest_rows,
-        most_bins=settings.most_bins,
-        rows_per_bin=settings.rows_per_bin,
-        pseudo_rows=settings.pseudo_rows,
-        trend_rows=settings.trend_rows,
-        forecast_share=settings.forecast_share,
+        **settings.forecast,
     )
     return fit, pool
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,17 @@ WIDER = (2.0, 1.0, 0.5, 0.25, 0.1)
 MOST_MEMBERS = 56
 
 
+class ForecastSettings(TypedDict):
+    """What the native fits of thresholds take."""
+
+    fewest_rows: int
+    most_bins: int
+    rows_per_bin: int
+    pseudo_rows: float
+    trend_rows: float
+    forecast_share: float
+
+
 @dataclass(frozen=True)
 class Settings:
     """How thresholds are found at a step, and how often."""
@@ -41,9 +53,20 @@ class Settings:
     pseudo_rows: float = 50.0  # weight of the pooled deviation in a bin's
     trend_rows: float = 20.0  # weight of the line through all rows in a bin's mean
     boldest: float = 0.08  # the path ends where this share of the rows is decided differently
-    forecast_share: float = (
-        0.5  # of the score forecast in the penalty; the rest is the row's full decision
-    )
+    # of the score forecast in the penalty; the rest is the row's full decision
+    forecast_share: float = 0.5
+
+    @property
+    def forecast(self) -> ForecastSettings:
+        """Those that the native fits take."""
+        return ForecastSettings(
+            fewest_rows=self.fewest_rows,
+            most_bins=self.most_bins,
+            rows_per_bin=self.rows_per_bin,
+            pseudo_rows=self.pseudo_rows,
+            trend_rows=self.trend_rows,
+            forecast_share=self.forecast_share,
+        )
 
 
 DEFAULT = Settings()
@@ -71,9 +94,8 @@ def fit_path(
                 lower, upper, differing, steps = fit.sweep(
                     penalty * unit * weights[0], penalty * unit * weights[1], cores
                 )
-            if (
-                len(penalties) == 1
-            ):  # between it and "never quit", for alphas far below what it risks
+            if len(penalties) == 1:
+                # between it and "never quit", for alphas far below what it risks
                 spread = float(np.std(problem.matrix.full))
                 for by in WIDER:
                     wide = _widened(lower, upper, by, spread)
@@ -123,10 +145,5 @@ def stopping_fit(
         order,
         problem.costs.along(order),
         *problem.sides,
-        fewest_rows=settings.fewest_rows,
-        most_bins=settings.most_bins,
-        rows_per_bin=settings.rows_per_bin,
-        pseudo_rows=settings.pseudo_rows,
-        trend_rows=settings.trend_rows,
-        forecast_share=settings.forecast_share,
+        **settings.forecast,
     )

@@ -94,12 +94,7 @@ def tolerance_fit(
         bounds.high,
         order,
         problem.costs.along(order),
-        fewest_rows=settings.fewest_rows,
-        most_bins=settings.most_bins,
-        rows_per_bin=settings.rows_per_bin,
-        pseudo_rows=settings.pseudo_rows,
-        trend_rows=settings.trend_rows,
-        forecast_share=settings.forecast_share,
+        **settings.forecast,
     )
 
 

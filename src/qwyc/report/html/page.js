@@ -186,8 +186,9 @@ function leaveOut() {
   at('time-figure').hidden = !timed || !facts.rivals.length;
   if (!timed) {
     at('no-times').hidden = false;
+    const few = 'measuring them takes at least 2,048 rows.', other = 'they were not requested, or base models are Python code.';
     at('no-times').textContent = facts.rows
-      ? 'Times and machines are left out: they were not requested, there are fewer than 2,048 rows, or base models are Python code.'
+      ? `Times and machines are left out: ${facts.rows.rows < 2048 ? few : other}`
       : 'Times, machines and accuracy are left out: they need rows (X), and accuracy their labels (y).';
   }
   if (facts.rivals.length) {

@@ -121,7 +121,7 @@ def sentences(certified: Certified, point: Point) -> list[str]:
     if point.policy.quit == "never":
         promise = "Every row is evaluated in full, so every decision is that of the full ensemble."
         return [promise, held_out, work]
-    statement = seen.budget.statement(names)
+    statement = seen.budget.statement(seen.class_names)
     return [f"With {percent(seen.confidence)} confidence, {statement}.", held_out, work]
 
 
