@@ -291,3 +291,15 @@ def test_it_prints(opened):
     pages = opened.print_page()
     assert len(pages) > 20_000  # base64 of a PDF with pictures
     assert opened.execute_script(BROKEN) == []
+
+
+def test_paper_is_light_in_the_dark_theme(opened):
+    dark = [{"name": "prefers-color-scheme", "value": "dark"}]
+    page = "return getComputedStyle(document.body).backgroundColor"
+    opened.execute_script("delete document.documentElement.dataset.theme")
+    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": dark})
+    assert opened.execute_script(page) != "rgb(255, 255, 255)"
+    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": dark})
+    printed = opened.execute_script(page)
+    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+    assert printed == "rgb(255, 255, 255)"

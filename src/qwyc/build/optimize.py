@@ -191,9 +191,10 @@ def optimize(
     threshold : for two classes: a row is positive if its score, or its probability, is at least this. None
         is the model's own decision. `qwyc.Probability(0.3)` is a predicted probability of the positive
         class, `qwyc.Score(0.3)` a full score, which is in log-odds for most boosted trees. A bare number
-        is a score. It is refused if it could be mistaken for a probability: between 0 and 1, for a model
-        whose scores are not its probabilities. The positive class is the second of the model's classes.
-        For a model with an output calibration (TensorFlow Lattice), a score is compared with its output.
+        is a score. It is refused if it could be a mistake: between 0 and 1 for a model whose scores are not
+        its probabilities, and outside of 0 to 1 for a model whose scores are. The positive class is the
+        second of the model's classes. For a model with an output calibration (TensorFlow Lattice), a score
+        is compared with its output.
     costs : cost of evaluating each base model, (T,), or a `Costs` if base models share parts. None is 1
         for all, as in the paper; "size" is the number of nodes of trees that rows visit, or of
         multiply-adds and comparisons of lattices; "measured" is the time that each takes on this machine.

@@ -323,13 +323,12 @@ class BudgetByClass(Budget):
         return self.value(self.target.differences)
 
     def value(self, names: Sequence[str]) -> str:
+        of_all = " of all rows" if isinstance(self.overall, TotalBudget) else ""
+        overall = [] if self.overall is None else [f"{self.overall}{of_all}"]
         parts = [f"{percentage(share)} of the rows called {names[c]}" for c, share in self.shares]
         if (share := self._of_each) is not None:
             parts = [f"{percentage(share)} of each class"]
-        if self.overall is not None:
-            of_all = " of all rows" if isinstance(self.overall, TotalBudget) else ""
-            parts.insert(0, f"{self.overall}{of_all}")
-        return " and ".join(parts)
+        return " and ".join([*overall, *parts])
 
 
 @dataclass(frozen=True)
@@ -403,9 +402,7 @@ def _by_class(
     by_class: Mapping[int, float], overall: Budget | None, target: Differing
 ) -> BudgetByClass:
     if overall is not None and overall.is_zero:
-        raise OptionError(
-            "with alpha=0 no row of any class is decided differently: leave out by_class"
-        )
+        raise OptionError("with alpha=0 no row is decided differently: leave out by_class")
     if not by_class:
         raise OptionError("by_class names no class; pass the share of a class, such as {1: 0.01}")
     shares = []
