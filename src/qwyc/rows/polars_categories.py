@@ -43,8 +43,8 @@ class _List:
 
 
 class PolarsCategories:
-    """The codes of lists of categories, kept for the next frame as long as a list is the same. While a frame
-    lives, so do its lists, to which categories are only appended."""
+    """The codes of lists of categories, kept for the next frame as long as a list is the same. While a
+    frame lives, so do its lists, to which categories are only appended."""
 
     def __init__(self) -> None:
         self._lists: list[_List] = []
