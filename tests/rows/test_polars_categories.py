@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 
 import numpy as np
@@ -99,6 +100,19 @@ def test_lists_of_all_widths_with_the_same_text_in_another_order(physical):
         np.testing.assert_array_equal(to_matrix(X, schema), codes(values))
         parts = pl.concat([X[:2_000], X[2_000:]], rechunk=False)
         np.testing.assert_array_equal(to_matrix(parts, schema), codes(values))
+
+
+@pytest.mark.parametrize("name", [None, "towns"])
+def test_a_list_that_was_forgotten_and_made_again_in_another_order(name):
+    if name and not hasattr(pl, "Categories"):
+        pytest.skip("an older Polars")
+    schema = replace(CITY, unseen="error")
+    for order in (TOWNS, TOWNS[::-1], TOWNS[1:] + TOWNS[:1]):
+        values = [*order, *rows(TOWNS)][:N]
+        X = frame(values, pl.Categories(name) if name else None)
+        np.testing.assert_array_equal(to_matrix(X, schema), codes(values))
+        del X
+        gc.collect()
 
 
 @needs_lists

@@ -37,9 +37,10 @@ def looked_up(texts: list[str]) -> list[str]:
     return [rows[i] for i in np.random.default_rng(0).permutation(len(rows))]
 
 
-def codes(frame, texts, isa, *, unseen=UNSEEN, null=NULL, single=True):
-    """The codes of a column, (N,), or None where a text is refused."""
-    given = _native.TextCodes(texts, [float(i) for i in range(len(texts))], unseen, null, isa)
+def codes(frame, texts, isa, *, unseen=UNSEEN, null=NULL, single=True, numbers=None):
+    """The codes of a column, (N,), or None where a text is refused. numbers: those of the texts."""
+    numbers = [float(i) for i in range(len(texts))] if numbers is None else numbers
+    given = _native.TextCodes(texts, numbers, unseen, null, isa)
     shape = _native.TableShape([False], float("nan"), False, False, single)
     table = _native.Table(len(frame), shape)
     if isinstance(frame, np.ndarray):
@@ -74,6 +75,42 @@ def test_codes_of_texts(name, isa, single):
     expected = [NULL if text is None else place.get(text, UNSEEN) for text in with_nulls]
     for frame in frames(with_nulls):
         np.testing.assert_array_equal(codes(frame, texts, isa, single=single), expected)
+
+
+def few_others(texts: list[str], n: int) -> list[str | None]:
+    """Mostly known texts; here and there a null, and a text that is nearly one of them."""
+    random = np.random.default_rng(n)
+    rows: list[str | None] = [texts[i] for i in random.integers(0, len(texts), n)]
+    others = [None, *(text for text in looked_up(texts) if text not in texts)]
+    for place in random.integers(0, n, n // 100):
+        rows[place] = others[random.integers(0, len(others))]
+    return rows
+
+
+@pytest.mark.parametrize("isa", _native.available_isas())
+@pytest.mark.parametrize("single", [True, False])
+@pytest.mark.parametrize("name", [name for name, texts in KNOWN.items() if texts])
+@pytest.mark.parametrize("kind", ["0, 1, ...", "any", "negative zero"])
+def test_codes_of_groups(name, isa, single, kind):
+    texts = KNOWN[name]
+    numbers = [float(i) for i in range(len(texts))]
+    if kind == "any":
+        numbers = [300.0, -0.5, *numbers][: len(texts)]
+    elif kind == "negative zero":
+        numbers[0] = -0.0
+    place = {None: NULL, **dict(zip(texts, numbers, strict=True))}
+    for n in (15, 16, 17, 31, 250, 2_000):
+        rows = few_others(texts, n)
+        expected = np.array([place.get(text, UNSEEN) for text in rows])
+        for frame in frames(rows):
+            found = codes(frame, texts, isa, single=single, numbers=numbers)
+            np.testing.assert_array_equal(found, expected)
+            np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+        known = [text for text in rows if text in place and text is not None]
+        expected = np.array([place[text] for text in known])
+        for frame in frames(known):
+            found = codes(frame, texts, isa, single=single, unseen=np.inf, numbers=numbers)
+            np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("isa", _native.available_isas())

@@ -28,7 +28,8 @@ class _List:
     def update(self) -> bool:
         """Look at the list again. Returns whether its positions can be read."""
         values = self.categories.to_series()
-        if self.values is None or len(values) != len(self.values):
+        # Where no column was left, Polars has forgotten the list, and may have made another of that name.
+        if self.values is None or not values.equals(self.values):
             self.values, self.codes = values, {}
         # A null is a category that is being added.
         return len(values) <= _MOST_CATEGORIES and not self.values.null_count()
@@ -42,8 +43,8 @@ class _List:
 
 
 class PolarsCategories:
-    """The codes of categories, kept for the next frame. Polars' lists of categories only grow, and live
-    as long as somebody refers to them."""
+    """The codes of lists of categories, kept for the next frame as long as a list is the same. While a
+    frame lives, so do its lists, to which categories are only appended."""
 
     def __init__(self) -> None:
         self._lists: list[_List] = []

@@ -25,6 +25,7 @@ from qwyc.rows.frames import convert_column
 from qwyc.rows.pandas_blocks import TakenColumns, add_blocks, column_arrays, only_array
 from qwyc.rows.polars_categories import PolarsCategories
 from qwyc.rows.schema import Schema
+from qwyc.rows.text_codes import text_codes
 
 Array = npt.NDArray[Any]
 
@@ -314,7 +315,7 @@ class FrameReader:
                 if j not in schema.categories
                 else self._hashed_codes(j)
                 if schema.hashed
-                else _text_codes(schema.categories[j], schema.unseen, none_is_value)
+                else text_codes(schema.categories[j], schema.unseen, none_is_value)
                 for j in range(schema.n_features)
             ]
         return texts
@@ -403,23 +404,3 @@ def _is_read(array: Array) -> bool:
 def _is_arrow(dtype: Any) -> bool:
     """Whether a pandas array of this type is an Arrow array."""
     return hasattr(dtype, "pyarrow_dtype") or getattr(dtype, "storage", None) == "pyarrow"
-
-
-def _codes_by_text(known: Sequence[Any], unseen: str) -> dict[str, float]:
-    texts = {value: float(code) for code, value in enumerate(known) if isinstance(value, str)}
-    if unseen == "first":
-        texts.setdefault("", np.nan)  # YDF: "" is missing
-    return texts
-
-
-def _text_codes(known: Sequence[Any], unseen: str, none_is_value: bool) -> _native.TextCodes | None:
-    if categories.type_of_categories(known) == categories.NUMBERS:
-        return None  # text is refused when the column is converted
-    texts = _codes_by_text(known, unseen)
-    null = float(list(known).index(None)) if none_is_value and None in known else np.nan
-    other = categories.code_of_unseen(unseen)
-    try:
-        "".join(texts).encode()
-    except UnicodeEncodeError:
-        return None  # a category that is not valid text
-    return _native.TextCodes(list(texts), list(texts.values()), other, null)
