@@ -69,8 +69,9 @@ void check_layout(uint64_t seed, Trees<Real> trees, int64_t n) {
     const auto singles = hostile_rows<float>(trees, seed, n);
     const auto doubles = hostile_rows<double>(trees, seed + 1, n);
     std::vector<int32_t> order = Policy(seed, trees.n_trees(), 0, 1).order;
-    for (bool full : {false, true}) {
-        const MaskedTrees layout = lay_out(forest, questions, order, full);
+    for (const auto& [full, bytes] :
+         {std::pair(false, false), std::pair(true, false), std::pair(true, true)}) {
+        const MaskedTrees layout = lay_out(forest, questions, order, full, bytes);
         CHECK_EQUAL(layout.trees.size(), order.size());
         // Floats may be compared as such by either forest, doubles where it compares floats.
         check_leaves<float>(trees, forest, layout, order, singles, context + " floats");
@@ -337,6 +338,39 @@ TEST(quads_hold_each_feature_once_and_end_within_the_row) {
             for (int32_t q = 1; q < layout.n_questions; ++q) CHECK(layout.slot[q] < unread);
             for (int32_t line : layout.lines) CHECK(line >= 0 && line < width);
         }
+}
+
+// A tree of 6 levels and some leaves.
+Form form_of(int32_t leaves, bool bytes) {
+    Trees<float> trees;
+    Random random(1);
+    const auto question = [&](int32_t, int32_t) {
+        return add_random_node(trees, random, {.special = false});
+    };
+    // A complete tree of 5 levels, or fewer, beside a path.
+    const int32_t root = question(0, 0);
+    const int32_t levels = std::bit_width(static_cast<uint32_t>(leaves - 6)) - 1;
+    const int32_t right = add_complete(trees, random, levels, question);
+    const int32_t path = question(0, 0);
+    for (int32_t at = path, i = 0; i < 5; ++i) {
+        const int32_t leaf = add_random_leaf(trees, random);
+        const int32_t next = i < 4 ? question(0, 0) : add_random_leaf(trees, random);
+        trees.set_children(at, leaf, next);
+        at = next;
+    }
+    trees.set_children(root, path, right);
+    trees.end_tree();
+    const Forest<float> forest = trees.forest();
+    CHECK_EQUAL(forest.leaves_of(0), leaves);
+    const std::vector<int32_t> order = {0};
+    return lay_out<float>(forest, Questions<float>(forest), order, true, bytes).trees[0].form;
+}
+
+TEST(trees_whose_tables_are_bytes_are_complete_unless_they_have_few_leaves) {
+    CHECK(form_of(22, false) == Form::kReach);
+    CHECK(form_of(22, true) == Form::kComplete);
+    CHECK(form_of(14, true) == Form::kReach);
+    CHECK(form_of(38, false) == Form::kComplete);
 }
 
 }  // namespace
