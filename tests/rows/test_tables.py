@@ -156,7 +156,7 @@ def test_anything_with_array():
         (np.zeros((2, 2)), "X has 2 columns; the model was trained on 3"),
         (np.zeros((2, 3), complex), "numbers.*complex128"),
         (np.array([["1", "2", "3"]]), "numbers.*an array of text"),
-        (np.array([[b"1", b"2", b"3"]]), "numbers.*S1"),
+        (np.array([[b"1", b"2", b"3"]]), "numbers.*an array of bytes"),
         (np.zeros((2, 3), "M8[s]"), "numbers.*datetime64"),
         (np.zeros((2, 3), "m8[s]"), "numbers.*timedelta64"),
         (np.zeros(2, [("a", "f4"), ("b", "f4"), ("c", "f4")]), "numbers"),

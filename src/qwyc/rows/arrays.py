@@ -101,7 +101,7 @@ def _check_shape(X: Array, values: Array, schema: Schema, *, text_is_known: bool
         raise RowsError(
             "{rows} must hold numbers; it is an array of {dtype}. Pass text in a data frame, or as the "
             "codes of its categories",
-            dtype="text" if kind in "US" else str(values.dtype),
+            dtype={"U": "text", "S": "bytes"}.get(kind, str(values.dtype)),
         )
     check_dimensions(X, values, schema)
 
