@@ -32,19 +32,19 @@ def headline(
     batch = f"batch of {large:,}"
     early = "LightGBM pred_early_stop"
     figures = [
-        factor(results, "xgboost", QUITTING, "XGBoost", 100, large, f"{batch}: quitting"),
-        fastest(results, "xgboost", QUITTING, 60, large, f"{batch}: quitting"),
-        factor(results, "lightgbm", QUITTING, early, 80, large, f"{batch}: quitting"),
-        factor(results, "xgboost", FULL, "XGBoost", 50, large, f"{batch}: in full"),
-        factor(results, "lightgbm", FULL, "LightGBM", 80, large, f"{batch}: in full"),
-        factor(results, "catboost", FULL, "CatBoost", 2, large, f"{batch}: in full"),
+        factor(results, "xgboost", QUITTING, "XGBoost", 120, large, f"{batch}: quitting"),
+        fastest(results, "xgboost", QUITTING, 100, large, f"{batch}: quitting"),
+        factor(results, "lightgbm", QUITTING, early, 100, large, f"{batch}: quitting"),
+        factor(results, "xgboost", FULL, "XGBoost", 60, large, f"{batch}: in full"),
+        factor(results, "lightgbm", FULL, "LightGBM", 90, large, f"{batch}: in full"),
+        factor(results, "catboost", FULL, "CatBoost", 2.5, large, f"{batch}: in full"),
         factor(results, "forest", QUITTING, "scikit-learn", 50, large, f"{batch}: quitting"),
-        factor(results, "forest", FULL, "scikit-learn", 6, large, f"{batch}: in full"),
-        factor(results, "classes", FULL, "XGBoost", 10, large, f"{batch}: in full"),
+        factor(results, "forest", FULL, "scikit-learn", 7, large, f"{batch}: in full"),
+        factor(results, "classes", FULL, "XGBoost", 40, large, f"{batch}: in full"),
         factor(results, "classes", QUITTING, FULL, 3, large, f"{batch}: quitting"),
-        single_row(results, "xgboost", 0.8),
+        single_row(results, "xgboost", 0.5),
         single_row(results, "classes", 3),
-        fastest(results, "xgboost", QUITTING, 40, 1, "single row from Python: quitting"),
+        fastest(results, "xgboost", QUITTING, 50, 1, "single row from Python: quitting"),
     ]
     for name in ("xgboost", "lightgbm", "forest", "classes"):
         if name in results:
