@@ -6,6 +6,8 @@
 #include <limits>
 #include <span>
 
+#include "core/float_mode.hpp"
+
 namespace qwyc {
 
 namespace {
@@ -37,6 +39,7 @@ int32_t difference(int32_t a, int32_t b) {
 
 template <class Real>
 ExactUnits::ExactUnits(const Forest<Real>& forest, std::span<const int32_t> order) {
+    const PlainFloats plain;
     const double base = forest.rules().base / forest.rules().divisor;
     const bool usable = std::isfinite(base) && !(base == 0 && std::signbit(base));
     int32_t least = usable ? lowest_bit(base) : std::numeric_limits<int32_t>::min();
@@ -60,6 +63,7 @@ ExactUnits::ExactUnits(const Forest<Real>& forest, std::span<const int32_t> orde
 
 std::optional<ExactSums> ExactUnits::sums(const MaskedTrees& trees, const ThresholdRule& rule,
                                           int32_t begin) const {
+    const PlainFloats plain;
     const int32_t n = trees.n_trees(), last = begin + n - 1;
     int exponent;  // 2^exponent is above all sums, also where `most_` was rounded
     std::frexp(most_[last], &exponent);
@@ -92,7 +96,8 @@ std::optional<ExactSums> ExactUnits::sums(const MaskedTrees& trees, const Thresh
         // A sum is less than `above` steps above its upper part.
         const int32_t i = t % ExactSums::kAtOnce, above = i + 2;
         const int32_t least = in_steps(lower, step), most = in_steps(upper, step);
-        const int32_t low = -in_steps(-lower, step), high = most - above;
+        // Rounded up. A quotient that is too small for a double must not become zero.
+        const int32_t low = least + (least * step < lower), high = most - above;
         ExactSums::Windows& to = out.windows[t / ExactSums::kAtOnce];
         to.low.of[i] = low <= high ? low : std::numeric_limits<int32_t>::max();  // of no sum
         to.width.of[i] = low <= high ? difference(high, low) : 0;

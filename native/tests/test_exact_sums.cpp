@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/exact_sums.hpp"
+#include "core/float_mode.hpp"
 #include "tests/check.hpp"
 #include "tests/forests.hpp"
 #include "tests/masks.hpp"
@@ -81,6 +82,30 @@ TEST(windows_hold_what_goes_on) {
     CHECK_EQUAL(windows.width.of[2], 0);  // no sum certainly goes on
     CHECK_EQUAL(windows.low.of[2], std::numeric_limits<int32_t>::max());
     CHECK_EQUAL(windows.near_width.of[2], 3);
+}
+
+// A threshold next to zero: a sum of zero is below it, also where it is far less than a step, and
+// in any mode of the thread.
+TEST(a_sum_of_zero_is_below_the_smallest_threshold) {
+    constexpr double kSmallest = std::numeric_limits<double>::denorm_min();
+    for (const double largest : {0.25, 0x1p30}) {
+        Trees<float> trees;
+        trees.add_stump(0, 0.5f, 0, largest, -largest);
+        const Forest<float> forest = trees.forest();
+        const std::vector<int32_t> order = natural_order(1);
+        const MaskedTrees layout = lay_out(forest, Questions<float>(forest), order, false);
+        const std::vector<double> lower = {kSmallest}, upper = {kInf};
+#ifdef QWYC_FLOAT_MODES
+        const auto before = FloatMode::get();
+        FloatMode::set(before | FloatMode::kNoDenormals);
+#endif
+        const auto found = ExactUnits(forest, order).sums(layout, {lower, upper}, 0);
+#ifdef QWYC_FLOAT_MODES
+        FloatMode::set(before);
+#endif
+        CHECK(found.has_value());
+        CHECK_EQUAL(found->windows.at(0).low.of[0], 1);
+    }
 }
 
 }  // namespace

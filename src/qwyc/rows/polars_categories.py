@@ -17,28 +17,25 @@ _MOST_CATEGORIES = 10_000  # of a list, which is looked at in each call
 _MOST_LISTS = 64
 
 
-@dataclass(eq=False)
-class _List:
-    """A list of categories as it was when codes were made of it."""
+@dataclass(frozen=True, eq=False)
+class _Codes:
+    """A list of categories as it was when it was looked at, and what its positions stand for. A call keeps
+    the one that it found, whatever other threads find meanwhile."""
 
-    categories: Any
-    values: Any = None  # polars.Series
-    codes: dict[int, tuple[_native.TextCodes, _native.PositionCodes]] = field(default_factory=dict)
+    values: Any  # polars.Series
+    of_feature: dict[int, tuple[_native.TextCodes, _native.PositionCodes]] = field(
+        default_factory=dict
+    )
 
-    def update(self) -> bool:
-        """Look at the list again. Returns whether its positions can be read."""
-        values = self.categories.to_series()
-        # Where no column was left, Polars has forgotten the list, and may have made another of that name.
-        if self.values is None or not values.equals(self.values):
-            self.values, self.codes = values, {}
+    def can_be_read(self) -> bool:
         # A null is a category that is being added.
-        return len(values) <= _MOST_CATEGORIES and not self.values.null_count()
+        return len(self.values) <= _MOST_CATEGORIES and not self.values.null_count()
 
     def codes_of(self, feature: int, texts: _native.TextCodes) -> _native.PositionCodes:
-        kept = self.codes.get(feature)
+        kept = self.of_feature.get(feature)
         if kept is None or kept[0] is not texts:
             stream = self.values.rechunk().__arrow_c_stream__()
-            kept = self.codes[feature] = (texts, _native.PositionCodes(texts, stream))
+            kept = self.of_feature[feature] = (texts, _native.PositionCodes(texts, stream))
         return kept[1]
 
 
@@ -47,7 +44,9 @@ class PolarsCategories:
     frame lives, so do its lists, to which categories are only appended."""
 
     def __init__(self) -> None:
-        self._lists: list[_List] = []
+        self._lists: list[
+            tuple[Any, _Codes]
+        ] = []  # replaced as a whole, as calls may run side by side
 
     def with_positions(
         self, frame: Any, features: Sequence[int], texts: Sequence[_native.TextCodes | None]
@@ -59,7 +58,7 @@ class PolarsCategories:
         if len(frame) < _MANY_ROWS or not hasattr(getattr(polars, "Categories", None), "to_series"):
             return frame, []
         codes: list[_native.PositionCodes | None] = [None] * len(features)
-        updated: list[_List] = []  # mostly, all columns have the same
+        updated: list[tuple[Any, _Codes]] = []  # mostly, all columns have the same
         for k, dtype in enumerate(frame.dtypes):
             if type(dtype) is not polars.Categorical:
                 continue
@@ -71,17 +70,20 @@ class PolarsCategories:
             return frame, []
         return frame.with_columns(polars.col(polars.Categorical).to_physical()), codes
 
-    def _find(self, categories: Any, updated: list[_List]) -> _List | None:
-        """The list of some categories, looked at in this call; None if it cannot be read."""
-        for one in updated:
-            if one.categories == categories:
-                return one
-        found = next((one for one in self._lists if one.categories == categories), None)
-        if found is None:
-            if len(self._lists) >= _MOST_LISTS:
-                self._lists = []
-            self._lists.append(found := _List(categories))
-        if not found.update():
+    def _find(self, categories: Any, updated: list[tuple[Any, _Codes]]) -> _Codes | None:
+        """The codes of some categories, looked at in this call; None if these cannot be read."""
+        for one, codes in updated:
+            if one == categories:
+                return codes
+        lists = self._lists
+        values = categories.to_series()
+        found = next((codes for one, codes in lists if one == categories), None)
+        # Where no column was left, Polars has forgotten the list, and may have made another of that name.
+        if found is None or not values.equals(found.values):
+            found = _Codes(values)
+            others = [kept for kept in lists if kept[0] != categories]
+            self._lists = [*others[-(_MOST_LISTS - 1) :], (categories, found)]
+        if not found.can_be_read():
             return None
-        updated.append(found)
+        updated.append((categories, found))
         return found
