@@ -158,7 +158,7 @@ def measure(pythons: dict[str, str], rounds: int, folder: Path) -> list[str]:
     for _ in range(rounds):
         for name, python in pythons.items():
             given = [python, "-c", MEMORY, str(folder / "m.qwyc"), str(files[0])]
-            done = subprocess.run(given, check=True, capture_output=True, text=True)
+            done = subprocess.run(given, check=True, stdout=subprocess.PIPE, text=True)
             memory[name].append(json.loads(done.stdout))
             for command in COMMANDS:
                 seconds, _ = run_command(python, arguments(command, files[-1], name), folder)
