@@ -130,7 +130,7 @@ def test_the_source_distribution_holds_what_it_should(packages):
         names = ["/".join(n.split("/")[1:]) for n in archive.getnames()]
     for wanted in ("CMakeLists.txt", "native/fit/algorithms.cpp", "README.md", "LICENSE"):
         assert wanted in names
-    large = ("docs/images", "experiments/models")  # in the repository only
+    large = ("docs/images", "docs/screens", "experiments/models")  # in the repository only
     assert not [n for n in names if n.startswith(large)]
     assert sdist.stat().st_size < 3e6
 

@@ -57,6 +57,7 @@ SHARE_ROUNDING = 1e-12  # how far rounding may move a share
 class LiveImporter(Protocol):
     """What a module is that reads a library's own objects."""
 
+    __name__: str
     LIVE_KINDS: str  # what it reads, in words: "Library (Class, OtherClass)"
 
     def is_live(self, model: Any) -> bool:
@@ -178,7 +179,18 @@ def _live_importer_of(model: Any) -> LiveImporter:
             f"a model was expected, and this is a table of rows ({kind}). Did you swap the arguments? The "
             "model comes first"
         )
-    raise ModelError(f"cannot read a model of type {kind}; supported are {SUPPORTED}")
+    raise ModelError(f"cannot read a model of type {kind}; supported are {_supported_for(model)}")
+
+
+def _supported_for(model: Any) -> str:
+    """What is read of the library that an object belongs to; of all libraries if it is of none of them."""
+    packages = {base.__module__.partition(".")[0] for base in type(model).__mro__}
+    if packages & {"keras", "tf_keras"}:
+        return tensorflow_lattice.LIVE_KINDS
+    for importer in LIVE:
+        if importer.__name__.rpartition(".")[2] in packages:
+            return importer.LIVE_KINDS
+    return SUPPORTED
 
 
 def _predict(predict_live: PredictLive, sample: Sample) -> Predictions:
