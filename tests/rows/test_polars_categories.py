@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -113,6 +114,27 @@ def test_a_list_that_was_forgotten_and_made_again_in_another_order(name):
         np.testing.assert_array_equal(to_matrix(X, schema), codes(values))
         del X
         gc.collect()
+
+
+@needs_lists
+def test_a_list_that_grows_while_another_call_makes_codes_of_it(monkeypatch):
+    schema, towns = replace(CITY), pl.Categories("growing")
+    few = frame(rows(TOWNS[:2]), towns)
+    make, inner = polars_categories._native.PositionCodes, []
+
+    def make_while_another_call_runs(texts, stream):
+        made = make(texts, stream)
+        if not inner:
+            inner.append(None)
+            inner[0] = to_matrix(frame(rows(TOWNS), towns), schema)
+        return made
+
+    monkeypatch.setattr(
+        polars_categories, "_native", SimpleNamespace(PositionCodes=make_while_another_call_runs)
+    )
+    np.testing.assert_array_equal(to_matrix(few, schema), codes(rows(TOWNS[:2])))
+    np.testing.assert_array_equal(inner[0], codes(rows(TOWNS)))
+    np.testing.assert_array_equal(to_matrix(frame(rows(TOWNS), towns), schema), codes(rows(TOWNS)))
 
 
 @needs_lists
