@@ -387,7 +387,7 @@ def _threshold(threshold: Any, ensemble: Ensemble) -> float:
     if not 0 <= number <= 1 and ensemble.link.kind == "identity":
         raise OptionError(
             f"threshold={number!r} is compared with this model's scores, which are probabilities, from 0 "
-            "to 1, so that every row would be decided alike"
+            "to 1, so that every row would be decided alike. Pass a number between 0 and 1"
         )
     return ensemble.link.score_of_output(number)
 

@@ -115,8 +115,8 @@ def check_dimensions(X: Array, values: Array, schema: Schema) -> None:
             f"{{rows}} ({{kind}}) is not a table of rows and columns; pass an array or a data frame{first}",
             kind=kind.__name__,
         )
-    dicts = values.ndim == 1 and values.dtype == object and all(isinstance(v, dict) for v in values)
-    if dicts and len(values):
+    listed = values.ndim == 1 and len(values) > 0 and values.dtype == object
+    if listed and all(isinstance(v, dict) for v in values):
         raise RowsError(
             "{rows} is a list of dicts; pass a data frame, such as pandas.DataFrame(rows), or one dict to "
             "predict_one"

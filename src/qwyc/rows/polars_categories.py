@@ -44,9 +44,8 @@ class PolarsCategories:
     frame lives, so do its lists, to which categories are only appended."""
 
     def __init__(self) -> None:
-        self._lists: list[
-            tuple[Any, _Codes]
-        ] = []  # replaced as a whole, as calls may run side by side
+        # Replaced as a whole, as calls may run side by side.
+        self._lists: list[tuple[Any, _Codes]] = []
 
     def with_positions(
         self, frame: Any, features: Sequence[int], texts: Sequence[_native.TextCodes | None]
