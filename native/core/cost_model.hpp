@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/large_trees.hpp"
 #include "core/mask_kernels.hpp"
 #include "core/masked_trees.hpp"
 #include "core/questions.hpp"
@@ -38,10 +39,11 @@ struct RowCost {
     static constexpr double kFullTree = (MaskCost::kFullTree + MaskCost::kSlab.tree / 8) / 64;
 };
 
-// One row of many, through a tree that is too large for masks: for each level of the tree, and
-// through a tree of whatever depth.
+// One row of many, through a tree that is walked, of more than kMaxMaskedLeaves leaves: for each
+// level of the tree, and through a tree of whatever depth.
 constexpr double kDeepLevel = 1.6;
 constexpr double kDeepTree = 12;
+constexpr double kDeepSlab = 150;  // to begin such a tree, for a slab
 
 // For a row of a few that are walked tree by tree.
 struct WalkCost {
@@ -50,20 +52,20 @@ struct WalkCost {
     // plain comparisons, if few features fit registers and if not; any.
     static constexpr double kOblivious = 70, kFlat = 95, kWideFlat = 105;
     static constexpr double kNarrow = 130, kPlain = 150, kAny = 500;
+    // The last two are of trees of up to so many entries on average.
+    static constexpr double kNearEntries = 2 * kMaxMaskedLeaves;
 };
-inline double walk_cost(const RowTrees& trees) {
-    if (!trees.usable) return WalkCost::kAny;
-    if (!trees.oblivious.empty()) return WalkCost::kOblivious;
-    if (!trees.flat.empty()) return trees.n_features <= 32 ? WalkCost::kFlat : WalkCost::kWideFlat;
-    return trees.n_features <= 64 ? WalkCost::kNarrow : WalkCost::kPlain;
-}
+double walk_cost(const RowTrees& trees);
 
 // What some trees need of each row.
 struct Needs {
     int32_t features = 0, questions = 0, trees = 0;
     double planes = 0;  // nanoseconds to make them, for a slab
+    LargeCost large;    // of large trees, beside what all trees take
     int32_t late = 0;   // trees that only a few rows of a word reach before they quit
     double far = 0;     // nanoseconds to fetch the cache lines of one row, where rows are wide
+
+    Needs& operator+=(const Needs& other);
 };
 
 // Nanoseconds to fetch a cache line of one row. A block of wide rows does not fit the second-level
@@ -75,13 +77,20 @@ inline double far_line_cost(int64_t n_features) {
 // Cache lines of a row of floats that hold these features, which ascend.
 int32_t lines_of(std::span<const int32_t> features);
 
-// Nanoseconds to make the planes of a tree for a slab.
+// Nanoseconds to make the planes of a tree that is not large, for a slab.
 double planes_cost(const MaskedTree& tree);
 Needs needs_of(const MaskedTrees& trees);
 
-// How often each part of MaskCost arises.
+// What one tree needs.
+struct TreeCost {
+    double planes = 0;
+    LargeCost large;
+};
+TreeCost tree_cost(const MaskedTree& tree);
+
+// How often each part of MaskCost arises; ones: slabs of a single word.
 struct Times {
-    double slabs = 0, words = 0, few = 0;
+    double slabs = 0, words = 0, few = 0, ones = 0;
     static Times of(double n_rows);
 };
 
@@ -103,6 +112,7 @@ class RowsAtStep {
     RowsAtStep(double n, double share);
 
     double mean() const { return mean_; }
+    double slabs() const { return times_.slabs; }
     bool few() const { return up_to_[kMaxWalkedRows].share > 0; }
 
     // Nanoseconds on average through trees on masks; or walked, where few() and so few rows are
@@ -123,6 +133,9 @@ class RowsAtStep {
 
 struct Steps {
     int32_t begin, end;
+    bool masked;  // evaluated on masks; otherwise walked
+
+    auto operator<=>(const Steps&) const = default;
 };
 
 struct Division {
@@ -135,12 +148,12 @@ struct Division {
 template <class Real>
 class Divider {
   public:
-    // survival: (last,) or longer, the share of rows that reach each step. planes: (T,) by tree,
-    // nanoseconds to make its planes for a slab. walk: those in which a row walks kWalksAtOnce
-    // trees.
+    // survival: (last,) or longer, the share of rows that reach each step. costs: (T,) by tree.
+    // walk: nanoseconds in which a row walks kWalksAtOnce trees. A large tree that `questions` has
+    // on masks may be walked too.
     Divider(const Forest<Real>& forest, const Questions<Real>& questions,
             std::span<const int32_t> order, int32_t last, std::span<const double> survival,
-            std::span<const double> planes, double walk);
+            std::span<const TreeCost> costs, double walk);
 
     // The cheapest division for batches of n rows. A long segment evaluates rows that have quit; a
     // short one reads rows more often, and asks again what was asked before.
@@ -160,12 +173,19 @@ class Divider {
     const New& fresh(int32_t r, int32_t back) const;
     bool masked(int32_t r) const { return masked_[r] != 0; }
 
+    // Lets `use` have every end of a segment of one kind that begins at step a, and its cost for
+    // these rows.
+    template <class Use>
+    void each_masked(int32_t a, const RowsAtStep& rows, const Use& use) const;
+    template <class Use>
+    void each_walked(int32_t a, const RowsAtStep& rows, const Use& use) const;
+
     int32_t last_;
     double walk_;                   // nanoseconds for kWalksAtOnce trees
     double far_line_;               // and for a cache line of a row
     std::vector<uint8_t> masked_;   // by step
-    std::vector<double> planes_;    // by step
-    std::vector<double> deep_;      // by step, nanoseconds for one of many rows; 0 if masked
+    std::vector<TreeCost> costs_;   // by step
+    std::vector<double> deep_;      // by step, nanoseconds for one of many rows; 0 if small
     std::vector<double> survival_;  // by step, and 0 at the end; never rising
     std::vector<New> fresh_;        // (last, kMaxSegmentTrees)
 };

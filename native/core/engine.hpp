@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/cost_model.hpp"
 #include "core/deep_trees.hpp"
 #include "core/exact_sums.hpp"
 #include "core/large_trees.hpp"
@@ -56,11 +57,15 @@ class FullEngine {
 
     const Forest<Real>& forest() const { return forest_; }
     const Questions<Real>& questions() const { return layout().questions; }
+    // Those of rows that quit: of large trees too, if they are ever on masks.
+    const Questions<Real>& quit_questions() const {
+        return layout().large ? *layout().large : layout().questions;
+    }
     const RowTrees& row_trees() const { return row_trees_; }
     const DeepTrees<Real>& deep() const { return layout().deep; }
 
-    // (T,) nanoseconds to make a tree's planes for a slab, by the cost model; 0 where it is walked.
-    std::vector<double> planes() const;
+    // (T,) what trees cost on masks, by the cost model; nothing where they are walked.
+    std::vector<TreeCost> tree_costs() const;
 
     // Nanoseconds for one row of many on one thread, by the cost model.
     double expected_cost() const { return plan_of("avx512", kSlab).cost; }
@@ -73,10 +78,11 @@ class FullEngine {
         return layout().large ? kSlab + 1 : 0;
     }
 
-    // Trees that are walked node by node where rows quit: too many leaves, or a category with too
-    // many values. In full scores fewer may be.
+    // Trees that are always walked node by node: too many leaves, or a category with too many
+    // values.
     int64_t n_walked() const {
-        return std::count(questions().masked.begin(), questions().masked.end(), 0);
+        const std::vector<uint8_t>& masked = quit_questions().masked;
+        return std::count(masked.begin(), masked.end(), 0);
     }
 
   private:
@@ -89,9 +95,8 @@ class FullEngine {
     struct Plan {
         std::vector<Part> parts;
         bool any_masked = false;
-        int32_t n_questions = 0, n_features = 0;  // of all parts
-        double cost = 0;                          // nanoseconds for one row of many
-        double planes = 0;                        // those of all trees, for a slab
+        Needs needs;      // of all parts
+        double cost = 0;  // nanoseconds for one row of many
     };
     // What many rows are evaluated with. It is made when it is first needed: one row does without.
     struct Layout {
@@ -175,6 +180,7 @@ class QuitEngine {
         bool masked;
         int32_t walk_below;              // so few rows are walked one by one
         MaskedTrees trees;               // where masked
+        bool any_large;                  // of them
         std::optional<ExactSums> exact;  // of a ThresholdPolicy, where sums are integers
     };
 

@@ -23,12 +23,10 @@ auto FullEngine<Real>::make_layout() const -> std::unique_ptr<const Layout> {
     for (uint8_t& tree : deep) tree = !tree;
     layout->deep = DeepTrees<Real>(forest_, deep);
     const auto n = static_cast<int32_t>(order_.size());
-    const Plan& plan = layout->plan = make_plan(layout->questions);
-    const double walk = WalkCost::kRow + walk_cost(row_trees_) * n / kWalksAtOnce;
-    layout->walk_below =
-        plan.any_masked ? rows_to_walk(walk, {plan.n_features, plan.n_questions, n, plan.planes})
-                        : 6;
+    layout->plan = make_plan(layout->questions);
     use_large(*layout);
+    const double walk = WalkCost::kRow + walk_cost(row_trees_) * n / kWalksAtOnce;
+    layout->walk_below = layout->plan.any_masked ? rows_to_walk(walk, layout->plan.needs) : 6;
     return layout;
 }
 
@@ -61,12 +59,11 @@ typename FullEngine<Real>::Plan FullEngine<Real>::make_plan(
                         std::span<const int32_t>(order_.data() + begin, order_.data() + end), true);
             const Needs needs = needs_of(part.trees);
             plan.cost += needs.planes / kSlab;
-            plan.planes += needs.planes;
+            plan.needs += needs;
             plan.any_masked = true;
             plan.cost += RowCost::kRow + RowCost::kFeature * needs.features +
                          answers_cost(part.trees) +
                          far_line_cost(forest_.n_features()) * lines_of(part.trees.features);
-            plan.n_questions += needs.questions, plan.n_features += needs.features;
         }
         plan.parts.push_back(std::move(part));
     }
@@ -74,12 +71,11 @@ typename FullEngine<Real>::Plan FullEngine<Real>::make_plan(
 }
 
 template <class Real>
-std::vector<double> FullEngine<Real>::planes() const {
-    std::vector<double> cost(order_.size());
-    const Plan& plan = layout().large ? layout().few : layout().plan;
-    for (const Part& part : plan.parts)
+std::vector<TreeCost> FullEngine<Real>::tree_costs() const {
+    std::vector<TreeCost> cost(order_.size());
+    for (const Part& part : layout().plan.parts)
         for (int32_t t = 0; t < part.trees.n_trees(); ++t)
-            cost[part.begin + t] = planes_cost(part.trees.trees[t]);
+            cost[part.begin + t] = tree_cost(part.trees.trees[t]);
     return cost;
 }
 

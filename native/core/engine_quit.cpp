@@ -57,25 +57,27 @@ template <class Real, class Policy>
 auto QuitEngine<Real, Policy>::make_layout() const -> std::unique_ptr<const Layout> {
     auto layout = std::make_unique<Layout>();
     auto& segments = layout->segments;
-    const Questions<Real>& questions = full_.questions();
-    const std::vector<double> planes = full_.planes();
-    const Divider<Real> divider(forest_, questions, policy_.order(), quit_end_, reached_, planes,
+    const Questions<Real>& questions = full_.quit_questions();
+    const std::vector<TreeCost> costs = full_.tree_costs();
+    const Divider<Real> divider(forest_, questions, policy_.order(), quit_end_, reached_, costs,
                                 walk_cost(full_.row_trees()));
     std::optional<ExactUnits> units;
     if (mask_kernels().takes_exact) units.emplace(forest_, policy_.order());
-    std::map<std::pair<int32_t, int32_t>, int32_t> laid_out;  // where a segment is
+    std::map<Steps, int32_t> laid_out;  // where a segment is
     const auto segment_of = [&](const Steps& steps) {
         const auto [at, is_new] =
-            laid_out.try_emplace({steps.begin, steps.end}, static_cast<int32_t>(segments.size()));
+            laid_out.try_emplace(steps, static_cast<int32_t>(segments.size()));
         if (is_new) {
             const auto trees = policy_.order().subspan(steps.begin, steps.end - steps.begin);
-            Segment segment{steps.begin, steps.end, questions.masked[trees[0]] != 0, 6, {}, {}};
+            Segment segment{steps.begin, steps.end, steps.masked, 6, {}, false, {}};
             if (segment.masked) {
                 segment.trees = lay_out(forest_, questions, trees, false);
+                for (int32_t t = 0; t < segment.trees.n_trees(); ++t)
+                    segment.any_large |= segment.trees.is_large(t);
                 segment.walk_below = rows_to_walk(divider.walk_cost(steps.begin, steps.end),
                                                   needs_of(segment.trees));
                 if constexpr (std::is_same_v<Policy, ThresholdPolicy>)
-                    if (units)
+                    if (units && !segment.any_large)
                         segment.exact = units->sums(segment.trees, policy_.rule(), steps.begin);
             }
             segments.push_back(std::move(segment));

@@ -119,7 +119,7 @@ class FullEngine<Real>::Worker {
             mask_kernels_.slice(trees, t, end, words, masks);
             add(trees, t, end, masks, words);
             for (int32_t k = t; k < end && values; ++k) {
-                mask_kernels_.values(trees, k, masks, words, step_);
+                mask_kernels_.values(trees, k, masks, words, nullptr, step_);
                 std::memcpy(values + k * values_stride, step_, n * sizeof(float));
             }
         }

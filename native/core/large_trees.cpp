@@ -15,8 +15,9 @@ namespace {
 
 // In nanoseconds, measured as those in core/cost_model.hpp.
 struct Cost {
-    // For up to kSlab rows, however few; of a tree whose nodes fit the first-level cache, or not.
-    double split, far_split;
+    // For more than 64 rows, up to kSlab; of a tree whose nodes fit the first-level cache, or not.
+    // And for up to 64 rows.
+    double split, far_split, one_word_split;
     // For up to 64 rows: numbers and values of a tree; a question that is compared.
     double word_of_tree, word_of_leaf, question;
     // For kSlab rows: of a search that answers many questions, and of each of them.
@@ -26,9 +27,9 @@ struct Cost {
     double level;
 };
 constexpr int64_t kNearLeaves = 384;
-constexpr Cost kCosts[] = {{1.9, 3.5, 35, 0.1, 1.7, 1150, 2.9, 160, 0.85},  // in the order of
-                           {3.7, 6.5, 45, 0.1, 2.5, 2250, 4.1, 144, 1.4},   // kMaskIsas
-                           {6.5, 9.0, 135, 0.1, 14.0, 2150, 4.7, 32, 1.25}};
+constexpr Cost kCosts[] = {{1.9, 2.5, 0.8, 35, 0.1, 1.7, 1150, 2.9, 160, 0.85},  // in the order
+                           {3.7, 6.5, 0.8, 45, 0.1, 2.5, 2250, 4.1, 144, 1.4},   // of kMaskIsas
+                           {6.5, 9.0, 0.8, 135, 0.1, 14.0, 2150, 4.7, 32, 1.25}};
 static_assert(std::size(kCosts) == std::size(kMaskIsas));
 
 // For `words` words of rows: questions about one value, which are of one kind.
@@ -147,22 +148,29 @@ bool is_oblivious(const Forest<Real>& forest, const Questions<Real>& questions, 
     return std::all_of(level.begin(), level.end(), [](int32_t child) { return child < 0; });
 }
 
-template <class Real>
-double splits_cost(const Cost& is, const Forest<Real>& forest, const Questions<Real>& questions,
-                   int32_t tree) {
-    if (is_oblivious(forest, questions, tree)) return 0;
-    const int64_t leaves = forest.leaves_of(tree);
-    return (leaves > kNearLeaves ? is.far_split : is.split) * static_cast<double>(leaves);
+LargeCost cost_of(const Cost& is, int64_t leaves, bool oblivious) {
+    const auto n = static_cast<double>(leaves);
+    LargeCost cost{0, 0, is.word_of_tree + is.word_of_leaf * n};
+    if (oblivious) return cost;
+    cost.slab = (leaves > kNearLeaves ? is.far_split : is.split) * n;
+    cost.one_word = is.one_word_split * n;
+    return cost;
 }
 
+// In full scores.
 template <class Real>
-double word_cost(const Cost& is, const Forest<Real>& forest, int32_t tree) {
-    const int tables = forest.rules().summation == Summation::kShares ? 2 : 1;
-    return tables *
-           (is.word_of_tree + is.word_of_leaf * static_cast<double>(forest.leaves_of(tree)));
+LargeCost cost_of(const Cost& is, const Forest<Real>& forest, const Questions<Real>& questions,
+                  int32_t tree) {
+    LargeCost cost = cost_of(is, forest.leaves_of(tree), is_oblivious(forest, questions, tree));
+    if (forest.rules().summation == Summation::kShares) cost.word *= 2;  // two tables
+    return cost;
 }
 
 }  // namespace
+
+LargeCost large_cost(int64_t leaves, bool oblivious) {
+    return cost_of(kCosts[0], leaves, oblivious);
+}
 
 template <class Real>
 LargeLayout lay_out_large(const Forest<Real>& forest, int32_t tree,
@@ -206,9 +214,8 @@ LargeLayout lay_out_large(const Forest<Real>& forest, int32_t tree,
 
 template <class Real>
 double large_tree_cost(const Forest<Real>& forest, const Questions<Real>& questions, int32_t tree) {
-    const Cost& is = kCosts[0];
-    return (word_cost(is, forest, tree) * kSlabWords + splits_cost(is, forest, questions, tree)) /
-           kSlab;
+    const LargeCost cost = cost_of(kCosts[0], forest, questions, tree);
+    return (cost.word * kSlabWords + cost.slab) / kSlab;
 }
 
 double answers_cost(const MaskedTrees& trees) {
@@ -228,18 +235,20 @@ RowsForMasks rows_for_masks(const Forest<Real>& forest, const Questions<Real>& q
     RowsForMasks from;
     for (size_t isa = 0; isa < from.size(); ++isa) {
         const Cost& is = kCosts[isa];
-        double splits = 0, words = 0, walks = 0;
+        LargeCost trees;
+        double walks = 0, begins = 0;  // of walks, for a row and for all
         for (int32_t t = 0; t < forest.n_trees(); ++t) {
             if (!questions.masked[t] || forest.leaves_of(t) <= kMaxMaskedLeaves) continue;
-            splits += splits_cost(is, forest, questions, t);
-            words += word_cost(is, forest, t);
+            trees += cost_of(is, forest, questions, t);
             walks += is.level * forest.depth_of(t);
+            begins += kDeepSlab;
         }
         from[isa] = kSlab + 1;
         for (int32_t w = kSlabWords; w > 0; --w) {
-            double cost = splits + words * w;
+            double cost = (w == 1 ? trees.one_word : trees.slab) + trees.word * w;
             for (int32_t count : columns) cost += column_cost(is, count, w);
-            const double rows = cost > 0 ? cost / walks : 0;  // no large tree: both are 0
+            // No large tree: both are 0.
+            const double rows = cost > begins ? (cost - begins) / walks : 0;
             if (rows > 64 * w) break;
             from[isa] = std::max(static_cast<int32_t>(rows), 64 * (w - 1)) + 1;
         }

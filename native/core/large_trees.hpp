@@ -37,6 +37,19 @@ LargeLayout lay_out_large(const Forest<Real>& forest, int32_t tree,
 // in the second-level cache.
 inline constexpr int32_t kMaxQuestions = 8192;
 
+// Nanoseconds of large trees: to make their planes for a slab, or for one of a single word; and to
+// look up and add their values for a word.
+struct LargeCost {
+    double slab = 0, one_word = 0, word = 0;
+
+    LargeCost& operator+=(const LargeCost& other) {
+        slab += other.slab, one_word += other.one_word, word += other.word;
+        return *this;
+    }
+};
+// Of a tree with so many leaves.
+LargeCost large_cost(int64_t leaves, bool oblivious);
+
 // Nanoseconds for one row of many: to answer questions, and for a large tree on masks.
 double answers_cost(const MaskedTrees& trees);
 template <class Real>

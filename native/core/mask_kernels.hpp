@@ -129,9 +129,9 @@ struct MaskKernels {
                     int32_t step, const uint64_t* masks, const QuitSlab& slab,
                     const DecisionsOut& out, const Survivors& left);
 
-    // out[i]: what tree t adds, for whole words.
+    // out[i]: what tree t adds, for whole words; alive: the words that are not 0, or null: all.
     void (*values)(const MaskedTrees& trees, int32_t t, const uint64_t* masks, int32_t words,
-                   float* out);
+                   const uint64_t* alive, float* out);
 
     // sums[i] += values of trees [begin, end), for whole words. tables: by leaf number, such as
     // step_value, with 32 entries more; leaf_value or leaf_other.

@@ -77,7 +77,7 @@ class QuitEngine<Real, Policy>::Worker {
     int32_t run_segment(const ThresholdPolicy& policy, const Segment& segment,
                         const RowsView<In>& rows, bool listed, int32_t begin, int32_t n,
                         const DecisionsOut& out) {
-        if (!segment.masked) {
+        if (!segment.masked || segment.any_large) {
             list(listed, begin, n);
             return run_chunks(segment, rows, n, [&](int32_t step, const Chunk& chunk) {
                 kernels_.advance(values_, policy.view(), step, chunk, out);
@@ -165,7 +165,7 @@ class QuitEngine<Real, Policy>::Worker {
             if (segment.masked) masks = sliced(segment.trees, rows, row_ + at, here, n - at - here);
             for (int32_t step = segment.begin; step < segment.end; ++step) {
                 if (segment.masked)
-                    mask_kernels_.values(segment.trees, step - segment.begin, masks, words,
+                    mask_kernels_.values(segment.trees, step - segment.begin, masks, words, alive_,
                                          values_);
                 else
                     walk_step(step, chunk, rows);

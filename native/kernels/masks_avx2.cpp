@@ -246,6 +246,10 @@ inline __m256i large_numbers(const uint8_t* number, int j) {
     };
     return _mm256_or_si256(bytes(number), _mm256_slli_epi32(bytes(number + kWord), 8));
 }
+inline void large_values_word(const float* table, const uint8_t* number, float* out) {
+    for (int j = 0; j < 8; ++j)
+        _mm256_store_ps(out + 8 * j, _mm256_i32gather_ps(table, large_numbers(number, j), 4));
+}
 inline void add_gathered(const float* table, __m256i index, float* to) {
     _mm256_store_ps(to, _mm256_add_ps(_mm256_load_ps(to), _mm256_i32gather_ps(table, index, 4)));
 }

@@ -251,6 +251,10 @@ inline __m512i large_numbers(const uint8_t* number, int k) {
     return _mm512_or_si512(_mm512_and_si512(lower, byte),
                            _mm512_slli_epi32(_mm512_and_si512(upper, byte), 8));
 }
+inline void large_values_word(const float* table, const uint8_t* number, float* out) {
+    for (int k = 0; k < 4; ++k)
+        _mm512_store_ps(out + 16 * k, _mm512_i32gather_ps(large_numbers(number, k), table, 4));
+}
 template <class Number>
 inline void add_large_word(const MaskedTrees& trees, const float* tables, int32_t begin,
                            int32_t end, const Number& number_into, float* sums) {

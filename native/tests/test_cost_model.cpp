@@ -15,24 +15,27 @@ using namespace qwyc;
 using namespace qwyc::tests;
 
 template <class Real>
-std::vector<double> planes_of(const Forest<Real>& forest) {
-    return FullEngine<Real>(forest).planes();
+std::vector<TreeCost> costs_of(const Forest<Real>& forest) {
+    return FullEngine<Real>(forest).tree_costs();
 }
 
-// Segments follow each other up to `last`, and each is all on masks or all walked.
+// Segments follow each other up to `last`, and each is all on masks or all walked: small trees
+// never, and what masks do not hold always.
 template <class Real>
 void check_division(const Forest<Real>& forest, const Questions<Real>& questions,
                     const std::vector<int32_t>& order, int32_t last,
                     const std::vector<double>& survival) {
-    const Divider<Real> divider(forest, questions, order, last, survival, planes_of(forest),
+    const Divider<Real> divider(forest, questions, order, last, survival, costs_of(forest),
                                 WalkCost::kPlain);
     for (double n : {1.0, 16.0, 64.0, 100.0, 1e6}) {
         int32_t at = 0;
         for (const Steps& steps : divider.divide(n).segments) {
             CHECK_EQUAL(steps.begin, at);
             CHECK(steps.end > steps.begin && steps.end - steps.begin <= kMaxSegmentTrees);
-            for (int32_t r = steps.begin; r < steps.end; ++r)
-                CHECK_EQUAL(questions.masked[order[r]], questions.masked[order[steps.begin]]);
+            for (int32_t r = steps.begin; r < steps.end; ++r) {
+                if (steps.masked) CHECK(questions.masked[order[r]]);
+                if (!steps.masked) CHECK(forest.leaves_of(order[r]) > kMaxMaskedLeaves);
+            }
             at = steps.end;
         }
         CHECK_EQUAL(at, last);
@@ -52,6 +55,7 @@ TEST(segments_cover_the_steps_whatever_the_survival) {
         }
         const Forest<float> forest = trees.forest();
         const Questions<float> questions(forest);
+        const Questions<float> of_large(forest, kMaxCategoryBytes, kMaxLargeLeaves);
         const std::vector<int32_t> order = Policy(seed, n, 0, 1).order;
         std::vector<std::vector<double>> curves;
         for (double share :
@@ -64,8 +68,10 @@ TEST(segments_cover_the_steps_whatever_the_survival) {
             curves[8].push_back(random.below(3) ? random.uniform() : kNaN);
         }
         for (const std::vector<double>& survival : curves)
-            for (int32_t last : {0, 1, 2, 127, 128, 129, n - 1})
+            for (int32_t last : {0, 1, 2, 127, 128, 129, n - 1}) {
                 check_division(forest, questions, order, last, survival);
+                check_division(forest, of_large, order, last, survival);
+            }
     }
 }
 
@@ -82,7 +88,7 @@ TEST(rows_that_stay_are_read_seldom_and_rows_that_quit_are_left_out) {
         std::vector<double> survival;
         for (int32_t r = 0; r < 100; ++r) survival.push_back(std::pow(kept, r));
         return Divider<float>(forest, questions, natural_order(100), 100, survival,
-                              planes_of(forest), WalkCost::kPlain)
+                              costs_of(forest), WalkCost::kPlain)
             .divide(1e6);
     };
     const Division all = divide(1.0), most = divide(0.98), few = divide(0.7);
@@ -111,7 +117,7 @@ TEST(segments_need_what_their_layout_has) {
         for (int32_t last : {1, 7, kMaxSegmentTrees}) {
             const std::vector<double> survival(last, 1.0);
             const Division found = Divider<float>(forest, questions, order, last, survival,
-                                                  planes_of(forest), WalkCost::kAny)
+                                                  costs_of(forest), WalkCost::kAny)
                                        .divide(64);
             CHECK_EQUAL(found.segments.size(), 1u);
             const MaskedTrees laid_out =
@@ -123,6 +129,42 @@ TEST(segments_need_what_their_layout_has) {
             CHECK(std::abs(found.cost - mask_cost(64, needs)) < 1e-6);
         }
     }
+}
+
+// Trees of 300 leaves: many rows are evaluated on masks, few rows are walked.
+TEST(large_trees_are_on_masks_while_there_are_many_rows) {
+    Trees<float> trees;
+    trees.n_features = 3;
+    Random random(5);
+    constexpr int32_t kTrees = 24;
+    for (int32_t t = 0; t < kTrees; ++t) {
+        grow_leaves(trees, random, {.special = false}, 300);
+        trees.end_tree();
+    }
+    const Forest<float> forest = trees.forest();
+    const Questions<float> questions(forest, kMaxCategoryBytes, kMaxLargeLeaves);
+    const auto divide = [&](double n) {
+        const std::vector<double> survival(kTrees, 1.0);
+        return Divider<float>(forest, questions, natural_order(kTrees), kTrees, survival,
+                              costs_of(forest), WalkCost::kPlain)
+            .divide(n);
+    };
+    const Division many = divide(1e6), few = divide(2);
+    for (const Steps& steps : many.segments) CHECK(steps.masked);
+    for (const Steps& steps : few.segments) CHECK(!steps.masked);
+    CHECK(many.cost / 1e6 < 0.5 * few.cost / 2);
+    // A segment asks no more questions than masks may have.
+    const MaskedTrees all = lay_out(forest, questions, natural_order(kTrees), false);
+    CHECK(all.n_questions < kMaxQuestions);
+    const Needs needs = needs_of(all);
+    CHECK(needs.planes == 0 && needs.large.slab > needs.large.one_word);
+    CHECK(mask_cost(64, needs) < mask_cost(65, needs));
+}
+
+TEST(slabs_of_one_word_are_counted) {
+    for (int32_t n : {1, 16, 17, 64, 513, 576, 1100})
+        CHECK_EQUAL(Times::of(n).ones, n % kSlab > 0 && n % kSlab <= 64 ? 1 : 0);
+    for (int32_t n : {0, 65, 512, 577, 1024}) CHECK_EQUAL(Times::of(n).ones, 0);
 }
 
 TEST(lines_are_those_that_hold_a_feature) {
@@ -143,7 +185,7 @@ TEST(small_batches_have_long_segments) {
     std::vector<double> survival;
     for (int32_t r = 0; r < 100; ++r) survival.push_back(std::pow(0.95, r));
     const Divider<float> divider(forest, questions, natural_order(100), 100, survival,
-                                 planes_of(forest), WalkCost::kPlain);
+                                 costs_of(forest), WalkCost::kPlain);
     CHECK(divider.divide(64).segments.size() < divider.divide(1e6).segments.size());
     CHECK(divider.divide(64).cost < divider.divide(128).cost);
 }

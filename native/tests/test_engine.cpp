@@ -92,7 +92,9 @@ TEST(walked_trees_among_small_ones) {
         fill(single, seed);
         fill(wide, seed);
         const Forest<float> forest = single.forest();
-        CHECK(FullEngine<float>(forest).n_walked() >= 3);
+        const FullEngine<float> engine(forest);
+        const bool on_masks = engine.large_from("avx512") > 0;  // even if not where this runs
+        CHECK(on_masks ? engine.n_walked() == 0 : engine.n_walked() >= 3);
         check_both(single, 700, seed, "float");
         check_both(wide, 700, seed, "double");
     }

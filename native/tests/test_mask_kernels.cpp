@@ -118,7 +118,7 @@ void check_rows(const Problem<In, Real>& problem, const MaskKernels& kernels,
         const int32_t end = std::min(begin + kTreesAtOnce, layout.n_trees());
         kernels.slice(layout, begin, end, words, work.masks);
         for (int32_t t = begin; t < end; ++t) {
-            kernels.values(layout, t, work.masks, words, values.data());
+            kernels.values(layout, t, work.masks, words, nullptr, values.data());
             for (int32_t i = 0; i < count; ++i) {
                 const int32_t leaf = problem.leaf_at(t, row_at(i));
                 expected[i] = problem.forest.step_value(leaf);
