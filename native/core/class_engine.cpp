@@ -10,9 +10,19 @@
 
 namespace qwyc {
 
+// Those of large trees too, where these are faster on masks.
+template <class Real>
+static Questions<Real> questions_of(const ClassForest<Real>& forest) {
+    Questions<Real> small(forest.trees());
+    QuestionsOfLarge<Real> large = questions_of_large(forest.trees(), small, forest.channels());
+    const RowsForMasks& from = large.from;
+    const bool pays = large.questions && std::max(from[0], from[1]) <= kSlab;
+    return pays ? std::move(*large.questions) : std::move(small);
+}
+
 template <class Real>
 ClassEngine<Real>::ClassEngine(const ClassForest<Real>& forest)
-    : forest_(forest), questions_(forest.trees()), row_trees_(forest.trees()) {
+    : forest_(forest), questions_(questions_of(forest)), row_trees_(forest.trees()) {
     std::vector<uint8_t> deep(questions_.masked);
     for (uint8_t& tree : deep) tree = !tree;
     deep_ = DeepTrees<Real>(forest.trees(), deep);
@@ -39,11 +49,12 @@ ClassEngine<Real>::ClassEngine(const ClassForest<Real>& forest)
     for (const ClassPart& part : parts_) {
         cost_ += kDeepTree * static_cast<double>(part.walked.size());
         if (!part.masked()) continue;
-        const Needs here = needs_of(part.trees);
-        cost_ += here.planes / kSlab + RowCost::kRow + RowCost::kFeature * here.features +
-                 answers_cost(part.trees) + RowCost::kFullTree * here.trees * forest.channels();
-        needs.features += here.features, needs.questions += here.questions;
-        needs.trees += here.trees * forest.channels(), needs.planes += here.planes;
+        Needs here = needs_of(part.trees);
+        here.trees *= forest.channels(), here.large.word *= forest.channels();
+        cost_ += here.planes / kSlab + here.large.of_a_row() + RowCost::kRow +
+                 RowCost::kFeature * here.features + answers_cost(part.trees) +
+                 RowCost::kFullTree * here.trees;
+        needs += here;
     }
     const double walk = WalkCost::kRow + walk_cost() * n_trees;
     walk_below_ = needs.trees > 0 ? rows_to_walk(walk, needs) : 6;

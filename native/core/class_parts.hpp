@@ -139,13 +139,13 @@ class ClassPartMaker {
 
     // The same layout on all machines, because costs are expected from it.
     bool uses_bytes() const { return tables_ == ClassTables::kSteps && !forest_.has_vectors(); }
-    // Unless all tables are short: these are looked up faster as floats.
+    // Unless all tables are short, which are looked up faster as floats, or one has no bytes.
     static void add_bytes(ClassPart& part) {
         const std::vector<MaskedTree>& trees = part.trees.trees;
         if (!mask_kernels().add_bytes) return;
-        if (std::all_of(trees.begin(), trees.end(),
-                        [](const auto& tree) { return tree.bits <= 5; }))
-            return;
+        int most = 0;
+        for (const MaskedTree& tree : trees) most = std::max<int>(most, tree.bits);
+        if (most <= 5 || most > kMaxPlanes) return;
         for (const MaskedTree& tree : trees) {
             LeafBytes& to = part.bytes.emplace_back(LeafBytes{});
             for (int32_t i = 0; i < 1 << tree.bits; ++i) {
@@ -166,6 +166,11 @@ class ClassPartMaker {
                 use(trees.divided[i].question);
         for (int32_t b = 0; b < tree.bits && tree.form == Form::kOblivious; ++b)
             use(trees.planes[tree.planes_begin + b]);
+        if (tree.form != Form::kLarge) return;
+        // Splits between leaves divide no mask.
+        const int32_t* const flips = &trees.flip_begin[tree.flips_begin];
+        for (int32_t i = flips[0]; i < flips[tree.bits]; ++i)
+            if (trees.flips[i].second < trees.n_questions) use(trees.flips[i].second);
     }
 
     const ClassForest<Real>& forest_;

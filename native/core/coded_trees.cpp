@@ -98,7 +98,7 @@ CodedTrees lay_out_coded(const Forest<Real>& forest, const Questions<Real>& ques
     CodedTrees out;
     int32_t deepest = 1, leaves = 0;
     for (int32_t t = 0; t < n_trees; ++t) {
-        if (!questions.masked[t]) return {};
+        if (!questions.masked[t] || forest.leaves_of(t) > kMaxMaskedLeaves) return {};
         deepest = std::max(deepest, forest.depth_of(t));
         out.first_leaf.push_back(leaves);
         leaves += static_cast<int32_t>(forest.leaves_of(t));

@@ -81,23 +81,11 @@ std::vector<TreeCost> FullEngine<Real>::tree_costs() const {
 
 template <class Real>
 void FullEngine<Real>::use_large(Layout& layout) const {
-    const auto is_large = [](int64_t leaves) {
-        return leaves > kMaxMaskedLeaves && leaves <= kMaxLargeLeaves;
-    };
-    bool any = false;
-    for (int32_t t : order_) any = any || is_large(forest_.leaves_of(t));
-    if (!any) return;
-    layout.large = std::make_unique<Questions<Real>>(forest_, kMaxCategoryBytes, kMaxLargeLeaves);
-    // Categories that large trees tell apart may be too many for masks, of small trees too.
-    const auto lost = [&](int32_t t) {
-        return layout.questions.masked[t] && !layout.large->masked[t];
-    };
-    const RowsForMasks from = rows_for_masks(forest_, *layout.large);
-    if (*std::min_element(from.begin(), from.end()) > kSlab ||
-        std::any_of(order_.begin(), order_.end(), lost)) {
-        layout.large.reset();
-        return;
-    }
+    const int32_t tables = forest_.rules().summation == Summation::kShares ? 2 : 1;
+    QuestionsOfLarge<Real> large = questions_of_large(forest_, layout.questions, tables);
+    const RowsForMasks& from = large.from;
+    if (!large.questions || *std::min_element(from.begin(), from.end()) > kSlab) return;
+    layout.large = std::move(large.questions);
     layout.large_from = from;
     layout.few = std::exchange(layout.plan, make_plan(*layout.large));
 }

@@ -160,10 +160,48 @@ LargeCost cost_of(const Cost& is, int64_t leaves, bool oblivious) {
 // In full scores.
 template <class Real>
 LargeCost cost_of(const Cost& is, const Forest<Real>& forest, const Questions<Real>& questions,
-                  int32_t tree) {
+                  int32_t tree, int32_t tables) {
     LargeCost cost = cost_of(is, forest.leaves_of(tree), is_oblivious(forest, questions, tree));
-    if (forest.rules().summation == Summation::kShares) cost.word *= 2;  // two tables
+    cost.word *= tables;
     return cost;
+}
+
+// Of a forest of one channel, in full scores.
+template <class Real>
+int32_t tables_of(const Forest<Real>& forest) {
+    return forest.rules().summation == Summation::kShares ? 2 : 1;
+}
+
+bool is_large(int64_t leaves) {
+    return leaves > kMaxMaskedLeaves && leaves <= kMaxLargeLeaves;
+}
+
+template <class Real>
+RowsForMasks rows_for_masks(const Forest<Real>& forest, const Questions<Real>& questions,
+                            int32_t tables) {
+    const std::vector<int32_t> columns = count_by_column(forest, questions);
+    RowsForMasks from;
+    for (size_t isa = 0; isa < from.size(); ++isa) {
+        const Cost& is = kCosts[isa];
+        LargeCost trees;
+        double walks = 0, begins = 0;  // of walks, for a row and for all
+        for (int32_t t = 0; t < forest.n_trees(); ++t) {
+            if (!questions.masked[t] || !is_large(forest.leaves_of(t))) continue;
+            trees += cost_of(is, forest, questions, t, tables);
+            walks += is.level * forest.depth_of(t);
+            begins += kDeepSlab;
+        }
+        from[isa] = kSlab + 1;
+        for (int32_t w = kSlabWords; w > 0; --w) {
+            double cost = (w == 1 ? trees.one_word : trees.slab) + trees.word * w;
+            for (int32_t count : columns) cost += column_cost(is, count, w);
+            // No large tree: both are 0.
+            const double rows = cost > begins ? (cost - begins) / walks : 0;
+            if (rows > 64 * w) break;
+            from[isa] = std::max(static_cast<int32_t>(rows), 64 * (w - 1)) + 1;
+        }
+    }
+    return from;
 }
 
 }  // namespace
@@ -214,8 +252,8 @@ LargeLayout lay_out_large(const Forest<Real>& forest, int32_t tree,
 
 template <class Real>
 double large_tree_cost(const Forest<Real>& forest, const Questions<Real>& questions, int32_t tree) {
-    const LargeCost cost = cost_of(kCosts[0], forest, questions, tree);
-    return (cost.word * kSlabWords + cost.slab) / kSlab;
+    const LargeCost cost = cost_of(kCosts[0], forest, questions, tree, tables_of(forest));
+    return cost.of_a_row();
 }
 
 double answers_cost(const MaskedTrees& trees) {
@@ -230,37 +268,29 @@ double answers_cost(const MaskedTrees& trees) {
 }
 
 template <class Real>
-RowsForMasks rows_for_masks(const Forest<Real>& forest, const Questions<Real>& questions) {
-    const std::vector<int32_t> columns = count_by_column(forest, questions);
-    RowsForMasks from;
-    for (size_t isa = 0; isa < from.size(); ++isa) {
-        const Cost& is = kCosts[isa];
-        LargeCost trees;
-        double walks = 0, begins = 0;  // of walks, for a row and for all
-        for (int32_t t = 0; t < forest.n_trees(); ++t) {
-            if (!questions.masked[t] || forest.leaves_of(t) <= kMaxMaskedLeaves) continue;
-            trees += cost_of(is, forest, questions, t);
-            walks += is.level * forest.depth_of(t);
-            begins += kDeepSlab;
-        }
-        from[isa] = kSlab + 1;
-        for (int32_t w = kSlabWords; w > 0; --w) {
-            double cost = (w == 1 ? trees.one_word : trees.slab) + trees.word * w;
-            for (int32_t count : columns) cost += column_cost(is, count, w);
-            // No large tree: both are 0.
-            const double rows = cost > begins ? (cost - begins) / walks : 0;
-            if (rows > 64 * w) break;
-            from[isa] = std::max(static_cast<int32_t>(rows), 64 * (w - 1)) + 1;
-        }
-    }
-    return from;
+QuestionsOfLarge<Real> questions_of_large(const Forest<Real>& forest, const Questions<Real>& small,
+                                          int32_t tables) {
+    const auto n = static_cast<int32_t>(forest.n_trees());
+    const auto any = [n](const auto& holds) {
+        int32_t t = 0;
+        while (t < n && !holds(t)) ++t;
+        return t < n;
+    };
+    if (!any([&](int32_t t) { return is_large(forest.leaves_of(t)); })) return {};
+    QuestionsOfLarge<Real> found{
+        std::make_unique<Questions<Real>>(forest, kMaxCategoryBytes, kMaxLargeLeaves), {}};
+    // Categories that large trees tell apart may be too many for masks, of small trees too.
+    if (any([&](int32_t t) { return small.masked[t] && !found.questions->masked[t]; })) return {};
+    found.from = rows_for_masks(forest, *found.questions, tables);
+    return found;
 }
 
 #define QWYC_INSTANTIATE(Real)                                                             \
     template LargeLayout lay_out_large(const Forest<Real>&, int32_t,                       \
                                        const std::function<uint16_t(int32_t)>&);           \
     template double large_tree_cost(const Forest<Real>&, const Questions<Real>&, int32_t); \
-    template RowsForMasks rows_for_masks(const Forest<Real>&, const Questions<Real>&);
+    template QuestionsOfLarge<Real> questions_of_large(const Forest<Real>&,                \
+                                                       const Questions<Real>&, int32_t);
 QWYC_INSTANTIATE(float)
 QWYC_INSTANTIATE(double)
 

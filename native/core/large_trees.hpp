@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -46,6 +47,8 @@ struct LargeCost {
         slab += other.slab, one_word += other.one_word, word += other.word;
         return *this;
     }
+    // One of many.
+    double of_a_row() const { return slab / kSlab + word / 64; }
 };
 // Of a tree with so many leaves.
 LargeCost large_cost(int64_t leaves, bool oblivious);
@@ -55,12 +58,20 @@ double answers_cost(const MaskedTrees& trees);
 template <class Real>
 double large_tree_cost(const Forest<Real>& forest, const Questions<Real>& questions, int32_t tree);
 
-// From how many rows on, in a batch of at most kSlab, the large trees among those that `questions`
-// has on masks cost less there than walked, by instruction set; more than kSlab where they never
-// do.
+// From how many rows on, in a batch of at most kSlab, large trees cost less on masks than walked,
+// by instruction set; more than kSlab where they never do.
 inline constexpr std::array<std::string_view, 3> kMaskIsas = {"avx512", "avx2", "portable"};
 using RowsForMasks = std::array<int32_t, std::size(kMaskIsas)>;
+
+// The questions of all trees, if there are large ones that have a place on masks, and small ones
+// keep theirs; otherwise null. tables: those in which the value of a tree's leaf is looked up.
 template <class Real>
-RowsForMasks rows_for_masks(const Forest<Real>& forest, const Questions<Real>& questions);
+struct QuestionsOfLarge {
+    std::unique_ptr<Questions<Real>> questions;
+    RowsForMasks from{};
+};
+template <class Real>
+QuestionsOfLarge<Real> questions_of_large(const Forest<Real>& forest, const Questions<Real>& small,
+                                          int32_t tables);
 
 }  // namespace qwyc

@@ -101,8 +101,14 @@ void LeadEngine<Real>::divide(std::span<const double> survival) {
                     continue;
                 }
                 n_trees += kTree * channels;
-                choice.needs.planes +=
-                    MaskCost::kSplit * static_cast<double>(trees.leaves_of(tree) - 1);
+                const int64_t leaves = trees.leaves_of(tree);
+                if (leaves > kMaxMaskedLeaves) {
+                    LargeCost large = large_cost(leaves, false);
+                    large.word *= channels;
+                    choice.needs.large += large;
+                } else {
+                    choice.needs.planes += MaskCost::kSplit * static_cast<double>(leaves - 1);
+                }
                 for (int32_t q : questions.of_tree(trees, tree)) {
                     if (asked[q] != a) asked[q] = a, ++choice.needs.questions;
                     const int32_t feature = questions.all[q].feature;
@@ -181,7 +187,7 @@ void LeadEngine<Real>::divide_at_tests(std::span<const double> survival) {
             const double tree = MaskCost::kWord.tree / 64, planes = needs.planes / kSlab;
             here += RowCost::kRow + kReadAgain * RowCost::kFeature * needs.features +
                     asked * RowCost::kQuestion * needs.questions +
-                    (tree * needs.trees + planes) * classes / K;
+                    (tree * needs.trees + planes + needs.large.of_a_row()) * classes / K;
         }
         cost += survival[begin] * here;
         segments_.push_back(std::move(segment));

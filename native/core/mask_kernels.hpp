@@ -137,11 +137,11 @@ struct MaskKernels {
     // step_value, with 32 entries more; leaf_value or leaf_other.
     void (*add_single)(const MaskedTrees& trees, const float* tables, int32_t begin, int32_t end,
                        const uint64_t* masks, int32_t words, float* sums);
-    // The same for trees that are not large: floats are added to doubles.
+    // The same, floats are added to doubles.
     void (*add_steps)(const MaskedTrees& trees, const float* tables, int32_t begin, int32_t end,
                       const uint64_t* masks, int32_t words, double* sums);
-    // The same from tables as bytes, LeafBytes of each tree. Null where an instruction set looks
-    // floats up faster.
+    // The same of trees that are not large, from tables as bytes, LeafBytes of each tree. Null
+    // where an instruction set looks floats up faster.
     void (*add_bytes)(const MaskedTrees& trees, const LeafBytes* tables, int32_t begin, int32_t end,
                       const uint64_t* masks, int32_t words, double* sums);
     void (*add_double)(const MaskedTrees& trees, const DoubleTables& tables, int32_t begin,

@@ -1,5 +1,6 @@
 #include "core/row_codes.hpp"
 
+#include <algorithm>
 #include <map>
 #include <tuple>
 
@@ -48,6 +49,14 @@ CodedQuestions RowCodes::of(const MaskedTrees& trees) const {
 template <class Real>
 RowCodes make_codes(const Forest<Real>& forest, const Questions<Real>& questions,
                     std::span<const int32_t> trees) {
+    std::vector<int32_t> asked;
+    for (int32_t tree : trees) {
+        const auto all = questions.of_tree(forest, tree);
+        asked.insert(asked.end(), all.begin(), all.end());
+    }
+    std::sort(asked.begin(), asked.end());
+    const auto different = std::unique(asked.begin(), asked.end()) - asked.begin();
+    if (different > int64_t{kCodeBytes} * kMaxCode) return {};
     RowCodes out;
     out.questions = lay_out_questions(forest, questions, trees);
     const MaskedTrees& all = out.questions;

@@ -105,36 +105,53 @@ void check_rows(const Problem<In, Real>& problem, const MaskKernels& kernels,
                 return check::fail(__FILE__, __LINE__, context + " question " + std::to_string(q));
         }
 
-    Buffer<float> single_buffer;
-    Buffer<double> double_buffer;
+    Buffer<float> single_buffer, values_buffer;
+    Buffer<double> double_buffer, step_buffer;
     float* const single = single_buffer.of(words * 64);
     double* const sums = double_buffer.of(words * 64);
+    double* const step_sums = step_buffer.of(words * 64);
     std::fill_n(single, words * 64, 0.25f);
     std::fill_n(sums, words * 64, 0.25);
-    std::vector<float> values(words * 64), expected(count), single_expected(count, 0.25f);
-    std::vector<double> sums_expected(count, 0.25);
+    std::fill_n(step_sums, words * 64, 0.25);
+    float* const values = values_buffer.of(words * 64);
+    std::vector<float> expected(count), single_expected(count, 0.25f);
+    std::vector<double> sums_expected(count, 0.25), steps_expected(count, 0.25);
     const bool doubles = !layout.leaf_value.whole.empty();
     for (int32_t begin = 0; begin < layout.n_trees(); begin += kTreesAtOnce) {
         const int32_t end = std::min(begin + kTreesAtOnce, layout.n_trees());
         kernels.slice(layout, begin, end, words, work.masks);
         for (int32_t t = begin; t < end; ++t) {
-            kernels.values(layout, t, work.masks, words, nullptr, values.data());
+            kernels.values(layout, t, work.masks, words, nullptr, values);
             for (int32_t i = 0; i < count; ++i) {
                 const int32_t leaf = problem.leaf_at(t, row_at(i));
                 expected[i] = problem.forest.step_value(leaf);
                 single_expected[i] += expected[i];
+                steps_expected[i] += expected[i];
                 sums_expected[i] += problem.forest.leaf_value(leaf);
             }
-            check::all_equal(std::span<const float>(values.data(), count),
+            check::all_equal(std::span<const float>(values, count),
                              std::span<const float>(expected),
                              context + " values of tree " + std::to_string(t), __FILE__, __LINE__);
+            // Words in which no row is alive are left out.
+            std::vector<uint64_t> alive(words, 4);
+            alive[0] = 0;
+            std::fill_n(values, words * 64, -77.0f);
+            kernels.values(layout, t, work.masks, words, alive.data(), values);
+            std::fill_n(expected.data(), std::min(count, 64), -77.0f);
+            check::all_equal(std::span<const float>(values, count),
+                             std::span<const float>(expected), context + " of words alive",
+                             __FILE__, __LINE__);
         }
         kernels.add_single(layout, layout.step_value.data(), begin, end, work.masks, words, single);
+        kernels.add_steps(layout, layout.step_value.data(), begin, end, work.masks, words,
+                          step_sums);
         if (doubles)
             kernels.add_double(layout, layout.leaf_value, begin, end, work.masks, words, sums);
     }
     CHECK_ALL_EQUAL(std::vector<float>(single, single + count), single_expected,
                     context + " single");
+    CHECK_ALL_EQUAL(std::vector<double>(step_sums, step_sums + count), steps_expected,
+                    context + " steps");
     if (doubles)
         CHECK_ALL_EQUAL(std::vector<double>(sums, sums + count), sums_expected,
                         context + " double");

@@ -70,6 +70,8 @@ def test_every_summation(summation, vectors, rules_out):
         {"categories": False},  # one row is compared with whole trees
         {"categories": False, "vectors": True},
         {"categories": False, "gaps": True, "dtype": "float64"},
+        {"depth": 9, "leaf_stop": 0.05, "rounds": 20, "categories": False},  # large, on masks
+        {"depth": 9, "leaf_stop": 0.05, "rounds": 40, "categories": False, "vectors": True},
         {"depth": 6, "leaf_stop": 0.01, "rounds": 20},  # tables of 64 values
         {"depth": 6, "leaf_stop": 0.01, "rounds": 20, "categories": False},
         {"gaps": True},
