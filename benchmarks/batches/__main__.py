@@ -92,6 +92,7 @@ def check(
         n_models = installation.ask(
             "open",
             file=str(case.file),
+            full_file=None if case.full_file is None else str(case.full_file),
             rows=str(folder / "rows.npy"),
             layout=chosen.layout,
             dtype=chosen.dtype,
@@ -181,6 +182,10 @@ def main() -> None:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
     names = list(recipes(quick=False))
     parser.add_argument("--against", help="the Python of another installation of qwyc")
+    parser.add_argument(
+        "--older-makes", action="store_true",
+        help="that installation makes the classifiers: an older version does not read this one's files",
+    )  # fmt: skip
     parser.add_argument("--only", nargs="+", metavar="CASE", help=f"some of: {', '.join(names)}")
     parser.add_argument("--sizes", nargs="+", type=size, help=f'rows per call, or "{worker.ONE}"')
     parser.add_argument("--layout", choices=("rows", "columns"), default="rows")
@@ -227,7 +232,7 @@ def run(chosen: argparse.Namespace, installations: dict[str, Installation]) -> N
     chosen.output.mkdir(parents=True, exist_ok=True)
     for name in chosen.only or known:
         try:
-            case = make(name, known[name], n_rows)
+            case = make(name, known[name], n_rows, chosen.against if chosen.older_makes else None)
         except LeftOut as reason:
             page.append(f"{known[name].title}: left out: {reason}.\n")
             print(page[-1], flush=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +15,7 @@ import numpy as np
 import qwyc
 
 from .. import peers
-from ..cache import Trained, cached_file, trained
+from ..cache import Trained, cached_file, folder, trained
 from ..cases import (
     LEARNING_RATE,
     TRAINING_ROWS,
@@ -39,6 +41,7 @@ class Case:
     name: str
     title: str
     file: Path  # .qwyc
+    full_file: Path | None  # the same, never quitting, if an older version made both
     test_rows: int  # of which `rows` are drawn, each about as often as the others
     rows: Any  # (100,000, n_features) float32
     own: Any  # (100,000,) the library's decisions, True for positive
@@ -179,12 +182,12 @@ def forest_score(model: Any, rows: Any) -> Any:
 def recipes(quick: bool) -> dict[str, Recipe]:
     """The cases; those of a quick run have 20 trees."""
 
-    def boosted(trees: int) -> Recipe:
+    def boosted(trees: int, depth: int = 5) -> Recipe:
         trees = 20 if quick else trees
         rate = min(LEARNING_RATE, 500 * LEARNING_RATE / trees)
         return Recipe(
-            f"UCI Adult, XGBoost, {trees:,} trees of depth 5",
-            lambda: trained(train_xgboost, trees=trees, depth=5, learning_rate=rate),
+            f"UCI Adult, XGBoost, {trees:,} trees of depth {depth}",
+            lambda: trained(train_xgboost, trees=trees, depth=depth, learning_rate=rate),
             adult_parts,
             xgboost_score,
         )
@@ -210,6 +213,8 @@ def recipes(quick: bool) -> dict[str, Recipe]:
             lightgbm_score,
         ),
         "adult-xgboost-1000": boosted(1_000),
+        "adult-xgboost-depth-8": boosted(300, 8),
+        "adult-xgboost-depth-12": boosted(300, 12),
         "adult-catboost": Recipe(
             "UCI Adult, CatBoost, 500 trees of depth 6",
             lambda: trained(train_catboost, trees=500, depth=6),
@@ -231,8 +236,23 @@ def recipes(quick: bool) -> dict[str, Recipe]:
     }
 
 
-def make(name: str, recipe: Recipe, n_rows: int) -> Case:
-    """Train, optimise and draw rows, or take what an earlier run has kept."""
+FULL = ".full"  # what the names of such files end in
+# What an older version runs, whose classifiers both versions read.
+OPTIMIZE = """
+import pickle, sys, warnings
+warnings.simplefilter("ignore")
+import numpy as np, qwyc
+with open(sys.argv[1], "rb") as file:
+    model = pickle.load(file)
+options = {"alpha": float(sys.argv[3]), "threads": 1, "progress": False}
+for evaluation, to in zip(("full", "quit"), sys.argv[4:], strict=True):
+    qwyc.optimize(model, np.load(sys.argv[2]), evaluation=evaluation, **options).save(to)
+"""
+
+
+def make(name: str, recipe: Recipe, n_rows: int, older: str | None = None) -> Case:
+    """Train, optimise and draw rows, or take what an earlier run has kept. `older`: the Python of an older
+    version of qwyc, which then makes the classifier."""
     sample, test = recipe.parts()
     model = recipe.model()
 
@@ -248,8 +268,21 @@ def make(name: str, recipe: Recipe, n_rows: int) -> Case:
         )
         fast.save(path)
 
-    file = cached_file(f"batches-{name}-{model.key}.qwyc", write)
+    def write_older(path: Path) -> None:
+        rows = path.with_suffix(".npy")
+        np.save(rows, sample)
+        known = folder() / f"{model.key}.pickle"
+        given = [known, rows, ALPHA, path.with_suffix(FULL), path]
+        subprocess.run([str(older), "-c", OPTIMIZE, *map(str, given)], check=True)
+        rows.unlink()
+
+    if older is None:
+        file = cached_file(f"batches-{name}-{model.key}.qwyc", write)
+    else:
+        by = hashlib.sha256(older.encode()).hexdigest()[:8]
+        file = cached_file(f"batches-{name}-{model.key}-by-{by}.qwyc", write_older)
     own, score = model.model.predict(test).astype(bool), recipe.score(model.model, test)
     drawn = enlarged(np.arange(len(test)), n_rows)
     rows = np.ascontiguousarray(test[drawn], dtype=np.float32)
-    return Case(name, recipe.title, file, len(test), rows, own[drawn], score[drawn])
+    full_file = None if older is None else file.with_suffix(FULL)
+    return Case(name, recipe.title, file, full_file, len(test), rows, own[drawn], score[drawn])

@@ -32,10 +32,16 @@ class Bench:
         self.rows: Any = None  # (N, n_features) in the layout that was asked for
         self.blocks: dict[int | str, list[Any]] = {}
 
-    def open(self, file: str, rows: str, layout: str, dtype: str) -> dict[str, Any]:
-        """Read a `.qwyc` file and rows."""
+    def open(
+        self, file: str, full_file: str | None, rows: str, layout: str, dtype: str
+    ) -> dict[str, Any]:
+        """Read a `.qwyc` file and rows. `full_file`: the same classifier, never quitting, for versions that
+        cannot make it from the first."""
         fast = qwyc.load(file)
-        self.ways = {"quitting": fast, "full": fast.full()}
+        self.ways = {
+            "quitting": fast,
+            "full": fast.full() if full_file is None else qwyc.load(full_file),
+        }
         order: Any = "F" if layout == "columns" else "C"
         self.rows = np.array(np.load(rows), dtype=dtype, order=order)
         self.blocks = {}
