@@ -43,6 +43,15 @@ def test_two_installations_take_turns_at_every_size(tmp_path):
     assert "| quitting, before | after | times as fast |" in (tmp_path / "report.md").read_text()
 
 
+def test_the_other_installation_makes_the_classifiers(tmp_path):
+    options = ["--quick", "--against", sys.executable, "--older-makes"]
+    done = run(tmp_path, *options, "--only", "made-up-29", "--sizes", "3")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (found,) = json.loads((tmp_path / "report.json").read_text())["results"]
+    assert 1 <= found["mean_models"] < found["n_models"] == 20
+    assert {path.suffix for path in tmp_path.glob("*-by-*")} == {".full", ".qwyc"}
+
+
 def test_columns_of_doubles_and_a_choice_of_sizes(tmp_path):
     options = "--quick --only made-up-29 --sizes 3 predict_one --layout columns --dtype float64"
     done = run(tmp_path, *options.split())
@@ -72,7 +81,7 @@ def test_an_unknown_case_is_named(tmp_path):
 def case(tmp_path):
     score = np.array([-1.0, 2.0, 3.0])
     rows = np.zeros((3, 2), dtype=np.float32)
-    return Case("made up", "", tmp_path / "none.qwyc", 3, rows, score >= 0, score)
+    return Case("made up", "", tmp_path / "none.qwyc", None, 3, rows, score >= 0, score)
 
 
 def answers(case):
