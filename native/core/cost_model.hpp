@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/coded_trees.hpp"
 #include "core/mask_kernels.hpp"
 #include "core/masked_trees.hpp"
 #include "core/questions.hpp"
@@ -137,10 +138,10 @@ class Divider {
   public:
     // survival: (last,) or longer, the share of rows that reach each step. planes: (T,) by tree,
     // nanoseconds to make its planes for a slab. walk: those in which a row walks kWalksAtOnce
-    // trees.
+    // trees, walked_row: those to begin.
     Divider(const Forest<Real>& forest, const Questions<Real>& questions,
             std::span<const int32_t> order, int32_t last, std::span<const double> survival,
-            std::span<const double> planes, double walk);
+            std::span<const double> planes, double walk, double walked_row = WalkCost::kRow);
 
     // The cheapest division for batches of n rows. A long segment evaluates rows that have quit; a
     // short one reads rows more often, and asks again what was asked before.
@@ -161,7 +162,7 @@ class Divider {
     bool masked(int32_t r) const { return masked_[r] != 0; }
 
     int32_t last_;
-    double walk_;                   // nanoseconds for kWalksAtOnce trees
+    double walk_, walked_row_;      // nanoseconds for kWalksAtOnce trees, and to begin
     double far_line_;               // and for a cache line of a row
     std::vector<uint8_t> masked_;   // by step
     std::vector<double> planes_;    // by step
