@@ -46,12 +46,12 @@ void add_columns(const Questions<Real>& questions, CodedTrees& out, std::vector<
         const Question<Real>& first = all[begin];
         std::vector<Real> cut;
         std::vector<float> single;
-        for (end = begin; end < all.size() && same_column(all[end], first) &&
-                          cut.size() < CodedTrees::kMostCuts;
+        for (end = begin;
+             end < all.size() && same_column(all[end], first) && cut.size() < CodedTrees::kMostCuts;
              ++end) {
             cut.push_back(all[end].cut), single.push_back(single_cut(all[end].cut));
-            coded[end] = {out.n_codes, static_cast<uint8_t>(cut.size()),
-                          first.asks == Asks::kNever, false};
+            coded[end] = {out.n_codes, static_cast<uint8_t>(cut.size()), first.asks == Asks::kNever,
+                          false};
         }
         if (first.asks == Asks::kNever || first.asks == Asks::kSet) continue;
         ++out.n_codes;
@@ -96,8 +96,8 @@ void add_categories(const Questions<Real>& questions, CodedTrees& out, std::vect
 
 template <int32_t Splits, class Real>
 CodedTree<Splits> lay_out_tree(const Forest<Real>& forest, const Questions<Real>& questions,
-                       const std::vector<Coded>& coded, int32_t tree, int32_t first_leaf,
-                       uint64_t& in_set) {
+                               const std::vector<Coded>& coded, int32_t tree, int32_t first_leaf,
+                               uint64_t& in_set) {
     CodedTree<Splits> out{};
     std::vector<int32_t> waiting{forest.root(tree)};
     // The root is split 0, and splits get their numbers from their parents.
@@ -152,8 +152,8 @@ CodedTrees lay_out_coded(const Forest<Real>& forest, const Questions<Real>& ques
         for (int32_t tree : order) {
             out.place[tree] = static_cast<int32_t>(to.size());
             uint64_t in_set = 0;
-            to.push_back(lay_out_tree<Splits>(forest, questions, coded, tree, out.first_leaf[tree],
-                                              in_set));
+            to.push_back(
+                lay_out_tree<Splits>(forest, questions, coded, tree, out.first_leaf[tree], in_set));
             if (!out.categories.empty()) out.in_set.push_back(in_set);
         }
     };

@@ -1,6 +1,6 @@
-// Trees of up to 64 leaves laid out for one row at a time, whose values are bytes: for a number, how
-// many cuts are at most the row's value; for a category, the answers to eight questions. All splits
-// of a tree are compared with the row at once, and then followed several levels at a time.
+// Trees of up to 64 leaves laid out for one row at a time, whose values are bytes: for a number,
+// how many cuts are at most the row's value; for a category, the answers to eight questions. All
+// splits of a tree are compared with the row at once, and then followed several levels at a time.
 #pragma once
 
 #include <cstdint>
@@ -84,8 +84,8 @@ CodedTrees lay_out_coded(const Forest<Real>& forest, const Questions<Real>& ques
 
 // Nanoseconds for one row: for a tree, in `small` or not, a column of numbers and the categories of
 // a feature.
-inline constexpr double kSmallCodedTree = 2.5, kCodedTree = 3.5;
-inline constexpr double kCodedColumn = 2.5, kCodedCategories = 4;
+inline constexpr double kSmallCodedTree = 4, kCodedTree = 5.5;
+inline constexpr double kCodedColumn = 1.2, kCodedCategories = 4;
 
 inline double coded_tree_cost(const CodedTrees& trees) {
     return trees.small.empty() ? kCodedTree : kSmallCodedTree;

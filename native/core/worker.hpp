@@ -150,8 +150,7 @@ auto with_codes(const CodedTrees& trees, const CodedKernels& kernels, const Rows
         const In* values = rows.column_stride == 1 ? rows.row(at) : nullptr;
         if (!values) {
             auto* const copy = reinterpret_cast<In*>(scratch().rows.of(rows.width * sizeof(In)));
-            for (int64_t f = 0; f < rows.width; ++f)
-                copy[f] = rows.column(f)[at * rows.row_stride];
+            for (int64_t f = 0; f < rows.width; ++f) copy[f] = rows.column(f)[at * rows.row_stride];
             values = copy;
         }
         encode(trees, values, line);

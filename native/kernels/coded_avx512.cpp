@@ -98,9 +98,8 @@ struct Line {
             if constexpr (Registers == 2)
                 return low;
             else
-                return _mm512_mask_blend_epi8(
-                    _mm512_movepi8_mask(column), low,
-                    _mm512_permutex2var_epi8(part[2], column, part[3]));
+                return _mm512_mask_blend_epi8(_mm512_movepi8_mask(column), low,
+                                              _mm512_permutex2var_epi8(part[2], column, part[3]));
         }
     }
 };
@@ -148,15 +147,15 @@ void leaves_as(const CodedTrees& trees, const uint8_t* line, const int32_t* tree
         } else {
             yes = _mm512_cmpge_epu8_mask(code, other);
         }
-        __m512i next = _mm512_mask_blend_epi8(yes, splits_of<Splits>(at->left),
-                                              splits_of<Splits>(at->right));
+        __m512i next =
+            _mm512_mask_blend_epi8(yes, splits_of<Splits>(at->left), splits_of<Splits>(at->right));
         if constexpr (Splits == 32) next = _mm512_mask_mov_epi8(leaves, 0xFFFFFFFF, next);
         for (int d = 0; d < Doublings; ++d)
             if constexpr (Splits == 32)
                 next = _mm512_permutexvar_epi8(next, next);
             else
-                next = _mm512_mask_permutexvar_epi8(
-                    next, _knot_mask64(_mm512_movepi8_mask(next)), next, next);
+                next = _mm512_mask_permutexvar_epi8(next, _knot_mask64(_mm512_movepi8_mask(next)),
+                                                    next, next);
         leaf[i] = trees.first_leaf[tree[i]] +
                   (_mm_cvtsi128_si32(_mm512_castsi512_si128(next)) & (leaf_bit<Splits> - 1));
     }
