@@ -21,10 +21,34 @@ constexpr int32_t kMostTogether = 2048;      // trees of a segment, unless it is
 constexpr double kTree = 0.6, kTest = 0.25;  // of the cost of a tree whose sums are tested at once
 constexpr double kCompact = 0.5;             // the same, per class
 constexpr double kClassesLeft = 1.5, kStepsToRuleOut = 8;  // a typical curve
-// Where rows are put in order by their classes: nanoseconds of that, and of the test, for one row
-// of many; how much longer it takes to read rows that do not follow each other; the share of
-// questions that other classes ask, too.
-constexpr double kSort = 18, kReadAgain = 2, kSharedQuestions = 0.35;
+// Where rows are put in order by their classes, nanoseconds for one row of many.
+struct RulingCost {
+    // Of a segment: to test the sums; and, unless it is the first, to put the row in order, and for
+    // the sum of each class.
+    static constexpr double kTest = 3, kSort = 2.2, kSum = 1.2;
+    static constexpr double kTree = 0.12;  // of a class that is left
+    // To quit, and for each class that is left then.
+    static constexpr double kQuit = 7.4, kQuitClass = 2.2;
+    // The share of questions that other classes ask, too; how much longer it takes to read rows
+    // that do not follow each other.
+    static constexpr double kSharedQuestions = 0.35, kReadAgain = 2;
+    // From codes: of a segment, and of a question. To make them: of a column of few cuts, by cut,
+    // and of one of more.
+    static constexpr double kCodes = 2, kCodedQuestion = 0.005;
+    static constexpr int32_t kFewCuts = 12;
+    static constexpr double kFewCut = 0.07, kColumn = 0.75, kCut = 0.008;
+};
+
+// To turn a row into codes.
+double encoding_cost(const RowCodes& codes) {
+    double cost = RowCost::kRow + RowCost::kFeature * codes.questions.features.size();
+    for (const CodeColumn& column : codes.columns) {
+        const double cuts = column.end - column.begin;
+        cost += cuts <= RulingCost::kFewCuts ? RulingCost::kFewCut * cuts
+                                             : RulingCost::kColumn + RulingCost::kCut * cuts;
+    }
+    return cost;
+}
 
 struct BatchSize {
     double typical;
@@ -155,7 +179,7 @@ void LeadEngine<Real>::divide_at_tests(std::span<const double> survival) {
         if (full_.questions().masked[tree]) masked.push_back(tree);
     if (!masked.empty()) codes_ = make_codes(forest_.trees(), full_.questions(), masked);
     Plan plan{std::numeric_limits<int64_t>::max(), {}};
-    double cost = 0;
+    double cost = codes_.usable() ? encoding_cost(codes_) : 0;
     for (int32_t begin = 0, end; begin < quit_end_; begin = end) {
         for (end = begin + 1; !tests(end - 1);) ++end;
         Segment segment = make_segment(begin, end);
@@ -172,18 +196,22 @@ void LeadEngine<Real>::divide_at_tests(std::span<const double> survival) {
         // Most rows are soon between two classes.
         const double classes =
             begin == 0 ? K : std::min(K, kClassesLeft + K / (1.0 + begin / kStepsToRuleOut));
-        double here = kSort;
+        double here = RulingCost::kTest;
+        if (begin > 0) here += RulingCost::kSort + RulingCost::kSum * classes;
         for (const ClassPart& part : segment.parts) {
             here += kDeepTree * static_cast<double>(part.walked.size()) * classes / K;
             if (!part.masked()) continue;
             const Needs needs = needs_of(part.trees);
-            const double asked = std::min(1.0, kSharedQuestions + classes / K);
-            const double tree = MaskCost::kWord.tree / 64, planes = needs.planes / kSlab;
-            here += RowCost::kRow + kReadAgain * RowCost::kFeature * needs.features +
-                    asked * RowCost::kQuestion * needs.questions +
-                    (tree * needs.trees + planes) * classes / K;
+            const double asked =
+                needs.questions * std::min(1.0, RulingCost::kSharedQuestions + classes / K);
+            here += codes_.usable() ? RulingCost::kCodes + RulingCost::kCodedQuestion * asked
+                                    : RowCost::kRow + RowCost::kQuestion * asked +
+                                          RulingCost::kReadAgain * RowCost::kFeature *
+                                              needs.features;
+            here += (RulingCost::kTree * needs.trees + needs.planes / kSlab) * classes / K;
         }
-        cost += survival[begin] * here;
+        cost += survival[begin] * here + (survival[begin] - survival[end]) *
+                                             (RulingCost::kQuit + RulingCost::kQuitClass * classes);
         segments_.push_back(std::move(segment));
     }
     plans_.push_back(std::move(plan));
