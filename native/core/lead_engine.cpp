@@ -39,6 +39,9 @@ struct RulingCost {
     static constexpr double kFewCut = 0.07, kColumn = 0.75, kCut = 0.008;
 };
 
+// So few rows are walked one by one from the first step on.
+constexpr int32_t kWalkedAtFirst = 12;
+
 // To turn a row into codes.
 double encoding_cost(const RowCodes& codes) {
     double cost = RowCost::kRow + RowCost::kFeature * codes.questions.features.size();
@@ -179,7 +182,8 @@ void LeadEngine<Real>::divide_at_tests(std::span<const double> survival) {
         if (full_.questions().masked[tree]) masked.push_back(tree);
     if (!masked.empty()) codes_ = make_codes(forest_.trees(), full_.questions(), masked);
     Plan plan{std::numeric_limits<int64_t>::max(), {}};
-    double cost = codes_.usable() ? encoding_cost(codes_) : 0;
+    double cost = 0;                                     // without what differs:
+    double coded = encoding_cost(codes_), compared = 0;  // to answer questions
     for (int32_t begin = 0, end; begin < quit_end_; begin = end) {
         for (end = begin + 1; !tests(end - 1);) ++end;
         Segment segment = make_segment(begin, end);
@@ -189,33 +193,39 @@ void LeadEngine<Real>::divide_at_tests(std::span<const double> survival) {
                 if (forest_.class_of(trees_[i]) == k) segment.trees.push_back(trees_[i]);
             segment.tree_begin.push_back(static_cast<int32_t>(segment.trees.size()));
         }
-        segment.walk_below = full_.coded_kernels() ? kMaxWalkedRows : 4;
-        for (ClassPart& part : segment.parts)
-            if (part.masked() && codes_.usable()) part.coded = codes_.of(part.trees);
+        // Rows of the first segment have the same classes, and are evaluated together.
+        segment.walk_below = !full_.coded_kernels() ? 4
+                             : begin == 0           ? kWalkedAtFirst
+                                                    : kMaxWalkedRows;
         plan.segments.push_back(static_cast<int32_t>(segments_.size()));
         // Most rows are soon between two classes.
         const double classes =
             begin == 0 ? K : std::min(K, kClassesLeft + K / (1.0 + begin / kStepsToRuleOut));
-        double here = RulingCost::kTest;
-        if (begin > 0) here += RulingCost::kSort + RulingCost::kSum * classes;
+        const double share = survival[begin];
+        cost += share * RulingCost::kTest;
+        if (begin > 0) cost += share * (RulingCost::kSort + RulingCost::kSum * classes);
         for (const ClassPart& part : segment.parts) {
-            here += kDeepTree * static_cast<double>(part.walked.size()) * classes / K;
+            cost += share * kDeepTree * static_cast<double>(part.walked.size()) * classes / K;
             if (!part.masked()) continue;
             const Needs needs = needs_of(part.trees);
+            cost += share * (RulingCost::kTree * needs.trees + needs.planes / kSlab) * classes / K;
             const double asked =
                 needs.questions * std::min(1.0, RulingCost::kSharedQuestions + classes / K);
-            here += codes_.usable() ? RulingCost::kCodes + RulingCost::kCodedQuestion * asked
-                                    : RowCost::kRow + RowCost::kQuestion * asked +
-                                          RulingCost::kReadAgain * RowCost::kFeature *
-                                              needs.features;
-            here += (RulingCost::kTree * needs.trees + needs.planes / kSlab) * classes / K;
+            const double again = begin == 0 ? 1 : RulingCost::kReadAgain;
+            coded += share * (RulingCost::kCodes + RulingCost::kCodedQuestion * asked);
+            compared += share * (RowCost::kRow + RowCost::kQuestion * asked +
+                                 again * RowCost::kFeature * needs.features);
         }
-        cost += survival[begin] * here + (survival[begin] - survival[end]) *
-                                             (RulingCost::kQuit + RulingCost::kQuitClass * classes);
+        cost += (share - survival[end]) * (RulingCost::kQuit + RulingCost::kQuitClass * classes);
         segments_.push_back(std::move(segment));
     }
+    if (!(coded < compared)) codes_ = {};
+    if (codes_.usable())
+        for (Segment& segment : segments_)
+            for (ClassPart& part : segment.parts)
+                if (part.masked()) part.coded = codes_.of(part.trees);
     plans_.push_back(std::move(plan));
-    expected_cost_ = cost;
+    expected_cost_ = cost + (codes_.usable() ? coded : compared);
 }
 
 template <class Real>
