@@ -215,6 +215,20 @@ def recipes(quick: bool) -> dict[str, Recipe]:
         "adult-xgboost-1000": boosted(1_000),
         "adult-xgboost-depth-8": boosted(300, 8),
         "adult-xgboost-depth-12": boosted(300, 12),
+        "adult-xgboost-categories": Recipe(
+            "UCI Adult with native categories, XGBoost, 500 trees of depth 5",
+            lambda: trained(
+                train_xgboost, trees=500, depth=5, learning_rate=LEARNING_RATE, native=True
+            ),
+            adult_parts,
+            xgboost_score,
+        ),
+        "adult-lightgbm-categories": Recipe(
+            "UCI Adult with native categories, LightGBM, 500 trees of 31 leaves",
+            lambda: trained(train_lightgbm, trees=500, leaves=31, native=True),
+            adult_parts,
+            lightgbm_score,
+        ),
         "adult-catboost": Recipe(
             "UCI Adult, CatBoost, 500 trees of depth 6",
             lambda: trained(train_catboost, trees=500, depth=6),

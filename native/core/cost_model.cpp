@@ -140,9 +140,10 @@ template <class Real>
 Divider<Real>::Divider(const Forest<Real>& forest, const Questions<Real>& questions,
                        std::span<const int32_t> order, int32_t last,
                        std::span<const double> survival, std::span<const TreeCost> costs,
-                       double walk)
+                       double walk, double walked_row)
     : last_(last),
       walk_(walk),
+      walked_row_(walked_row),
       far_line_(far_line_cost(forest.n_features())),
       masked_(last),
       costs_(last),
@@ -191,7 +192,7 @@ auto Divider<Real>::fresh(int32_t r, int32_t back) const -> const New& {
 
 template <class Real>
 double Divider<Real>::walk_cost(int32_t begin, int32_t end) const {
-    double cost = WalkCost::kRow;
+    double cost = walked_row_;
     for (int32_t r = begin; r < end; r += kWalksAtOnce) {
         const double share = survival_[begin] > 0 ? survival_[r] / survival_[begin] : 0;
         cost += share * walk_ * std::min(end - r, kWalksAtOnce) / kWalksAtOnce;

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/coded_trees.hpp"
 #include "core/large_trees.hpp"
 #include "core/mask_kernels.hpp"
 #include "core/masked_trees.hpp"
@@ -23,7 +24,7 @@ struct MaskCost {
     static constexpr Of kSlab{30, 0, 0, 1};
     static constexpr Of kWord{60, 8, 1.7, 15.5};
     static constexpr Of kFew{50, 2, 0.85, 9.5};
-    static constexpr double kSplit = 0.42, kReachSplit = 1.2;  // of a slab, to make planes
+    static constexpr double kSplit = 0.42, kReachSplit = 2.5;  // of a slab, to make planes
     static constexpr double kFullTree = 8;  // of a word in full: sums are not tested
 };
 
@@ -149,11 +150,11 @@ template <class Real>
 class Divider {
   public:
     // survival: (last,) or longer, the share of rows that reach each step. costs: (T,) by tree.
-    // walk: nanoseconds in which a row walks kWalksAtOnce trees. A large tree that `questions` has
-    // on masks may be walked too.
+    // walk: nanoseconds in which a row walks kWalksAtOnce trees, walked_row: those to begin. A
+    // large tree that `questions` has on masks may be walked too.
     Divider(const Forest<Real>& forest, const Questions<Real>& questions,
             std::span<const int32_t> order, int32_t last, std::span<const double> survival,
-            std::span<const TreeCost> costs, double walk);
+            std::span<const TreeCost> costs, double walk, double walked_row = WalkCost::kRow);
 
     // The cheapest division for batches of n rows. A long segment evaluates rows that have quit; a
     // short one reads rows more often, and asks again what was asked before.
@@ -181,7 +182,7 @@ class Divider {
     void each_walked(int32_t a, const RowsAtStep& rows, const Use& use) const;
 
     int32_t last_;
-    double walk_;                   // nanoseconds for kWalksAtOnce trees
+    double walk_, walked_row_;      // nanoseconds for kWalksAtOnce trees, and to begin
     double far_line_;               // and for a cache line of a row
     std::vector<uint8_t> masked_;   // by step
     std::vector<TreeCost> costs_;   // by step

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/coded_trees.hpp"
 #include "core/cost_model.hpp"
 #include "core/deep_trees.hpp"
 #include "core/exact_sums.hpp"
@@ -56,12 +57,15 @@ class FullEngine {
     class Worker;
 
     const Forest<Real>& forest() const { return forest_; }
-    const Questions<Real>& questions() const { return layout().questions; }
+    const Questions<Real>& questions() const { return asked().questions; }
     // Those of rows that quit: of large trees too, if they are ever on masks.
     const Questions<Real>& quit_questions() const {
-        return layout().large ? *layout().large : layout().questions;
+        return layout().large ? *layout().large : questions();
     }
     const RowTrees& row_trees() const { return row_trees_; }
+
+    // The cheaper way for a row that is evaluated by itself, through so many trees.
+    RowWay row_way(double n_trees) const;
     const DeepTrees<Real>& deep() const { return layout().deep; }
 
     // (T,) what trees cost on masks, by the cost model; nothing where they are walked.
@@ -98,11 +102,19 @@ class FullEngine {
         Needs needs;      // of all parts
         double cost = 0;  // nanoseconds for one row of many
     };
-    // What many rows are evaluated with. It is made when it is first needed: one row does without.
-    struct Layout {
-        explicit Layout(const Forest<Real>& forest) : questions(forest) {}
+    // What trees ask. It is made when it is first needed: one row mostly does without.
+    struct Asked {
+        explicit Asked(const Forest<Real>& forest) : questions(forest) {}
 
         Questions<Real> questions;
+        CodedTrees coded;  // where there are kernels for it
+    };
+    const Asked& asked() const;
+    // What many rows are evaluated with. It is made when it is first needed: one row does without.
+    struct Layout {
+        explicit Layout(const Questions<Real>& questions) : questions(questions) {}
+
+        const Questions<Real>& questions;
         std::unique_ptr<Questions<Real>> large;  // of large trees too, if they are ever on masks
         DeepTrees<Real> deep;                    // of many leaves, or on no masks
         Plan plan;
@@ -128,8 +140,10 @@ class FullEngine {
 
     const Forest<Real>& forest_;
     RowTrees row_trees_;
-    std::vector<int32_t> order_;  // of the source
-    mutable std::once_flag once_;
+    std::vector<int32_t> order_;         // of the source
+    const CodedKernels* coded_kernels_;  // or null: rows never have codes
+    mutable std::once_flag once_asked_, once_;
+    mutable std::unique_ptr<const Asked> asked_;
     mutable std::unique_ptr<const Layout> layout_;
 };
 
@@ -210,6 +224,9 @@ class QuitEngine {
     // Adds the leaves at steps [state.step, end) to a row's sum, until it does not continue.
     Outcome follow(OneRow& state, const int32_t* leaf, int32_t end) const;
 
+    // How a row goes that is evaluated by itself.
+    RowWay row_way() const { return full_.row_way(taken_); }
+
     int32_t n_steps() const { return static_cast<int32_t>(policy_.order().size()); }
 
     const FullEngine<Real>& full_;
@@ -217,6 +234,7 @@ class QuitEngine {
     Policy policy_;
     int32_t quit_end_;             // no row quits at this step or later
     std::vector<double> reached_;  // (T,) the share of rows that reaches each step
+    double taken_ = 0;             // steps before quit_end_ of a row, on average
     mutable std::once_flag once_;
     mutable std::unique_ptr<const Layout> layout_;
 };

@@ -12,20 +12,50 @@ namespace qwyc {
 
 template <class Real>
 FullEngine<Real>::FullEngine(const Forest<Real>& forest)
-    : forest_(forest), row_trees_(forest), order_(forest.n_trees()) {
+    : forest_(forest),
+      row_trees_(forest),
+      order_(forest.n_trees()),
+      coded_kernels_(coded_kernels()) {
     std::iota(order_.begin(), order_.end(), 0);
+    for (int32_t t : order_)
+        if (forest.leaves_of(t) > kMaxMaskedLeaves) coded_kernels_ = nullptr;
+}
+
+template <class Real>
+auto FullEngine<Real>::asked() const -> const Asked& {
+    std::call_once(once_asked_, [this] {
+        auto asked = std::make_unique<Asked>(forest_);
+        if (coded_kernels_) asked->coded = lay_out_coded<Real>(forest_, asked->questions, order_);
+        asked_ = std::move(asked);
+    });
+    return *asked_;
+}
+
+template <class Real>
+RowWay FullEngine<Real>::row_way(double n_trees) const {
+    const auto cost = [=](const RowWay& way) {
+        return way.row + way.trees * n_trees / kWalksAtOnce;
+    };
+    const RowWay walked{nullptr, WalkCost::kRow, walk_cost(row_trees_)};
+    const RowWay least{nullptr, WalkCost::kRow, kSmallCodedTree * kWalksAtOnce};
+    if (!coded_kernels_ || cost(least) >= cost(walked)) return walked;
+    const CodedTrees& trees = asked().coded;
+    const RowWay coded{&trees, WalkCost::kRow + encoding_cost(trees),
+                       coded_tree_cost(trees) * kWalksAtOnce};
+    return trees.usable() && cost(coded) < cost(walked) ? coded : walked;
 }
 
 template <class Real>
 auto FullEngine<Real>::make_layout() const -> std::unique_ptr<const Layout> {
-    auto layout = std::make_unique<Layout>(forest_);
+    auto layout = std::make_unique<Layout>(questions());
     std::vector<uint8_t> deep(layout->questions.masked);
     for (uint8_t& tree : deep) tree = !tree;
     layout->deep = DeepTrees<Real>(forest_, deep);
     const auto n = static_cast<int32_t>(order_.size());
     layout->plan = make_plan(layout->questions);
     use_large(*layout);
-    const double walk = WalkCost::kRow + walk_cost(row_trees_) * n / kWalksAtOnce;
+    const RowWay way = row_way(n);
+    const double walk = way.row + way.trees * n / kWalksAtOnce;
     layout->walk_below = layout->plan.any_masked ? rows_to_walk(walk, layout->plan.needs) : 6;
     return layout;
 }
@@ -94,11 +124,24 @@ template <class Real>
 template <class In>
 void FullEngine<Real>::score_few(const RowsView<In>& rows, const int32_t* row, int32_t n,
                                  double* full) const {
-    const RowWalker<Real> walk{forest_, row_trees_, row_kernels()};
     const auto n_trees = static_cast<int32_t>(order_.size());
-    with_values<Real>(row_trees_, rows, row, n, [&](const auto* values) {
+    const RowWay way = row_way(n_trees);
+    with_walk(forest_, row_trees_, way, rows, row, n, [&](const auto* values, const auto& walk) {
         FullSum sum[kMaxWalkedRows];
         std::fill_n(sum, n, forest_.start());
+        if constexpr (std::is_same_v<std::decay_t<decltype(walk)>, CodeWalker>) {
+            constexpr int32_t kAtOnce = 8 * kWalksAtOnce;
+            int32_t leaf[kAtOnce];
+            for (int32_t i = 0; i < n; ++i) {
+                for (int32_t t = 0; t < n_trees; t += kAtOnce) {
+                    const int32_t here = std::min(kAtOnce, n_trees - t);
+                    walk.kernels.leaves(walk.trees, values[i], &order_[t], here, leaf);
+                    forest_.add(sum[i], leaf, here);
+                }
+                full[i] = forest_.finish(sum[i]);
+            }
+            return;
+        }
         int32_t leaf[kRowsWalked * kWalksAtOnce];
         for (int32_t t = 0; t < n_trees; t += kWalksAtOnce) {
             const int32_t end = std::min(t + kWalksAtOnce, n_trees);

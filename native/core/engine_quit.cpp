@@ -51,6 +51,7 @@ QuitEngine<Real, Policy>::QuitEngine(const FullEngine<Real>& full,
       reached_(n_steps()) {
     for (size_t r = 0; r < reached_.size(); ++r)  // a typical curve, where none is known
         reached_[r] = survival.empty() ? 1.0 / (1.0 + static_cast<double>(r) / 6) : survival[r];
+    for (int32_t r = 0; r < quit_end_; ++r) taken_ += std::clamp(reached_[r], 0.0, 1.0);
 }
 
 template <class Real, class Policy>
@@ -59,8 +60,9 @@ auto QuitEngine<Real, Policy>::make_layout() const -> std::unique_ptr<const Layo
     auto& segments = layout->segments;
     const Questions<Real>& questions = full_.quit_questions();
     const std::vector<TreeCost> costs = full_.tree_costs();
+    const RowWay way = row_way();
     const Divider<Real> divider(forest_, questions, policy_.order(), quit_end_, reached_, costs,
-                                walk_cost(full_.row_trees()));
+                                way.trees, way.row);
     std::optional<ExactUnits> units;
     if (mask_kernels().takes_exact) units.emplace(forest_, policy_.order());
     std::map<Steps, int32_t> laid_out;  // where a segment is
@@ -112,11 +114,9 @@ template <class In>
 bool QuitEngine<Real, Policy>::walk_some(OneRow& state, const In* row, int32_t most,
                                          const DecisionsOut& out) const {
     const int32_t stop = std::min(quit_end_, most);
-    const RowTrees& trees = full_.row_trees();
-    const RowWalker<Real> walk{forest_, trees, row_kernels()};
     const int64_t width = forest_.n_features();
     const RowsView<In> rows{row, 1, width, width, 1};
-    return with_values<Real>(trees, rows, nullptr, 1, [&](const auto* values) {
+    const auto walk_with = [&](const auto* values, const auto& walk) {
         int32_t leaf[kWalksAtOnce];
         while (state.step < stop) {
             const int32_t end = std::min(state.step + kWalksAtOnce, stop);
@@ -133,7 +133,8 @@ bool QuitEngine<Real, Policy>::walk_some(OneRow& state, const In* row, int32_t m
             return true;
         }
         return false;
-    });
+    };
+    return with_walk(forest_, full_.row_trees(), row_way(), rows, nullptr, 1, walk_with);
 }
 
 template <class Real, class Policy>

@@ -21,10 +21,37 @@ constexpr int32_t kMostTogether = 2048;      // trees of a segment, unless it is
 constexpr double kTree = 0.6, kTest = 0.25;  // of the cost of a tree whose sums are tested at once
 constexpr double kCompact = 0.5;             // the same, per class
 constexpr double kClassesLeft = 1.5, kStepsToRuleOut = 8;  // a typical curve
-// Where rows are put in order by their classes: nanoseconds of that, and of the test, for one row
-// of many; how much longer it takes to read rows that do not follow each other; the share of
-// questions that other classes ask, too.
-constexpr double kSort = 18, kReadAgain = 2, kSharedQuestions = 0.35;
+// Where rows are put in order by their classes, nanoseconds for one row of many.
+struct RulingCost {
+    // Of a segment: to test the sums; and, unless it is the first, to put the row in order, and for
+    // the sum of each class.
+    static constexpr double kTest = 3, kSort = 2.2, kSum = 1.2;
+    static constexpr double kTree = 0.12;  // of a class that is left
+    // To quit, and for each class that is left then.
+    static constexpr double kQuit = 7.4, kQuitClass = 2.2;
+    // The share of questions that other classes ask, too; how much longer it takes to read rows
+    // that do not follow each other.
+    static constexpr double kSharedQuestions = 0.35, kReadAgain = 2;
+    // From codes: of a segment, and of a question. To make them: of a column of few cuts, by cut,
+    // and of one of more.
+    static constexpr double kCodes = 2, kCodedQuestion = 0.005;
+    static constexpr int32_t kFewCuts = 12;
+    static constexpr double kFewCut = 0.07, kColumn = 0.75, kCut = 0.008;
+};
+
+// So few rows are walked one by one from the first step on.
+constexpr int32_t kWalkedAtFirst = 12;
+
+// To turn a row into codes.
+double encoding_cost(const RowCodes& codes) {
+    double cost = RowCost::kRow + RowCost::kFeature * codes.questions.features.size();
+    for (const CodeColumn& column : codes.columns) {
+        const double cuts = column.end - column.begin;
+        cost += cuts <= RulingCost::kFewCuts ? RulingCost::kFewCut * cuts
+                                             : RulingCost::kColumn + RulingCost::kCut * cuts;
+    }
+    return cost;
+}
 
 struct BatchSize {
     double typical;
@@ -161,7 +188,8 @@ void LeadEngine<Real>::divide_at_tests(std::span<const double> survival) {
         if (full_.questions().masked[tree]) masked.push_back(tree);
     if (!masked.empty()) codes_ = make_codes(forest_.trees(), full_.questions(), masked);
     Plan plan{std::numeric_limits<int64_t>::max(), {}};
-    double cost = 0;
+    double cost = 0;                                     // without what differs:
+    double coded = encoding_cost(codes_), compared = 0;  // to answer questions
     for (int32_t begin = 0, end; begin < quit_end_; begin = end) {
         for (end = begin + 1; !tests(end - 1);) ++end;
         Segment segment = make_segment(begin, end);
@@ -171,29 +199,42 @@ void LeadEngine<Real>::divide_at_tests(std::span<const double> survival) {
                 if (forest_.class_of(trees_[i]) == k) segment.trees.push_back(trees_[i]);
             segment.tree_begin.push_back(static_cast<int32_t>(segment.trees.size()));
         }
-        segment.walk_below = full_.coded_kernels() ? kMaxWalkedRows : 4;
-        for (ClassPart& part : segment.parts)
-            if (part.masked() && codes_.usable()) part.coded = codes_.of(part.trees);
+        // Rows of the first segment have the same classes, and are evaluated together.
+        segment.walk_below = !full_.coded_kernels() ? 4
+                             : begin == 0           ? kWalkedAtFirst
+                                                    : kMaxWalkedRows;
         plan.segments.push_back(static_cast<int32_t>(segments_.size()));
         // Most rows are soon between two classes.
         const double classes =
             begin == 0 ? K : std::min(K, kClassesLeft + K / (1.0 + begin / kStepsToRuleOut));
-        double here = kSort;
+        const double share = survival[begin];
+        cost += share * RulingCost::kTest;
+        if (begin > 0) cost += share * (RulingCost::kSort + RulingCost::kSum * classes);
         for (const ClassPart& part : segment.parts) {
-            here += kDeepTree * static_cast<double>(part.walked.size()) * classes / K;
+            cost += share * kDeepTree * static_cast<double>(part.walked.size()) * classes / K;
             if (!part.masked()) continue;
             const Needs needs = needs_of(part.trees);
-            const double asked = std::min(1.0, kSharedQuestions + classes / K);
-            const double tree = MaskCost::kWord.tree / 64, planes = needs.planes / kSlab;
-            here += RowCost::kRow + kReadAgain * RowCost::kFeature * needs.features +
-                    asked * RowCost::kQuestion * needs.questions +
-                    (tree * needs.trees + planes + needs.large.of_a_row()) * classes / K;
+            cost +=
+                share *
+                (RulingCost::kTree * needs.trees + needs.planes / kSlab + needs.large.of_a_row()) *
+                classes / K;
+            const double asked =
+                needs.questions * std::min(1.0, RulingCost::kSharedQuestions + classes / K);
+            const double again = begin == 0 ? 1 : RulingCost::kReadAgain;
+            coded += share * (RulingCost::kCodes + RulingCost::kCodedQuestion * asked);
+            compared += share * (RowCost::kRow + RowCost::kQuestion * asked +
+                                 again * RowCost::kFeature * needs.features);
         }
-        cost += survival[begin] * here;
+        cost += (share - survival[end]) * (RulingCost::kQuit + RulingCost::kQuitClass * classes);
         segments_.push_back(std::move(segment));
     }
+    if (!(coded < compared)) codes_ = {};
+    if (codes_.usable())
+        for (Segment& segment : segments_)
+            for (ClassPart& part : segment.parts)
+                if (part.masked()) part.coded = codes_.of(part.trees);
     plans_.push_back(std::move(plan));
-    expected_cost_ = cost;
+    expected_cost_ = cost + (codes_.usable() ? coded : compared);
 }
 
 template <class Real>

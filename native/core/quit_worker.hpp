@@ -227,9 +227,7 @@ class QuitEngine<Real, Policy>::Worker {
 
     // The n <= kMaxWalkedRows rows of row_ from a step on to their end, some trees at a time.
     void walk_on(int32_t step, int32_t n, const RowsView<In>& rows, const DecisionsOut& out) {
-        const RowTrees& trees = engine_.full_.row_trees();
-        const RowWalker<Real> walk{forest_, trees, row_kernels()};
-        with_values<Real>(trees, rows, row_, n, [&](auto* values) {
+        const auto walk_with = [&](auto* values, const auto& walk) {
             int32_t leaf[kRowsWalked * kWalksAtOnce];
             int32_t left = n;
             for (int32_t end; step < engine_.quit_end_ && left > 0; step = end) {
@@ -251,7 +249,8 @@ class QuitEngine<Real, Policy>::Worker {
                 left = kept;
             }
             for (int32_t i = 0; i < left; ++i) in_full_[n_in_full_++] = row_[i];
-        });
+        };
+        with_walk(forest_, engine_.full_.row_trees(), engine_.row_way(), rows, row_, n, walk_with);
     }
 
     // Whether a row need not go on: it has quit, and its decision is written, or it is to be

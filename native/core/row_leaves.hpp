@@ -32,7 +32,7 @@ class RowLeaves {
     const CodedKernels* kernels_;  // or null: trees are walked
     const V* row_;
     RowWalker<Real> walk_;
-    alignas(64) uint8_t line_[CodedTrees::kCodes];
+    alignas(64) uint8_t line_[CodedTrees::kLine];
 };
 
 }  // namespace qwyc

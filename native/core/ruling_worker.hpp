@@ -41,7 +41,7 @@ class LeadEngine<Real>::RulingWorker : LeadEngine<Real>::template Rows<In> {
   private:
     // From one class's sums of a slab to the next's.
     static constexpr int64_t kOwn = kSlab + 8;
-    static constexpr int32_t kMinCoded = 256;  // rows for which codes are worth making
+    static constexpr int32_t kMinCoded = 512;  // rows for which codes are worth making
 
     // Rows keep their places in sums_; row_ has those that go on.
     void run_block(const RowsView<In>& rows, int32_t begin, int32_t n,

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/coded_trees.hpp"
 #include "core/kernels.hpp"
 #include "core/mask_kernels.hpp"
 #include "core/row_trees.hpp"
@@ -123,6 +124,52 @@ auto with_values(const RowTrees& trees, const RowsView<In>& rows, const int32_t*
     const In* to[kMaxWalkedRows];
     for (int32_t i = 0; i < n; ++i) to[i] = rows.row(row ? row[i] : i);
     return use(to);
+}
+
+// As RowWalker, for rows of codes.
+struct CodeWalker {
+    const CodedTrees& trees;
+    const CodedKernels& kernels;
+
+    void operator()(const int32_t* order, int32_t begin, int32_t end, const uint8_t* const* line,
+                    int32_t n, int32_t* leaf) const {
+        for (int32_t i = 0; i < n; ++i)
+            kernels.leaves(trees, line[i], order + begin, end - begin, leaf + i * kWalksAtOnce);
+    }
+};
+
+// As with_values, for the codes of rows.
+template <class Real, class In, class Use>
+auto with_codes(const CodedTrees& trees, const CodedKernels& kernels, const RowsView<In>& rows,
+                const int32_t* row, int32_t n, const Use& use) {
+    const auto encode = kernels.template encode<In, TileValue<In, Real>>();
+    const uint8_t* to[kMaxWalkedRows];
+    uint8_t* line = scratch().lines.of(static_cast<size_t>(n) * CodedTrees::kLine);
+    for (int32_t i = 0; i < n; ++i, line += CodedTrees::kLine) {
+        const int64_t at = row ? row[i] : i;
+        const In* values = rows.column_stride == 1 ? rows.row(at) : nullptr;
+        if (!values) {
+            auto* const copy = reinterpret_cast<In*>(scratch().rows.of(rows.width * sizeof(In)));
+            for (int64_t f = 0; f < rows.width; ++f) copy[f] = rows.column(f)[at * rows.row_stride];
+            values = copy;
+        }
+        encode(trees, values, line);
+        to[i] = line;
+    }
+    return use(to);
+}
+
+// Calls `use` with rows as with_values has them, or their codes, and with what walks them.
+template <class Real, class In, class Use>
+auto with_walk(const Forest<Real>& forest, const RowTrees& trees, const RowWay& way,
+               const RowsView<In>& rows, const int32_t* row, int32_t n, const Use& use) {
+    if (way.coded) {
+        const CodeWalker walk{*way.coded, *coded_kernels()};
+        return with_codes<Real>(*way.coded, walk.kernels, rows, row, n,
+                                [&](auto* lines) { return use(lines, walk); });
+    }
+    const RowWalker<Real> walk{forest, trees, row_kernels()};
+    return with_values<Real>(trees, rows, row, n, [&](auto* values) { return use(values, walk); });
 }
 
 }  // namespace qwyc

@@ -25,15 +25,39 @@ inline int32_t count_of(const double* cut, double x) {
                         _mm512_cmp_pd_mask(value, _mm512_loadu_pd(cut), _CMP_GE_OQ)));
 }
 
+// A value as it is compared.
+template <class V, class In>
+inline V value_of(In value, bool zero_is_missing) {
+    const V x = static_cast<V>(value);
+    return zero_is_missing && (x < 0 ? -x : x) <= V(1e-35f) ? std::numeric_limits<V>::quiet_NaN()
+                                                            : x;
+}
+
+// Which row of the answers a category has.
+template <class V>
+inline int32_t answers_of(const CodedTrees& trees, const CodedTrees::Categories& group, V x) {
+    // Codes end at -1 where no set has any: -0.5, truncated, is not a code then.
+    const V end = group.classes_count > 0 ? V(group.classes_count) : V(-1);
+    const bool inside = (trees.truncates ? x > V(-1) : x >= V(0)) && x < end;
+    if (!inside) return group.n_classes + (x != x);
+    const uint8_t found = trees.class_of[group.classes_begin + static_cast<int32_t>(x)];
+    return found == kNoClass ? group.n_classes : found;
+}
+
+// Of a row's codes.
+inline int32_t registers_of(const CodedTrees& trees) {
+    return trees.n_codes <= 64 ? 1 : trees.n_codes <= 128 ? 2 : 4;
+}
+
 template <class In, class V>
 void encode(const CodedTrees& trees, const In* row, uint8_t* line) {
     constexpr int32_t kGroup = CodedTrees::kGroup;
     const V* const cuts = trees.cuts<V>();
-    _mm512_store_si512(line, _mm512_setzero_si512());
+    for (int32_t at = 0; at < 64 * registers_of(trees); at += 64)
+        _mm512_store_si512(line + at, _mm512_setzero_si512());
+    uint8_t* to = line;
     for (const CodedTrees::Column& column : trees.columns) {
-        V x = static_cast<V>(row[column.feature]);
-        if (column.zero_is_missing && (x < 0 ? -x : x) <= V(1e-35f))
-            x = std::numeric_limits<V>::quiet_NaN();
+        const V x = value_of<V>(row[column.feature], column.zero_is_missing);
         const V* cut = cuts + column.begin;
         int32_t code;
         if (x != x) {
@@ -47,47 +71,135 @@ void encode(const CodedTrees& trees, const In* row, uint8_t* line) {
             const int32_t last = groups > 0 ? kGroup * (groups - 1) : 0;
             code = last + count_of(cut + kGroup + last, x);
         }
-        *line++ = static_cast<uint8_t>(code);
+        *to++ = static_cast<uint8_t>(code);
+    }
+    // Up to 63 bytes more are written; the next group is written over them.
+    for (const CodedTrees::Categories& group : trees.categories) {
+        const V x = value_of<V>(row[group.feature], group.zero_is_missing);
+        const uint8_t* const answers =
+            trees.answers.data() + group.answers_begin + group.count * answers_of(trees, group, x);
+        for (int32_t at = 0; at < group.count; at += 64)
+            _mm512_storeu_si512(line + group.column + at, _mm512_loadu_si512(answers + at));
     }
 }
 
+// A row's codes, by column.
+template <int Registers>  // 1, 2 or 4
+struct Line {
+    __m512i part[Registers];
+    explicit Line(const uint8_t* line) {
+        for (int i = 0; i < Registers; ++i) part[i] = _mm512_load_si512(line + 64 * i);
+    }
+    __m512i at(__m512i column) const {
+        if constexpr (Registers == 1) {
+            return _mm512_permutexvar_epi8(column, part[0]);
+        } else {
+            const __m512i low = _mm512_permutex2var_epi8(part[0], column, part[1]);
+            if constexpr (Registers == 2)
+                return low;
+            else
+                return _mm512_mask_blend_epi8(_mm512_movepi8_mask(column), low,
+                                              _mm512_permutex2var_epi8(part[2], column, part[3]));
+        }
+    }
+};
+
+// (64,) 0, 1...
+struct alignas(64) Places {
+    uint8_t at[64];
+    constexpr Places() : at{} {
+        for (int i = 0; i < 64; ++i) at[i] = static_cast<uint8_t>(i);
+    }
+};
+constexpr Places kPlaces;
+
+// Of a tree's splits.
+template <int32_t Splits>
+inline __m512i splits_of(const uint8_t* of) {
+    if constexpr (Splits == 64)
+        return _mm512_load_si512(of);
+    else
+        return _mm512_castsi256_si512(_mm256_load_si256(reinterpret_cast<const __m256i*>(of)));
+}
+
 // Every split's next is the child that the row goes to, then the child's, and so on until all of
-// them are leaves on the row's path. Trees do not wait for each other.
-template <int Doublings>
-inline void leaves_as(const CodedTrees& trees, const uint8_t* line, const int32_t* tree, int32_t n,
-                      int32_t* leaf) {
-    const __m512i codes = _mm512_load_si512(line);
+// them are leaves on the row's path. Trees do not wait for each other. In a register of 64 numbers
+// there is room for the leaves of a small tree, too: they lead to themselves.
+template <int32_t Splits, int Registers, bool Sets, int Doublings>
+void leaves_as(const CodedTrees& trees, const uint8_t* line, const int32_t* tree, int32_t n,
+               int32_t* leaf) {
+    const Line<Registers> codes(line);
+    const __m512i leaves = _mm512_load_si512(kPlaces.at);
     for (int32_t i = 0; i < n; ++i) {
-        const CodedTree& at = trees.trees[trees.place[tree[i]]];
-        const __m512i code = _mm512_permutexvar_epi8(_mm512_load_si512(at.column), codes);
-        const __mmask64 yes = _mm512_cmpge_epu8_mask(code, _mm512_load_si512(at.code));
-        __m512i next = _mm512_mask_loadu_epi8(_mm512_load_si512(at.left), yes, at.right);
+        const int32_t place = trees.place[tree[i]];
+        const CodedTree<Splits>* at;
+        if constexpr (Splits == 32)
+            at = &trees.small[place];
+        else
+            at = &trees.trees[place];
+        const __m512i code = codes.at(splits_of<Splits>(at->column));
+        const __m512i other = splits_of<Splits>(at->code);
+        __mmask64 yes;
+        if constexpr (Sets) {
+            const __mmask64 in_set = trees.in_set[place];
+            yes = _mm512_mask_cmpge_epu8_mask(~in_set, code, other) |
+                  _mm512_mask_test_epi8_mask(in_set, code, other);
+        } else {
+            yes = _mm512_cmpge_epu8_mask(code, other);
+        }
+        __m512i next =
+            _mm512_mask_blend_epi8(yes, splits_of<Splits>(at->left), splits_of<Splits>(at->right));
+        if constexpr (Splits == 32) next = _mm512_mask_mov_epi8(leaves, 0xFFFFFFFF, next);
         for (int d = 0; d < Doublings; ++d)
-            next = _mm512_mask_permutexvar_epi8(next, _knot_mask64(_mm512_movepi8_mask(next)), next,
-                                                next);
+            if constexpr (Splits == 32)
+                next = _mm512_permutexvar_epi8(next, next);
+            else
+                next = _mm512_mask_permutexvar_epi8(next, _knot_mask64(_mm512_movepi8_mask(next)),
+                                                    next, next);
         leaf[i] = trees.first_leaf[tree[i]] +
-                  (_mm_cvtsi128_si32(_mm512_castsi512_si128(next)) & (CodedTree::kLeaf - 1));
+                  (_mm_cvtsi128_si32(_mm512_castsi512_si128(next)) & (leaf_bit<Splits> - 1));
+    }
+}
+
+template <int32_t Splits, int Registers, bool Sets>
+void leaves_in(const CodedTrees& trees, const uint8_t* line, const int32_t* tree, int32_t n,
+               int32_t* leaf) {
+    constexpr decltype(&leaves_as<Splits, Registers, Sets, 0>) kByDoublings[] = {
+        leaves_as<Splits, Registers, Sets, 0>, leaves_as<Splits, Registers, Sets, 1>,
+        leaves_as<Splits, Registers, Sets, 2>, leaves_as<Splits, Registers, Sets, 3>,
+        leaves_as<Splits, Registers, Sets, 4>, leaves_as<Splits, Registers, Sets, 5>,
+        leaves_as<Splits, Registers, Sets, 6>};
+    kByDoublings[trees.doublings](trees, line, tree, n, leaf);
+}
+
+template <int32_t Splits, int Registers>
+void leaves_of(const CodedTrees& trees, const uint8_t* line, const int32_t* tree, int32_t n,
+               int32_t* leaf) {
+    if (trees.in_set.empty())
+        leaves_in<Splits, Registers, false>(trees, line, tree, n, leaf);
+    else
+        leaves_in<Splits, Registers, true>(trees, line, tree, n, leaf);
+}
+
+template <int32_t Splits>
+void leaves_of(const CodedTrees& trees, const uint8_t* line, const int32_t* tree, int32_t n,
+               int32_t* leaf) {
+    switch (registers_of(trees)) {
+        case 1:
+            return leaves_of<Splits, 1>(trees, line, tree, n, leaf);
+        case 2:
+            return leaves_of<Splits, 2>(trees, line, tree, n, leaf);
+        default:
+            return leaves_of<Splits, 4>(trees, line, tree, n, leaf);
     }
 }
 
 void leaves(const CodedTrees& trees, const uint8_t* line, const int32_t* tree, int32_t n,
             int32_t* leaf) {
-    switch (trees.doublings) {
-        case 0:
-            return leaves_as<0>(trees, line, tree, n, leaf);
-        case 1:
-            return leaves_as<1>(trees, line, tree, n, leaf);
-        case 2:
-            return leaves_as<2>(trees, line, tree, n, leaf);
-        case 3:
-            return leaves_as<3>(trees, line, tree, n, leaf);
-        case 4:
-            return leaves_as<4>(trees, line, tree, n, leaf);
-        case 5:
-            return leaves_as<5>(trees, line, tree, n, leaf);
-        default:
-            return leaves_as<6>(trees, line, tree, n, leaf);
-    }
+    if (trees.trees.empty())
+        leaves_of<32>(trees, line, tree, n, leaf);
+    else
+        leaves_of<64>(trees, line, tree, n, leaf);
 }
 
 }  // namespace

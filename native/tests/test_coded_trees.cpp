@@ -1,6 +1,8 @@
 // One row's codes through whole trees: it reaches the leaves that it walks to.
 #include <limits>
 #include <string>
+#include <tuple>
+#include <utility>
 
 #include "core/coded_trees.hpp"
 #include "core/worker.hpp"
@@ -15,17 +17,33 @@ using namespace qwyc::tests;
 
 constexpr Shape kPlain{.special = false};
 
+// A layout, and what it refers to.
 template <class Real>
-CodedTrees coded(const Trees<Real>& trees) {
-    const Forest<Real> forest = trees.forest();
-    std::vector<int32_t> order = natural_order(trees.n_trees());
-    std::reverse(order.begin(), order.end());  // any order will do
-    return lay_out_coded<Real>(forest, Questions<Real>(forest), order);
+struct Coded {
+    explicit Coded(const Trees<Real>& trees) : forest(trees.forest()), questions(forest) {
+        std::vector<int32_t> order = natural_order(trees.n_trees());
+        std::reverse(order.begin(), order.end());  // any order will do
+        layout = lay_out_coded<Real>(forest, questions, order);
+    }
+    Forest<Real> forest;
+    Questions<Real> questions;
+    CodedTrees layout;
+};
+
+template <class Real>
+int32_t n_codes_of(const Trees<Real>& trees) {
+    return Coded<Real>(trees).layout.n_codes;
+}
+
+template <class Real>
+bool usable(const Trees<Real>& trees) {
+    return Coded<Real>(trees).layout.usable();
 }
 
 template <class In, class Real>
 void check_leaves(const Trees<Real>& trees, uint64_t seed) {
-    const CodedTrees layout = coded(trees);
+    const Coded<Real> coded(trees);
+    const CodedTrees& layout = coded.layout;
     CHECK(layout.usable());
     if (!layout.usable()) return;
     const std::vector<In> rows = hostile_rows<In>(trees, seed, 60);
@@ -38,7 +56,7 @@ void check_leaves(const Trees<Real>& trees, uint64_t seed) {
         if (!kernels) continue;
         for (size_t at = 0; at < rows.size(); at += width) {
             const std::vector<In> row(rows.begin() + at, rows.begin() + at + width);
-            alignas(64) uint8_t line[CodedTrees::kCodes];
+            alignas(64) uint8_t line[CodedTrees::kLine];
             std::vector<int32_t> leaf(tree.size(), -1), expected;
             for (int32_t t : tree)
                 expected.push_back(static_cast<int32_t>(leaf_of(trees, t, row.data())));
@@ -48,6 +66,14 @@ void check_leaves(const Trees<Real>& trees, uint64_t seed) {
             CHECK_ALL_EQUAL(leaf, expected, std::string(isa));
         }
     }
+}
+
+// Splits of all kinds, of trees of many leaves and few.
+template <class Real>
+Trees<Real> trees_with_categories(uint64_t seed) {
+    Trees<Real> trees = trees_of_all_forms<Real>(seed, 3 + 5 * (seed % 3), {}, 7);
+    trees.rules.truncates = seed % 2 == 0;
+    return trees;
 }
 
 // Without categories; zeros are missing at some splits.
@@ -66,6 +92,10 @@ TEST(codes_lead_to_the_leaves_of_walks) {
         check_leaves<double>(comparing_trees<float>(seed), seed);
         check_leaves<float>(comparing_trees<double>(seed), seed);
         check_leaves<double>(comparing_trees<double>(seed), seed);
+        check_leaves<float>(trees_with_categories<float>(seed), seed);
+        check_leaves<double>(trees_with_categories<float>(seed), seed);
+        check_leaves<float>(trees_with_categories<double>(seed), seed);
+        check_leaves<double>(trees_with_categories<double>(seed), seed);
     }
 }
 
@@ -87,12 +117,17 @@ TEST(all_ways_of_missing_values_have_codes) {
 }
 
 TEST(trees_of_any_depth_are_followed_to_their_leaves) {
-    for (int32_t leaves = 1; leaves <= kMaxMaskedLeaves; ++leaves) {
-        Trees<float> trees;
-        Random random(leaves);
-        add_chain(trees, random, kPlain, leaves);
-        check_leaves<float>(trees, leaves);
-    }
+    for (int32_t leaves = 1; leaves <= kMaxMaskedLeaves; ++leaves)
+        for (const bool special : {false, true}) {
+            Trees<float> trees;
+            Random random(leaves);
+            add_chain(trees, random, {.special = special}, leaves);
+            const Coded<float> laid_out(trees);
+            const CodedTrees& layout = laid_out.layout;
+            CHECK_EQUAL(layout.small.empty(), leaves > 32);
+            CHECK_EQUAL(layout.trees.empty(), leaves <= 32);
+            check_leaves<float>(trees, leaves);
+        }
 }
 
 // One feature after the other, with so many cuts each.
@@ -106,26 +141,62 @@ Trees<float> columns(int32_t n, int32_t cuts) {
 }
 
 TEST(columns_have_as_many_cuts_as_a_byte_counts) {
-    for (int32_t cuts : {1, 15, 16, 17, 31, 32, 33, 240, 241, 255})
+    for (int32_t cuts : {1, 15, 16, 17, 31, 32, 33, 240, 241, 255}) {
+        CHECK_EQUAL(n_codes_of(columns(2, cuts)), 2);
         check_leaves<float>(columns(2, cuts), cuts);
-    CHECK(!coded(columns(2, 256)).usable());
-    check_leaves<float>(columns(64, 3), 1);
-    CHECK(!coded(columns(65, 3)).usable());
+    }
+    for (const auto& [cuts, n] : {std::pair(256, 4), std::pair(510, 4), std::pair(511, 6)}) {
+        CHECK_EQUAL(n_codes_of(columns(2, cuts)), n);
+        check_leaves<float>(columns(2, cuts), cuts);
+    }
+    for (int32_t n : {64, 65, 128, 129, 192, 193, 256}) check_leaves<float>(columns(n, 3), n);
+    CHECK(!usable(columns(257, 1)));
+}
+
+// One feature after the other, with so many sets of categories each, and some cuts.
+Trees<float> sets(int32_t n, int32_t n_sets, uint8_t flags = 0) {
+    Trees<float> trees;
+    trees.n_features = n;
+    Random random(n_sets);
+    for (int32_t f = 0; f < n; ++f) {
+        for (int32_t i = 0; i < n_sets; ++i) {
+            std::vector<int32_t> codes{i % 80};
+            for (int32_t k = 0; k < 5; ++k) codes.push_back(random.below(80));
+            trees.add_stump(f, 0, kCategorical | flags | (i % 2 ? kInSetLeft : 0), 1, 2, codes);
+        }
+        trees.add_stump(f, 0.5f, 0, 3, 4);
+        trees.add_stump(f, 3.5f, kDefaultLeft, 3, 4);
+    }
+    return trees;
+}
+
+TEST(questions_about_categories_have_a_bit_each) {
+    for (const auto& [n, n_sets, n_codes] :
+         {std::tuple(1, 1, 3), std::tuple(1, 8, 3), std::tuple(1, 9, 4), std::tuple(7, 41, 56),
+          std::tuple(8, 48, 64), std::tuple(8, 49, 72), std::tuple(16, 48, 128),
+          std::tuple(16, 49, 144), std::tuple(2, 1008, 256)}) {
+        const Trees<float> trees = sets(n, n_sets);
+        CHECK_EQUAL(n_codes_of(trees), n_codes);
+        check_leaves<float>(trees, n_sets);
+        check_leaves<double>(sets(n, n_sets, kDefaultLeft | kZeroIsMissing), n_sets);
+    }
+    CHECK(!usable(sets(2, 1009)));
 }
 
 TEST(forests_that_do_not_fit_have_no_codes) {
     Trees<float> trees = columns(1, 1);
-    CHECK(coded(trees).usable());
-    Trees<float> categories = trees;
-    categories.add_stump(0, 0.5f, kCategorical, 1, 2, {1, 2});
-    CHECK(!coded(categories).usable());
+    CHECK(usable(trees));
+    Trees<float> categories = trees;  // more classes than a byte counts
+    for (int32_t code = 0; code < 256; ++code)
+        categories.add_stump(0, 0.5f, kCategorical, 1, 2, {code});
+    CHECK(!usable(categories));
     Random random(3);
     grow_leaves(trees, random, kPlain, kMaxMaskedLeaves);
     trees.end_tree();
-    CHECK(coded(trees).usable());
+    CHECK(usable(trees));
     grow_leaves(trees, random, kPlain, kMaxMaskedLeaves + 1);
     trees.end_tree();
-    CHECK(!coded(trees).usable());
+    CHECK(!usable(trees));
 }
 
 }  // namespace
