@@ -107,12 +107,12 @@ class LeadEngine {
     class RulingWorker;
 
     // Steps after which rows that have quit are left out. Where classes are ruled out, the last of
-    // them is tested, and no other.
+    // them is tested; those of ruling_ have no other test.
     struct Segment {
         int32_t begin, end;
         int32_t walk_below;  // so few rows are walked one by one
         std::vector<ClassPart> parts;
-        // Where classes are ruled out, the same trees class by class: those of class k are
+        // In ruling_, the same trees class by class: those of class k are
         // trees[tree_begin[k]:tree_begin[k + 1]].
         std::vector<int32_t> trees, tree_begin;
     };
@@ -178,7 +178,8 @@ class LeadEngine {
     std::vector<int32_t> tree_begin_;  // (quit_end_ + 1,) in trees_
     RowCodes codes_;                   // where classes are ruled out, if usable
     std::vector<Segment> segments_;
-    std::vector<Plan> plans_;  // the last is for any number of rows
+    std::vector<Plan> plans_;  // the last is for any number of rows, unless classes are ruled out
+    std::vector<Segment> ruling_;  // from each test to the next, where classes are ruled out
     double expected_cost_ = 0;
 };
 

@@ -20,7 +20,13 @@ constexpr int64_t kRowsAtOnce = 65536;       // that one thread takes
 constexpr int32_t kMostTogether = 2048;      // trees of a segment, unless it is one step
 constexpr double kTree = 0.6, kTest = 0.25;  // of the cost of a tree whose sums are tested at once
 constexpr double kCompact = 0.5;             // the same, per class
-constexpr double kClassesLeft = 1.5, kStepsToRuleOut = 8;  // a typical curve
+
+// Of K classes at a step, typically: most rows are soon between two.
+double classes_left(int32_t step, double K) {
+    constexpr double kClassesLeft = 1.5, kStepsToRuleOut = 8;
+    return step == 0 ? K : std::min(K, kClassesLeft + K / (1.0 + step / kStepsToRuleOut));
+}
+
 // Where rows are put in order by their classes, nanoseconds for one row of many.
 struct RulingCost {
     // Of a segment: to test the sums; and, unless it is the first, to put the row in order, and for
@@ -38,6 +44,10 @@ struct RulingCost {
     static constexpr int32_t kFewCuts = 12;
     static constexpr double kFewCut = 0.07, kColumn = 0.75, kCut = 0.008;
 };
+
+// Of so few rows hardly any have the same classes left: they are evaluated together, for all
+// classes.
+constexpr int64_t kFewToRuleOut = 2048;
 
 // So few rows are walked one by one from the first step on.
 constexpr int32_t kWalkedAtFirst = 12;
@@ -93,10 +103,8 @@ LeadEngine<Real>::LeadEngine(const ClassEngine<Real>& full, const LeadPolicyView
         reached[r] = survival.empty() ? 1.0 / (1.0 + static_cast<double>(r) / 6) : survival[r];
         if (r > 0) reached[r] = std::min(reached[r], reached[r - 1]);
     }
-    if (rules_out_)
-        divide_at_tests(reached);
-    else
-        divide(reached);
+    divide(reached);
+    if (rules_out_) divide_at_tests(reached);
     if (quit_end_ < n_steps) expected_cost_ += reached[quit_end_] * full.expected_cost();
 }
 
@@ -113,6 +121,7 @@ void LeadEngine<Real>::divide(std::span<const double> survival) {
     struct Choice {
         Needs needs;
         double walked;
+        int32_t end;
     };
     std::vector<std::vector<Choice>> choices(quit_end_);
     std::vector<int32_t> asked(questions.all.size(), -1), read(trees.n_features(), -1);
@@ -120,7 +129,8 @@ void LeadEngine<Real>::divide(std::span<const double> survival) {
         Choice choice{};
         double n_trees = 0;
         for (int32_t b = a; b < quit_end_; ++b) {
-            if (b > a && tree_begin_[b + 1] - tree_begin_[a] > kMostTogether) break;
+            const bool most = b > a && tree_begin_[b + 1] - tree_begin_[a] > kMostTogether;
+            if (most && !choices[a].empty()) break;
             for (int32_t i = tree_begin_[b]; i < tree_begin_[b + 1]; ++i) {
                 const int32_t tree = trees_[i];
                 if (!questions.masked[tree]) {
@@ -144,32 +154,35 @@ void LeadEngine<Real>::divide(std::span<const double> survival) {
             }
             if (tests(b)) n_trees += kTest * K;
             choice.needs.trees = static_cast<int32_t>(n_trees + kCompact * K);
-            choices[a].push_back(choice);
+            choice.end = b + 1;
+            // Rows are walked on from a test, where classes are ruled out.
+            if (!rules_out_ || tests(b)) choices[a].push_back(choice);
         }
     }
     for (const BatchSize& size : kBatchSizes) {
+        if (rules_out_ && size.most > kFewToRuleOut) break;
         std::vector<double> best(quit_end_ + 1, kInf);
-        std::vector<int32_t> next(quit_end_ + 1);
+        std::vector<const Choice*> next(quit_end_ + 1);
         best[quit_end_] = 0;
         for (int32_t a = quit_end_ - 1; a >= 0; --a) {
             const RowsAtStep rows(size.typical, survival[a]);
-            for (size_t i = 0; i < choices[a].size(); ++i) {
-                const Choice& choice = choices[a][i];
-                const auto b = a + static_cast<int32_t>(i) + 1;
-                const double cost =
-                    rows.cost(choice.needs) + rows.mean() * kDeepTree * choice.walked + best[b];
-                if (cost < best[a]) best[a] = cost, next[a] = b;
+            for (const Choice& choice : choices[a]) {
+                const double cost = rows.cost(choice.needs) +
+                                    rows.mean() * kDeepTree * choice.walked + best[choice.end];
+                if (cost < best[a]) best[a] = cost, next[a] = &choice;
             }
         }
         Plan plan{size.most, {}};
-        for (int32_t a = 0; a < quit_end_; a = next[a]) {
+        for (int32_t a = 0; a < quit_end_; a = next[a]->end) {
+            const int32_t b = next[a]->end;
             const auto [at, is_new] =
-                laid_out.try_emplace({a, next[a]}, static_cast<int32_t>(segments_.size()));
+                laid_out.try_emplace({a, b}, static_cast<int32_t>(segments_.size()));
             if (is_new) {
-                segments_.push_back(make_segment(a, next[a]));
-                const Needs& needs = choices[a][next[a] - a - 1].needs;
+                segments_.push_back(make_segment(a, b));
+                const Needs& needs = next[a]->needs;
+                const double share = rules_out_ ? std::min(classes_left(a, K) / K, 0.7) : 0.7;
                 const double one =
-                    WalkCost::kRow + walk * (tree_begin_[next[a]] - tree_begin_[a]) * 0.7;
+                    WalkCost::kRow + walk * (tree_begin_[b] - tree_begin_[a]) * share;
                 segments_.back().walk_below = needs.questions > 0 ? rows_to_walk(one, needs) : 6;
             }
             plan.segments.push_back(at->second);
@@ -187,7 +200,6 @@ void LeadEngine<Real>::divide_at_tests(std::span<const double> survival) {
     for (int32_t tree : trees_)
         if (full_.questions().masked[tree]) masked.push_back(tree);
     if (!masked.empty()) codes_ = make_codes(forest_.trees(), full_.questions(), masked);
-    Plan plan{std::numeric_limits<int64_t>::max(), {}};
     double cost = 0;                                     // without what differs:
     double coded = encoding_cost(codes_), compared = 0;  // to answer questions
     for (int32_t begin = 0, end; begin < quit_end_; begin = end) {
@@ -203,10 +215,7 @@ void LeadEngine<Real>::divide_at_tests(std::span<const double> survival) {
         segment.walk_below = !full_.coded_kernels() ? 4
                              : begin == 0           ? kWalkedAtFirst
                                                     : kMaxWalkedRows;
-        plan.segments.push_back(static_cast<int32_t>(segments_.size()));
-        // Most rows are soon between two classes.
-        const double classes =
-            begin == 0 ? K : std::min(K, kClassesLeft + K / (1.0 + begin / kStepsToRuleOut));
+        const double classes = classes_left(begin, K);
         const double share = survival[begin];
         cost += share * RulingCost::kTest;
         if (begin > 0) cost += share * (RulingCost::kSort + RulingCost::kSum * classes);
@@ -226,14 +235,13 @@ void LeadEngine<Real>::divide_at_tests(std::span<const double> survival) {
                                  again * RowCost::kFeature * needs.features);
         }
         cost += (share - survival[end]) * (RulingCost::kQuit + RulingCost::kQuitClass * classes);
-        segments_.push_back(std::move(segment));
+        ruling_.push_back(std::move(segment));
     }
     if (!(coded < compared)) codes_ = {};
     if (codes_.usable())
-        for (Segment& segment : segments_)
+        for (Segment& segment : ruling_)
             for (ClassPart& part : segment.parts)
                 if (part.masked()) part.coded = codes_.of(part.trees);
-    plans_.push_back(std::move(plan));
     expected_cost_ = cost + (codes_.usable() ? coded : compared);
 }
 
@@ -282,7 +290,7 @@ template <class V>
 int32_t LeadEngine<Real>::walk_some_classes(const RowLeaves<Real, V>& leaves, int32_t& step,
                                             double* sums) const {
     const int32_t K = forest_.n_classes();
-    for (const Segment& segment : segments_) {
+    for (const Segment& segment : ruling_) {
         if (segment.begin < step) continue;
         int32_t* const tree = scratch().trees.of(segment.trees.size());
         int32_t* const leaf = scratch().leaf.of(segment.trees.size() + kWalksAtOnce);
@@ -357,7 +365,8 @@ void LeadEngine<Real>::decide(const RowsView<In>& rows, const ClassDecisionsOut&
         const ClassDecisionsOut here{out.label + begin, out.steps ? out.steps + begin : nullptr,
                                      out.score ? out.score + begin * K : nullptr};
         const auto some = rows.part(begin, end);
-        if (rules_out_)
+        const int64_t n = end - begin;
+        if (rules_out_ && (n > kFewToRuleOut || n <= ruling_[0].walk_below))
             RulingWorker<In>(*this, chosen, masks).run(some, static_cast<int32_t>(block), here);
         else
             Worker<In>(*this, chosen, masks).run(some, static_cast<int32_t>(block), here);

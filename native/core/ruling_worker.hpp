@@ -49,7 +49,7 @@ class LeadEngine<Real>::RulingWorker : LeadEngine<Real>::template Rows<In> {
         this->begin_block(rows, begin, n);
         begin_ = begin;
         left_.begin_with(n, all_);
-        for (const Segment& segment : engine_.segments_) {
+        for (const Segment& segment : engine_.ruling_) {
             const int32_t left = left_.size();
             if (left == 0) return;
             const int32_t* at = left_.sort();
