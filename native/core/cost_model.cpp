@@ -164,6 +164,10 @@ double Divider<Real>::walk_cost(int32_t begin, int32_t end) const {
     return cost;
 }
 
+// Of more rows, none are expected to be walked: what that costs is not the same on all machines,
+// and the cost of a row of many must be.
+constexpr double kMostToWalk = 1 << 16;
+
 template <class Real>
 Division Divider<Real>::divide(double n) const {
     std::vector<double> best(last_ + 1, std::numeric_limits<double>::infinity());
@@ -171,6 +175,7 @@ Division Divider<Real>::divide(double n) const {
     best[last_] = 0;
     for (int32_t a = last_ - 1; a >= 0; --a) {
         const RowsAtStep rows(n, survival_[a]);
+        const bool few = rows.few() && n <= kMostToWalk;
         Needs needs;
         double deep = 0;
         for (int32_t b = a + 1; b <= std::min(last_, a + kMaxSegmentTrees); ++b) {
@@ -187,9 +192,9 @@ Division Divider<Real>::divide(double n) const {
             needs.far += far_line_ * fresh(r, r - a).lines;
             double cost;
             if (!masked(a))
-                cost = rows.mean() * (rows.few() ? std::min(deep, walk_cost(a, b)) : deep);
+                cost = rows.mean() * (few ? std::min(deep, walk_cost(a, b)) : deep);
             else
-                cost = rows.few() ? rows.cost(needs, walk_cost(a, b)) : rows.cost(needs);
+                cost = few ? rows.cost(needs, walk_cost(a, b)) : rows.cost(needs);
             if (cost + best[b] < best[a]) best[a] = cost + best[b], next[a] = b;
         }
     }
