@@ -88,7 +88,7 @@ double mask_cost(const Times& times, const Needs& needs) {
            (64 * times.words + kFew * times.few) * needs.far;
 }
 
-RowsAtStep::RowsAtStep(double n, double share) : mean_(n * share) {
+RowsAtStep::RowsAtStep(double n, double share) : mean_(n * share), walks_(n <= kMostToWalk) {
     constexpr double kMany = 24;
     if (share > 0.999) {
         add(std::round(n), 1);

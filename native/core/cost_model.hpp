@@ -114,7 +114,7 @@ class RowsAtStep {
 
     double mean() const { return mean_; }
     double slabs() const { return times_.slabs; }
-    bool few() const { return up_to_[kMaxWalkedRows].share > 0; }
+    bool few() const { return walks_ && up_to_[kMaxWalkedRows].share > 0; }
 
     // Nanoseconds on average through trees on masks; or walked, where few() and so few rows are
     // left that it costs less, if a walk takes `one_row`.
@@ -124,7 +124,12 @@ class RowsAtStep {
   private:
     void add(double n_rows, double probability);
 
+    // Of more rows, none are expected to be walked: what that costs is not the same on all
+    // machines, and the cost of a row of many must be.
+    static constexpr double kMostToWalk = 1 << 16;
+
     double mean_;
+    bool walks_;
     Times times_;
     struct UpTo {
         double share = 0, rows = 0;

@@ -1,4 +1,5 @@
 // How steps are divided into segments.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -188,6 +189,30 @@ TEST(small_batches_have_long_segments) {
                                  costs_of(forest), WalkCost::kPlain);
     CHECK(divider.divide(64).segments.size() < divider.divide(1e6).segments.size());
     CHECK(divider.divide(64).cost < divider.divide(128).cost);
+}
+
+TEST(a_walk_costs_what_its_row_and_its_trees_do) {
+    Trees<float> trees;
+    Random random(2);
+    for (int32_t t = 0; t < 100; ++t) {
+        grow_leaves(trees, random, {.special = false}, 16);
+        trees.end_tree();
+    }
+    const Forest<float> forest = trees.forest();
+    const Questions<float> questions(forest);
+    // Some 20 rows of 2^20 come to the second half.
+    std::vector<double> survival(100, 1);
+    std::fill(survival.begin() + 50, survival.end(), 2e-5);
+    const auto divider = [&](double walk, double row) {
+        return Divider<float>(forest, questions, natural_order(100), 100, survival,
+                              costs_of(forest), walk, row);
+    };
+    CHECK_EQUAL(divider(64, 30).walk_cost(0, 50), 30 + 64 * 50.0 / kWalksAtOnce);
+    CHECK_EQUAL(divider(64, 80).walk_cost(50, 66), 80 + 64.0);
+    const Divider<float> slow = divider(500, 20), fast = divider(64, 20), late = divider(64, 9000);
+    CHECK(fast.divide(16).cost < slow.divide(16).cost);
+    CHECK(fast.divide(16).cost < late.divide(16).cost);
+    CHECK_EQUAL(fast.divide(1 << 20).cost, slow.divide(1 << 20).cost);  // as on any machine
 }
 
 TEST(few_rows_are_walked_where_masks_have_many_questions) {

@@ -74,6 +74,43 @@ TEST(batches_of_any_size) {
     check_batches<double, double>(4, false);
 }
 
+// By codes where kernels have them and it costs less.
+TEST(rows_of_small_batches_go_the_cheaper_way) {
+    const bool has_codes = coded_kernels() != nullptr;
+    const auto by_codes = [](const Trees<float>& trees, double n_trees) {
+        const Forest<float> forest = trees.forest();
+        return FullEngine<float>(forest).row_way(n_trees).coded != nullptr;
+    };
+    CHECK_EQUAL(by_codes(mixed_trees<float>(1, 6, false), 24), has_codes);  // categories
+    CHECK(!by_codes(mixed_trees<float>(1, 6, true), 500));                  // deep trees
+    for (const int64_t n_features : {6, 60, 300}) {
+        Trees<float> flat, deeper;
+        flat.n_features = deeper.n_features = n_features;
+        Random random(n_features);
+        for (int32_t t = 0; t < 300; ++t) {
+            grow(flat, random, {.leaf_stop = 0, .special = false}, 4);
+            flat.end_tree();
+            add_chain(deeper, random, {.special = false}, 8);
+        }
+        const bool fits = n_features <= CodedTrees::kCodes;
+        CHECK(!by_codes(flat, 4));  // its comparisons are side by side
+        CHECK_EQUAL(by_codes(flat, 300), has_codes && fits);
+        CHECK_EQUAL(by_codes(deeper, 300), has_codes && fits);
+        for (const Trees<float>* trees : {&flat, &deeper}) {
+            const EngineProblem<float, double> problem(*trees, hostile_rows<double>(*trees, 1, 12),
+                                                       1);
+            const FullEngine<float> engine(problem.forest);
+            const QuitEngine<float> quitter(engine, problem.policy.view());
+            for (int64_t n = 1; n <= 12; ++n)
+                for (const Layout& layout : layouts(n, n_features)) {
+                    const LaidRows<double> laid(problem.rows, n, n_features, layout);
+                    check_scores(engine, problem, laid.view(), 1, "", layout.name);
+                    check_decisions(quitter, problem.expected, laid.view(), 1, "", layout.name);
+                }
+        }
+    }
+}
+
 TEST(batches_of_any_size_with_deep_trees) {
     check_batches<float, float>(5, true);
     check_batches<double, double>(6, true);
