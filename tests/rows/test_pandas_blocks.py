@@ -132,3 +132,17 @@ def test_features_that_a_table_does_not_have_are_refused():
 
     with pytest.raises(ValueError, match="no such feature"):
         table.add_arrow(pa.table({"a": [1.0, 2.0]}).__arrow_c_stream__(), columns, one=False)
+
+
+def test_frames_with_labels_of_their_own_are_matched_by_text():
+    reader = tables.FrameReader(replace(SCHEMA))
+    first = reader._match(frame("str").columns)
+    for kind in KINDS:
+        assert reader._match(frame(kind).columns)[0] is first[0]
+        assert reader._match(list(frame(kind).columns))[0] == first[0]
+    moved = frame("str")[["a", "b", "c", "d"]]
+    assert reader._match(moved.columns) == ([0, 1, 2, 3], True)
+    assert reader._match(frame("str").columns) == first
+    numbers = tables.FrameReader(replace(SCHEMA, names=("1", "True", "1.0", "x")))
+    assert numbers._match(pd.Index([1, True, 1.0, "x"], dtype=object)) == ([0, 1, 2, 3], True)
+    assert numbers._match(pd.Index([1.0, True, 1, "x"], dtype=object))[0] == [2, 1, 0, 3]

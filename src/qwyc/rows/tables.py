@@ -60,6 +60,23 @@ def has_columns(X: Any, n_features: int) -> bool:
     )
 
 
+class _Matched(NamedTuple):
+    """Labels of a frame's columns, their text, and the position of every feature among them."""
+
+    labels: Any  # a list, or a pandas Index
+    names: list[str]
+    positions: Sequence[int]
+    in_order: bool
+
+    def has(self, labels: Any) -> bool:
+        """Whether other labels have the same text, where that is known without a long look."""
+        if type(labels) is not type(self.labels):
+            return False
+        if isinstance(labels, list):
+            return bool(labels == self.names)
+        return bool(self.labels.is_(labels) or labels.tolist() == self.names)
+
+
 class _Taken(NamedTuple):
     """What features take of the columns of pandas frames."""
 
@@ -85,7 +102,7 @@ class FrameReader:
         self._texts = KnownTexts(schema)
         self._code_lists: dict[tuple[int, int], tuple[Any, _native.PositionCodes]] = {}
         self._polars = PolarsCategories()
-        self._matched: tuple[Any, Sequence[int], bool] | None = None
+        self._matched: _Matched | None = None
         self._taken: _Taken | None = None
         self._matched_schema: tuple[Any, Any, Sequence[int], bool] | None = None
 
@@ -170,13 +187,15 @@ class FrameReader:
     def _match(self, labels: Any) -> tuple[Sequence[int], bool]:
         """The position of every feature among the labels of a frame, and whether they are all of them in
         order. Frames that follow each other mostly have the same labels."""
-        if self._matched is not None:
-            kept, positions, in_order = self._matched
-            if kept is labels or (type(kept) is type(labels) and _are_same(kept, labels)):
-                return positions, in_order
-        positions = match_columns([str(label) for label in labels], self._schema)
+        kept = self._matched
+        if kept is not None and (kept.labels is labels or kept.has(labels)):
+            if kept.labels is not labels and type(labels) is not list:
+                self._matched = _Matched(labels, *kept[1:])  # the next frame may share them
+            return kept.positions, kept.in_order
+        names = [str(label) for label in labels]
+        positions = match_columns(names, self._schema)
         in_order = list(positions) == list(range(len(labels)))
-        self._matched = (labels, positions, in_order)
+        self._matched = _Matched(labels, names, positions, in_order)
         return positions, in_order
 
     def _match_schema(self, schema: Any) -> tuple[Any, Sequence[int], bool]:
@@ -363,11 +382,6 @@ def reader_of(schema: Schema) -> FrameReader:
     if reader is None:
         reader = schema.kept["frames"] = FrameReader(schema)
     return reader
-
-
-def _are_same(kept: Any, labels: Any) -> bool:
-    """Whether two lists of labels, or two pandas Indexes, are known to be equal without a long look."""
-    return bool(kept == labels) if isinstance(kept, list) else bool(kept.is_(labels))
 
 
 def _is_read(array: Array) -> bool:
