@@ -39,6 +39,14 @@ struct QuitSlab {
 struct Survivors {
     int32_t* row;
     double* sums;
+    uint64_t* alive = nullptr;  // where a bit of each of the slab's rows goes; or null
+};
+
+// Where the values of a column are, and where those of rows that go on are written.
+template <class In>
+struct KeptColumn {
+    const In* from;
+    float* to;
 };
 
 // Some of the questions that compare numbers, ascending: kAtLeast up to `or_missing`,
@@ -115,6 +123,23 @@ struct MaskKernels {
     void (*answer_coded)(const CodedQuestions& questions, std::span<const int32_t> some,
                          const uint8_t* line, const int32_t* row, int32_t n, int32_t more,
                          uint64_t* masks);
+
+    // Writes the values of those of n rows that are alive, a bit each, one after the other, as
+    // floats. Up to 16 floats are written past them. `to` may be `from`. Null where an instruction
+    // set has none.
+    template <class In>
+    using Keep = void (*)(std::span<const KeptColumn<In>> columns, const uint64_t* alive,
+                          int64_t n);
+    Keep<float> keep_floats;
+    Keep<double> keep_doubles;
+
+    template <class In>
+    Keep<In> keep() const {
+        if constexpr (std::is_same_v<In, double>)
+            return keep_doubles;
+        else
+            return keep_floats;
+    }
 
     // Makes the planes of trees [begin, end) from the answers.
     void (*slice)(const MaskedTrees& trees, int32_t begin, int32_t end, int32_t words,

@@ -9,6 +9,7 @@
 #include "core/deep_rows.hpp"
 #include "core/engine.hpp"
 #include "core/full_worker.hpp"
+#include "core/kept_columns.hpp"
 #include "core/worker.hpp"
 
 namespace qwyc {
@@ -22,7 +23,8 @@ class QuitEngine<Real, Policy>::Worker {
           forest_(engine.forest_),
           kernels_(kernels),
           mask_kernels_(masks),
-          deep_(engine.forest_, engine.full_.deep(), kernels) {}
+          deep_(engine.forest_, engine.full_.deep(), kernels),
+          kept_(masks, std::is_same_v<TileValue<In, Real>, float>) {}
 
     // Rows in blocks of `block`. Those that never quit are completed together.
     void run(const RowsView<In>& rows, int32_t block, const DecisionsOut& out) {
@@ -47,10 +49,12 @@ class QuitEngine<Real, Policy>::Worker {
         encoded_ = false;
         first_ = begin;
         if (rows.columns) written_.assign(rows.width, 0);
+        kept_.begin_block(rows, n);
         bool listed = false;  // rows are in row_ and sums_; otherwise they are begin, begin + 1...
         const auto& layout = engine_.layout();
-        for (int32_t number : layout.plan_for(n).segments) {
-            const Segment& segment = layout.segments[number];
+        const std::vector<int32_t>& numbers = layout.plan_for(n).segments;
+        for (size_t i = 0; i < numbers.size(); ++i) {
+            const Segment& segment = layout.segments[numbers[i]];
             if (left == 0) break;
             if (left <= segment.walk_below) {
                 list(listed, begin, left);
@@ -58,6 +62,7 @@ class QuitEngine<Real, Policy>::Worker {
                 walk_on(segment.begin, left, rows, out);
                 return;
             }
+            next_ = i + 1 < numbers.size() ? &layout.segments[numbers[i + 1]] : nullptr;
             left = run_segment(engine_.policy_, segment, rows, listed, begin, left, out);
             listed = true;
         }
@@ -78,6 +83,7 @@ class QuitEngine<Real, Policy>::Worker {
                         const RowsView<In>& rows, bool listed, int32_t begin, int32_t n,
                         const DecisionsOut& out) {
         if (!segment.masked || segment.any_large) {
+            kept_.forget();
             list(listed, begin, n);
             return run_chunks(segment, rows, n, [&](int32_t step, const Chunk& chunk) {
                 kernels_.advance(values_, policy.view(), step, chunk, out);
@@ -87,10 +93,17 @@ class QuitEngine<Real, Policy>::Worker {
         int32_t left = 0;
         need(segment.trees, listed ? rows : rows.part(begin, begin + n), listed ? row_ : nullptr,
              n);
+        const bool is_kept = listed && kept_.takes(n);
+        RowsView<float> kept{};
+        if (is_kept) kept = kept_.keep(segment.trees.features, row_, n);
+        std::span<const int32_t> next;
+        if (!listed && n > kSlab && kept_.takes(n)) next = features_of_next(rows);
         for (int32_t at = 0; at < n; at += kSlab) {
             const int32_t here = std::min(kSlab, n - at), more = n - at - here;
             const uint64_t* masks;
-            if (listed) {
+            if (is_kept) {
+                masks = sliced(segment.trees, kept.part(at, at + here), nullptr, here, more);
+            } else if (listed) {
                 masks = sliced(segment.trees, rows, row_ + at, here, more);
             } else {
                 if (segment.trees.dense && at % kReadAhead == 0)
@@ -100,9 +113,11 @@ class QuitEngine<Real, Policy>::Worker {
             }
             const QuitSlab slab{here, listed ? row_ + at : nullptr, begin + at,
                                 listed ? sums_ + at : nullptr, base()};
+            const int32_t before = left;
             left += mask_kernels_.quit(segment.trees, segment.exact ? &*segment.exact : nullptr,
                                        policy.view(), segment.begin, masks, slab, out,
-                                       {row_ + left, sums_ + left});
+                                       {row_ + left, sums_ + left, kept_.alive(at)});
+            if (!next.empty()) kept_.keep_slab(next, begin + at, at, here, row_, before, left);
         }
         return left;
     }
@@ -126,9 +141,22 @@ class QuitEngine<Real, Policy>::Worker {
         rows.columns->write(needed_, rows.first, row, n);
     }
 
-    const uint64_t* sliced(const MaskedTrees& trees, const RowsView<In>& rows, const int32_t* row,
-                           int32_t n, int32_t more) {
-        uint64_t* const masks = answer<In, Real>(mask_kernels_, trees, rows, row, n, more);
+    // The columns that trees of the next segment look at, but not those that are written then.
+    std::span<const int32_t> features_of_next(const RowsView<In>& rows) {
+        if (!next_ || !next_->masked || next_->any_large) return {};
+        if (!rows.columns || rows.columns->late().empty()) return next_->trees.features;
+        const std::span<const int32_t> late = rows.columns->late();
+        ready_.clear();
+        for (int32_t feature : next_->trees.features)
+            if (written_[feature] || !std::binary_search(late.begin(), late.end(), feature))
+                ready_.push_back(feature);
+        return ready_;
+    }
+
+    template <class Value>
+    const uint64_t* sliced(const MaskedTrees& trees, const RowsView<Value>& rows,
+                           const int32_t* row, int32_t n, int32_t more) {
+        uint64_t* const masks = answer<Value, Real>(mask_kernels_, trees, rows, row, n, more);
         mask_kernels_.slice(trees, 0, trees.n_trees(), words_of(n), masks);
         return masks;
     }
@@ -294,9 +322,11 @@ class QuitEngine<Real, Policy>::Worker {
     alignas(64) float values_[kSlab];
     DeepRows<In, Real> deep_;
     std::vector<uint8_t> written_;  // by feature: whether its late column is, for rows that go on
-    std::vector<int32_t> needed_;
-    bool encoded_;   // rows of this block have codes for deep trees
-    int32_t first_;  // of the block
+    std::vector<int32_t> needed_, ready_;
+    KeptColumns<In> kept_;
+    const Segment* next_;  // the segment after this one, or null
+    bool encoded_;         // rows of this block have codes for deep trees
+    int32_t first_;        // of the block
     int32_t at_[kSlab], walked_[kSlab], place_[kSlab], leaf_[kSlab];  // of a deep tree's step
 };
 

@@ -48,6 +48,9 @@ struct Scratch {
     Buffer<float> values;  // of rows that are walked one by one
     Buffer<uint64_t> masks;
 
+    Buffer<std::byte> kept;  // columns of rows that go on
+    Buffer<uint64_t> kept_alive;
+
     Buffer<std::byte> columns;  // of a table, converted
 };
 

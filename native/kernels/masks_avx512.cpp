@@ -18,6 +18,7 @@ namespace qwyc::avx512 {
 
 #define QWYC_ISA "avx512"
 #define QWYC_HAS_CODES  // rows as bytes
+#define QWYC_HAS_KEEP   // values of rows that go on
 #define QWYC_HAS_EXACT  // sums as integers
 #define QWYC_HAS_BYTES  // tables as bytes
 

@@ -64,43 +64,56 @@ Chunk chunk_of(const HeldTable& table, const AnyVector& values) {
 }
 
 // The stream of a capsule, and its schema.
-ArrowArrayStream& stream_of(const nb::capsule& capsule, Released<ArrowSchema>& schema) {
-    require(std::string_view(capsule.name()) == "arrow_array_stream", "this is no Arrow stream");
-    auto& stream = *static_cast<ArrowArrayStream*>(capsule.data());
+ArrowArrayStream& stream_of(const nb::handle& capsule, Released<ArrowSchema>& schema) {
+    constexpr const char* kName = "arrow_array_stream";
+    require(PyCapsule_IsValid(capsule.ptr(), kName), "this is no Arrow stream");
+    auto& stream = *static_cast<ArrowArrayStream*>(PyCapsule_GetPointer(capsule.ptr(), kName));
     require(stream.release != nullptr, "an Arrow stream can be read once");
     if (stream.get_schema(&stream, &schema) != 0)
         throw std::runtime_error("the schema of an Arrow stream cannot be read");
     return stream;
 }
 
-// The codes of positions in a list of texts, and in the end that of a null.
-struct PositionCodes {
-    PositionCodes(const std::shared_ptr<TextCodes>& texts, const nb::capsule& capsule) {
-        Released<ArrowSchema> schema;
-        ArrowArrayStream& stream = stream_of(capsule, schema);
-        const auto cell = cell_of(schema.format);
-        require(cell && is_text(*cell), "categories must be text");
-        const Batch batch = next_batch(stream);
-        require(batch && !next_batch(stream), "categories must be one array");
-        codes = codes_of(*batch, *cell, texts);
-        refuses = std::find(codes->begin(), codes->end(), kRefused) != codes->end();
+PositionCodes position_codes(std::shared_ptr<std::vector<double>> codes) {
+    const bool refuses = std::find(codes->begin(), codes->end(), kRefused) != codes->end();
+    return {std::move(codes), refuses};
+}
+PositionCodes position_codes(const std::shared_ptr<TextCodes>& texts, const nb::object& capsule) {
+    Released<ArrowSchema> schema;
+    ArrowArrayStream& stream = stream_of(capsule, schema);
+    const auto cell = cell_of(schema.format);
+    require(cell && is_text(*cell), "categories must be text");
+    const Batch batch = next_batch(stream);
+    require(batch && !next_batch(stream), "categories must be one array");
+    return position_codes(codes_of(*batch, *cell, texts));
+}
+
+template <class Out>
+std::optional<OutMatrix<Out>> matrix(const HeldTable& table, int threads) {
+    Out* data;
+    const int64_t n = table.n_rows(), width = table.n_features();
+    auto out = new_matrix<Out>(width, n, data);
+    bool read;
+    {
+        nb::gil_scoped_release release;
+        read = table.read_all(data, threads);
     }
+    if (!read) return std::nullopt;
+    return out;
+}
 
-    std::shared_ptr<std::vector<double>> codes;
-    bool refuses;
-};
+}  // namespace
 
-// Appends the columns of an Arrow stream, one for each feature. Columns with `positions` are
-// positions of categories. Returns the features whose columns have a type that is not read here;
-// those have no column then.
-std::vector<int64_t> add_arrow(HeldTable& table, const nb::capsule& capsule,
-                               const std::vector<int64_t>& features,
-                               const std::vector<std::shared_ptr<TextCodes>>& texts, bool one,
+std::vector<int64_t> add_arrow(HeldTable& table, const nb::handle& capsule,
+                               const ArrowColumns& columns, bool one,
                                const std::vector<std::shared_ptr<PositionCodes>>& positions) {
-    require(features.size() == texts.size(), "features and texts must have equal lengths");
+    const auto& [features, texts] = columns;
     require(positions.empty() || positions.size() == texts.size(),
             "texts and positions must have equal lengths");
-    for (int64_t feature : features) check_feature(table, feature);
+    for (int64_t feature : features) {
+        check_feature(table, feature);
+        table.column(feature).chunks.clear();
+    }
     Released<ArrowSchema> schema;
     ArrowArrayStream& stream = stream_of(capsule, schema);
     const auto n_columns = static_cast<int64_t>(features.size());
@@ -164,22 +177,6 @@ std::vector<int64_t> add_arrow(HeldTable& table, const nb::capsule& capsule,
     return others;
 }
 
-template <class Out>
-std::optional<OutMatrix<Out>> matrix(const HeldTable& table, int threads) {
-    Out* data;
-    const int64_t n = table.n_rows(), width = table.n_features();
-    auto out = new_matrix<Out>(width, n, data);
-    bool read;
-    {
-        nb::gil_scoped_release release;
-        read = table.read_all(data, threads);
-    }
-    if (!read) return std::nullopt;
-    return out;
-}
-
-}  // namespace
-
 void bind_tables(nb::module_& m) {
     nb::class_<TextCodes>(m, "TextCodes", "The codes of categories that are text.")
         .def(nb::init<const std::vector<std::string>&, const std::vector<double>&, double, double,
@@ -189,9 +186,82 @@ void bind_tables(nb::module_& m) {
              "`available_isas`, by default the best.");
 
     nb::class_<PositionCodes>(m, "PositionCodes", "The codes of positions in a list of categories.")
-        .def(nb::init<const std::shared_ptr<TextCodes>&, const nb::capsule&>(), "texts"_a,
-             "stream"_a, nb::sig("def __init__(self, texts: TextCodes, stream: object) -> None"),
-             "stream: an Arrow stream of the categories, one array of text without nulls.");
+        .def(
+            "__init__",
+            [](PositionCodes* self, const std::shared_ptr<TextCodes>& texts,
+               const nb::object& stream) {
+                new (self) PositionCodes(position_codes(texts, stream));
+            },
+            "texts"_a, "stream"_a,
+            "stream: an Arrow stream of the categories, one array of text without nulls.")
+        .def(
+            "__init__",
+            [](PositionCodes* self, const std::vector<double>& codes) {
+                require(!codes.empty(), "codes must end with that of a null");
+                new (self)
+                    PositionCodes(position_codes(std::make_shared<std::vector<double>>(codes)));
+            },
+            "codes"_a, "They end with the code of a null; infinity: refused.");
+
+    nb::class_<ArrowColumns>(m, "ArrowColumns", "Features whose columns an Arrow stream may hold.")
+        .def(
+            "__init__",
+            [](ArrowColumns* self, const std::vector<int64_t>& features,
+               const std::vector<std::shared_ptr<TextCodes>>& texts) {
+                require(features.size() == texts.size(),
+                        "features and texts must have equal lengths");
+                new (self) ArrowColumns{features, texts};
+            },
+            "features"_a, "texts"_a,
+            nb::sig("def __init__(self, features: Sequence[int], "
+                    "texts: Sequence[TextCodes | None]) -> None"),
+            "texts: the codes of the texts of each feature; None: it takes numbers.");
+
+    nb::class_<TakenColumns>(m, "TakenColumns",
+                             "What features take of the columns of pandas frames.")
+        .def(
+            "__init__",
+            [](TakenColumns* self, const std::vector<int64_t>& features,
+               const std::vector<bool>& numbers, const std::vector<bool>& objects,
+               const std::vector<bool>& arrow, const std::vector<std::shared_ptr<TextCodes>>& texts,
+               nb::object arrow_types) {
+                const size_t n = features.size();
+                require(numbers.size() == n && objects.size() == n && arrow.size() == n &&
+                            texts.size() == n,
+                        "there must be one entry for each column");
+                require(PyAnySet_Check(arrow_types.ptr()), "arrow_types must be a set");
+                new (self) TakenColumns{{}, std::move(arrow_types)};
+                for (size_t i = 0; i < n; ++i) {
+                    require(texts[i] || !objects[i], "objects must have codes");
+                    self->columns.push_back({features[i], numbers[i], objects[i], arrow[i],
+                                             ArrowColumns{{features[i]}, {texts[i]}}, nullptr});
+                }
+            },
+            "features"_a, "numbers"_a, "objects"_a, "arrow"_a, "texts"_a, "arrow_types"_a,
+            nb::sig("def __init__(self, features: Sequence[int], numbers: Sequence[bool], "
+                    "objects: Sequence[bool], arrow: Sequence[bool], "
+                    "texts: Sequence[TextCodes | None], arrow_types: set[type]) -> None"),
+            "features: the feature that takes each column of the frame, or -1. numbers, objects, "
+            "arrow: whether it takes NumPy's numbers, Python objects, and arrays of Arrow. texts: "
+            "the codes of its texts, or None. arrow_types: types of pandas' arrays that hold "
+            "Arrow's.")
+        .def(
+            "keep_codes",
+            [](TakenColumns& self, int64_t feature, const nb::object& type, const nb::object& index,
+               const PositionCodes& codes) {
+                std::shared_ptr<const TakenColumns::Known> known =
+                    std::make_shared<TakenColumns::Known>(type, index, codes);
+                for (TakenColumns::Of& column : self.columns)
+                    if (column.feature == feature) {
+                        column.known.swap(known);
+                        return;
+                    }
+            },
+            "feature"_a, "type"_a, "categories"_a, "codes"_a,
+            nb::sig("def keep_codes(self, feature: int, type: type, categories: object, "
+                    "codes: PositionCodes) -> None"),
+            "The codes of a pandas Index of categories. Arrays of this type that have it are read "
+            "from now on.");
 
     nb::class_<TableShape>(m, "TableShape", "Which values of each column are refused.")
         .def(
@@ -241,28 +311,23 @@ void bind_tables(nb::module_& m) {
             "The numbers of a feature, (N,), and which of them are null.")
         .def(
             "add_codes",
-            [](HeldTable& self, int64_t feature, AnyVector values,
-               const std::vector<double>& codes) {
+            [](HeldTable& self, int64_t feature, AnyVector values, const PositionCodes& codes) {
                 check_feature(self, feature);
-                require(!codes.empty(), "codes must end with that of a null");
                 Chunk chunk = chunk_of(self, values);
                 require(chunk.cell >= Cell::kInt8 && chunk.cell <= Cell::kUInt64,
                         "positions must be integers");
-                chunk.codes = std::make_shared<std::vector<double>>(codes);
-                self.column(feature).refuses_categories =
-                    std::find(codes.begin(), codes.end(), kRefused) != codes.end();
+                chunk.codes = codes.codes;
+                self.column(feature).refuses_categories = codes.refuses;
                 self.owners.push_back(nb::cast(values));
                 self.column(feature).chunks.assign(1, std::move(chunk));
             },
             "feature"_a, "positions"_a, "codes"_a,
             nb::sig("def add_codes(self, feature: int, positions: NDArray[numpy.generic], "
-                    "codes: Sequence[float]) -> None"),
-            "The categories of a feature, as positions (N,) in `codes`, which end with that of a "
-            "null; infinity: refused.")
-        .def("add_arrow", &add_arrow, "stream"_a, "features"_a, "texts"_a, "one"_a,
+                    "codes: PositionCodes) -> None"),
+            "The categories of a feature, as positions (N,) of `codes`.")
+        .def("add_arrow", &add_arrow, "stream"_a, "columns"_a, "one"_a,
              "positions"_a = std::vector<std::shared_ptr<PositionCodes>>(),
-             nb::sig("def add_arrow(self, stream: object, features: Sequence[int], "
-                     "texts: Sequence[TextCodes | None], one: bool, "
+             nb::sig("def add_arrow(self, stream: object, columns: ArrowColumns, one: bool, "
                      "positions: Sequence[PositionCodes | None] = []) -> list[int]"),
              "The columns of an Arrow stream, one for each feature, or one only. Columns with "
              "`positions` are integers, the positions of categories. Returns the features whose "
@@ -271,13 +336,12 @@ void bind_tables(nb::module_& m) {
              nb::sig("def add_objects(self, feature: int, objects: NDArray[numpy.generic], "
                      "texts: TextCodes) -> bool"),
              "Categories as Python objects, (N,). False where one is neither text nor missing.")
-        .def("add_blocks", &add_blocks, "blocks"_a, "numbers"_a, "needed"_a,
-             nb::sig("def add_blocks(self, blocks: Sequence[object], numbers: Sequence[int], "
-                     "needed: Sequence[bool]) -> list[tuple[int, typing.Any]] | None"),
-             "The numbers in the blocks of a pandas frame. numbers: the feature that takes each "
-             "column of the frame as numbers, or -1. needed: whether a feature takes it at all. "
-             "Returns the other columns that are needed, as position and array; None if the "
-             "blocks are not as they are known to be.")
+        .def("add_blocks", &add_blocks, "blocks"_a, "taken"_a,
+             nb::sig("def add_blocks(self, blocks: Sequence[object], taken: TakenColumns) "
+                     "-> list[tuple[int, typing.Any]] | None"),
+             "The columns in the blocks of a pandas frame that need no conversion. Returns the "
+             "other columns that are needed, as position and array; None if the blocks are not as "
+             "they are known to be.")
         .def("matrix32", &matrix<float>, "threads"_a,
              "(n_features, N) float32, or None where a value is refused.")
         .def("matrix64", &matrix<double>, "threads"_a,

@@ -93,16 +93,56 @@ inline void check_feature(const HeldTable& table, int64_t feature) {
     require(feature >= 0 && feature < table.n_features(), "there is no such feature");
 }
 
+// Features whose columns an Arrow stream may hold, and the codes of their texts; null: numbers.
+struct ArrowColumns {
+    std::vector<int64_t> features;
+    std::vector<std::shared_ptr<TextCodes>> texts;
+};
+
+// The codes of positions in a list of categories, and in the end that of a null.
+struct PositionCodes {
+    std::shared_ptr<std::vector<double>> codes;
+    bool refuses;
+};
+
+// Sets the columns of an Arrow stream, one for each feature, or one only. Columns with `positions`
+// are positions of categories. Returns the features whose columns have a type that is not read
+// here; those have no column then.
+std::vector<int64_t> add_arrow(HeldTable& table, const nb::handle& capsule,
+                               const ArrowColumns& columns, bool one,
+                               const std::vector<std::shared_ptr<PositionCodes>>& positions);
+
 // Categories that are Python objects (pandas_columns.cpp), read when they are needed. Returns false
 // where a value is neither text nor missing; the feature has no column then. Where unknown texts
 // are refused, such a value may be refused too, later.
 bool add_objects(HeldTable& table, int64_t feature, const nb::object& objects,
                  std::shared_ptr<TextCodes> texts);
 
-// The numbers in the blocks of a pandas frame (pandas_columns.cpp). Returns the other columns that
-// are needed, and nothing if the blocks are not as they are known to be.
+// What features take of the columns of pandas frames, by the position of a column.
+struct TakenColumns {
+    // Categories that were looked at, which pandas' frames share: the type of arrays that hold them
+    // and their pandas Index.
+    struct Known {
+        nb::object type, index;
+        PositionCodes codes;
+    };
+    struct Of {
+        int64_t feature;  // or -1: none
+        bool numbers;     // takes NumPy's numbers
+        bool objects;     // takes objects, whose texts have codes
+        bool arrow;       // takes Arrow's text or numbers
+        ArrowColumns column;
+        // The last of them. It is replaced as a whole: a call goes on with the one that it found,
+        // whatever other threads look at whenever it runs Python code.
+        std::shared_ptr<const Known> known;
+    };
+    std::vector<Of> columns;
+    nb::object arrow_types;  // a set: types of pandas' arrays that hold Arrow's
+};
+
+// The columns in the blocks of a pandas frame (pandas_columns.cpp) that need no conversion. Returns
+// the other columns that are needed, and nothing if the blocks are not as they are known to be.
 std::optional<nb::list> add_blocks(HeldTable& table, const nb::object& blocks,
-                                   const std::vector<int64_t>& numbers,
-                                   const std::vector<bool>& needed);
+                                   const TakenColumns& taken);
 
 }  // namespace qwyc

@@ -177,8 +177,13 @@ void check_quit(const Segment<Real>& segment, const Thresholds& thresholds, cons
     kernels.answer<Real, Real>()(segment.layout, view, one.listed ? row : nullptr, n, 0,
                                  tile.of(segment.layout.n_slots * 64), masks);
     kernels.slice(segment.layout, 0, segment.layout.n_trees(), words_of(n), masks);
-    const Survivors left =
+    Survivors left =
         one.in_place ? Survivors{row, sums} : Survivors{other_rows.of(whole), other_sums.of(whole)};
+    std::vector<uint64_t> alive(words_of(n), ~uint64_t{0}), expected_alive(words_of(n));
+    if (one.has_sums) left.alive = alive.data();
+    for (int32_t i = 0; i < n; ++i)
+        if (goes_on[one.listed ? rows_before[i] : kFirst + i])
+            expected_alive[i / 64] |= uint64_t{1} << i % 64;
     const QuitSlab slab{n, one.listed ? row : nullptr, kFirst, one.has_sums ? sums : nullptr,
                         kBase};
     const int32_t kept = kernels.quit(segment.layout, exact ? &*exact : nullptr, policy,
@@ -187,6 +192,7 @@ void check_quit(const Segment<Real>& segment, const Thresholds& thresholds, cons
     CHECK_EQUAL(kept, static_cast<int32_t>(rows_left.size()));
     CHECK_ALL_EQUAL(std::vector<int32_t>(left.row, left.row + kept), rows_left, context + " rows");
     CHECK_ALL_EQUAL(std::vector<double>(left.sums, left.sums + kept), sums_left, context + " sums");
+    if (left.alive) CHECK_ALL_EQUAL(alive, expected_alive, context + " alive");
     for (int32_t i = 0; i < out_size; ++i)  // what is there of rows that go on is written later
         if (goes_on[i]) found.positive[i] = 7, found.steps[i] = -1, found.score[i] = -1.0;
     CHECK_ALL_EQUAL(found.positive, expected.positive, context + " positive");

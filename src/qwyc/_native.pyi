@@ -168,9 +168,33 @@ class TextCodes:
 class PositionCodes:
     """The codes of positions in a list of categories."""
 
+    @overload
     def __init__(self, texts: TextCodes, stream: object) -> None:
         """
         stream: an Arrow stream of the categories, one array of text without nulls.
+        """
+
+    @overload
+    def __init__(self, codes: Sequence[float]) -> None:
+        """They end with the code of a null; infinity: refused."""
+
+class ArrowColumns:
+    """Features whose columns an Arrow stream may hold."""
+
+    def __init__(self, features: Sequence[int], texts: Sequence[TextCodes | None]) -> None:
+        """texts: the codes of the texts of each feature; None: it takes numbers."""
+
+class TakenColumns:
+    """What features take of the columns of pandas frames."""
+
+    def __init__(self, features: Sequence[int], numbers: Sequence[bool], objects: Sequence[bool], arrow: Sequence[bool], texts: Sequence[TextCodes | None], arrow_types: set[type]) -> None:
+        """
+        features: the feature that takes each column of the frame, or -1. numbers, objects, arrow: whether it takes NumPy's numbers, Python objects, and arrays of Arrow. texts: the codes of its texts, or None. arrow_types: types of pandas' arrays that hold Arrow's.
+        """
+
+    def keep_codes(self, feature: int, type: type, categories: object, codes: PositionCodes) -> None:
+        """
+        The codes of a pandas Index of categories. Arrays of this type that have it are read from now on.
         """
 
 class TableShape:
@@ -194,12 +218,10 @@ class Table:
     def add_numbers(self, feature: int, values: NDArray[numpy.generic], null: NDArray[numpy.bool_] | None = None) -> None:
         """The numbers of a feature, (N,), and which of them are null."""
 
-    def add_codes(self, feature: int, positions: NDArray[numpy.generic], codes: Sequence[float]) -> None:
-        """
-        The categories of a feature, as positions (N,) in `codes`, which end with that of a null; infinity: refused.
-        """
+    def add_codes(self, feature: int, positions: NDArray[numpy.generic], codes: PositionCodes) -> None:
+        """The categories of a feature, as positions (N,) of `codes`."""
 
-    def add_arrow(self, stream: object, features: Sequence[int], texts: Sequence[TextCodes | None], one: bool, positions: Sequence[PositionCodes | None] = []) -> list[int]:
+    def add_arrow(self, stream: object, columns: ArrowColumns, one: bool, positions: Sequence[PositionCodes | None] = []) -> list[int]:
         """
         The columns of an Arrow stream, one for each feature, or one only. Columns with `positions` are integers, the positions of categories. Returns the features whose columns have a type that is not read here.
         """
@@ -209,9 +231,9 @@ class Table:
         Categories as Python objects, (N,). False where one is neither text nor missing.
         """
 
-    def add_blocks(self, blocks: Sequence[object], numbers: Sequence[int], needed: Sequence[bool]) -> list[tuple[int, Any]] | None:
+    def add_blocks(self, blocks: Sequence[object], taken: TakenColumns) -> list[tuple[int, Any]] | None:
         """
-        The numbers in the blocks of a pandas frame. numbers: the feature that takes each column of the frame as numbers, or -1. needed: whether a feature takes it at all. Returns the other columns that are needed, as position and array; None if the blocks are not as they are known to be.
+        The columns in the blocks of a pandas frame that need no conversion. Returns the other columns that are needed, as position and array; None if the blocks are not as they are known to be.
         """
 
     def matrix32(self, threads: int) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))] | None:

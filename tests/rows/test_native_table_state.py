@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 from qwyc.errors import InputError
-from qwyc.rows import categories, pandas_blocks, tables
+from qwyc.rows import categories, pandas_blocks, tables, text_codes
 from qwyc.rows.categories import category_hash
 from qwyc.rows.schema import Schema
 from table_paths import answer, check_paths, converted, decider
@@ -242,7 +242,7 @@ def test_hashed_texts_are_learned_and_later_read_natively(monkeypatch):
 
 @pytest.mark.parametrize("most", [0, 2])
 def test_too_many_hashed_texts_are_converted_each_time(monkeypatch, most):
-    monkeypatch.setattr(tables, "_MOST_TEXTS", most)
+    monkeypatch.setattr(text_codes, "_MOST_TEXTS", most)
     schema = replace(HASHED)
     fast = decider(schema)
     for texts in (["red"], ["red", "blue"], ["green", "red", "x"], ["red", "y"]):

@@ -42,7 +42,7 @@ def codes(values, known=TOWNS, unseen=np.nan):
 
 def is_read_as_positions(X, schema):
     reader = reader_of(schema)
-    features, texts = reader._arrow_features(True)
+    features, texts, _ = reader._texts.arrow_features(True)
     return bool(reader._polars.with_positions(X, features, texts)[1])
 
 
@@ -152,7 +152,7 @@ def test_new_codes_of_a_model_that_hashes_text_are_used():
     X = frame(values)
     for _ in range(2):
         np.testing.assert_array_equal(reader.matrix(X, c_order=True), codes(values))
-        reader._texts, reader._arrow = {}, {}  # as when texts are learned
+        reader._texts.forget()  # as when texts are learned
 
 
 @pytest.mark.parametrize("n_unknown", [1, 20, 200])

@@ -46,7 +46,12 @@ def codes(frame, texts, isa, *, unseen=UNSEEN, null=NULL, single=True, numbers=N
     if isinstance(frame, np.ndarray):
         assert table.add_objects(0, frame, given)
     else:
-        assert table.add_arrow(frame.__arrow_c_stream__(), [0], [given], one=False) == []
+        assert (
+            table.add_arrow(
+                frame.__arrow_c_stream__(), _native.ArrowColumns([0], [given]), one=False
+            )
+            == []
+        )
     found = table.matrix32(1) if single else table.matrix64(1)
     return None if found is None else found[0]
 

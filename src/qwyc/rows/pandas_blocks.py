@@ -6,8 +6,7 @@ which is slow for frames of a few rows, so the blocks themselves are read if the
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -37,36 +36,16 @@ def only_array(frame: Any) -> Any:
     return values.T if isinstance(place, slice) and place == slice(0, width, 1) else None
 
 
-class TakenColumns(NamedTuple):
-    """What features take of the columns of pandas frames, by the position of a column."""
-
-    positions: Sequence[int]  # of each feature
-    feature: list[int]  # or -1
-    numbers: list[int]  # the feature, if it takes numbers; or -1
-    needed: list[bool]
-
-    @classmethod
-    def of(cls, positions: Sequence[int], width: int, categories: Container[int]) -> TakenColumns:
-        """positions: the column that each feature takes, of `width` columns. categories: features that take
-        no numbers."""
-        feature, numbers, needed = [-1] * width, [-1] * width, [False] * width
-        for j, at in enumerate(positions):
-            feature[at], needed[at] = j, True
-            if j not in categories:
-                numbers[at] = j
-        return cls(positions, feature, numbers, needed)
-
-
 def add_blocks(
-    table: _native.Table, frame: Any, taken: TakenColumns
+    table: _native.Table, frame: Any, taken: _native.TakenColumns
 ) -> list[tuple[int, Any]] | None:
-    """Adds the numbers of a pandas frame; returns the position and the array of every other column that is
-    needed. None if its blocks are not what they are known to be."""
+    """Adds the columns of a pandas frame that need no conversion; returns the position and the array of
+    every other column that is needed. None if its blocks are not what they are known to be."""
     blocks = getattr(getattr(frame, "_mgr", None), "blocks", None)
     if blocks is None:
         return None
     try:
-        return table.add_blocks(blocks, taken.numbers, taken.needed)
+        return table.add_blocks(blocks, taken)
     except (AttributeError, IndexError, TypeError, ValueError):
         return None
 

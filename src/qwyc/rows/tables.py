@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,16 +22,16 @@ from qwyc.rows import categories
 from qwyc.rows.arrays import NATIVE_DTYPES, as_readable, is_readable
 from qwyc.rows.column_names import match_columns
 from qwyc.rows.frames import convert_column
-from qwyc.rows.pandas_blocks import TakenColumns, add_blocks, column_arrays, only_array
+from qwyc.rows.pandas_blocks import add_blocks, column_arrays, only_array
 from qwyc.rows.polars_categories import PolarsCategories
 from qwyc.rows.schema import Schema
-from qwyc.rows.text_codes import text_codes
+from qwyc.rows.text_codes import KnownTexts, Texts
 
 Array = npt.NDArray[Any]
 
 _READ_DTYPES = frozenset(map(np.dtype, "?bhilqBHILQfd"))  # native code reads these
-_MOST_TEXTS = 10_000  # of one feature, whose codes are kept
 _MOST_KEPT = 64  # lists of codes of pandas' categories
+_ARROW_TYPES: set[type] = set()  # types of pandas' arrays that hold Arrow's, as they are found
 
 
 def frame_library(X: Any) -> str:
@@ -60,6 +60,32 @@ def has_columns(X: Any, n_features: int) -> bool:
     )
 
 
+class _Matched(NamedTuple):
+    """Labels of a frame's columns, their text, and the position of every feature among them."""
+
+    labels: Any  # a list, or a pandas Index
+    names: list[str]
+    positions: Sequence[int]
+    in_order: bool
+
+    def has(self, labels: Any) -> bool:
+        """Whether other labels have the same text, where that is known without a long look."""
+        if type(labels) is not type(self.labels):
+            return False
+        if isinstance(labels, list):
+            return bool(labels == self.names)
+        return bool(self.labels.is_(labels) or labels.tolist() == self.names)
+
+
+class _Taken(NamedTuple):
+    """What features take of the columns of pandas frames."""
+
+    positions: Sequence[int]  # of each feature
+    texts: Texts
+    features: list[int]  # that take each column, or -1
+    columns: _native.TakenColumns
+
+
 class FrameReader:
     """Reads frames for one model, and keeps what is the same for all of them."""
 
@@ -73,13 +99,11 @@ class FrameReader:
             or schema.integers == "checked"
             or (schema.unseen == "error" and bool(schema.categories))
         )
-        self._hashed: dict[int, dict[str, float]] = {}  # codes of texts that were seen, by feature
-        self._texts: dict[bool, list[_native.TextCodes | None]] = {}
-        self._arrow: dict[bool, tuple[list[int], list[_native.TextCodes | None]]] = {}
-        self._code_lists: dict[tuple[int, int], tuple[Any, list[float]]] = {}
+        self._texts = KnownTexts(schema)
+        self._code_lists: dict[tuple[int, int], tuple[Any, _native.PositionCodes]] = {}
         self._polars = PolarsCategories()
-        self._matched: tuple[Any, Sequence[int], bool] | None = None
-        self._taken: TakenColumns | None = None
+        self._matched: _Matched | None = None
+        self._taken: _Taken | None = None
         self._matched_schema: tuple[Any, Any, Sequence[int], bool] | None = None
 
     @cached_property
@@ -111,11 +135,11 @@ class FrameReader:
     def readable_in_order(self, frame: Any, unused: Sequence[int]) -> _native.Table | None:
         """`readable` for an Arrow table that is known to have one column for each feature, in their order:
         small batches take less time. None if a column must be converted."""
-        features, texts = self._arrow_features(False)
-        if len(features) < self._schema.n_features:
+        known = self._texts.arrow_features(False)
+        if len(known.features) < self._schema.n_features:
             return None
         table = _native.Table(frame.num_rows, self._shape)
-        if table.add_arrow(frame.__arrow_c_stream__(), features, texts, one=False):
+        if table.add_arrow(frame.__arrow_c_stream__(), known.columns, one=False):
             return None
         if unused and not self._refuses:
             table.leave_out(unused)
@@ -163,13 +187,15 @@ class FrameReader:
     def _match(self, labels: Any) -> tuple[Sequence[int], bool]:
         """The position of every feature among the labels of a frame, and whether they are all of them in
         order. Frames that follow each other mostly have the same labels."""
-        if self._matched is not None:
-            kept, positions, in_order = self._matched
-            if kept is labels or (type(kept) is type(labels) and _are_same(kept, labels)):
-                return positions, in_order
-        positions = match_columns([str(label) for label in labels], self._schema)
+        kept = self._matched
+        if kept is not None and (kept.labels is labels or kept.has(labels)):
+            if kept.labels is not labels and type(labels) is not list:
+                self._matched = _Matched(labels, *kept[1:])  # the next frame may share them
+            return kept.positions, kept.in_order
+        names = [str(label) for label in labels]
+        positions = match_columns(names, self._schema)
         in_order = list(positions) == list(range(len(labels)))
-        self._matched = (labels, positions, in_order)
+        self._matched = _Matched(labels, names, positions, in_order)
         return positions, in_order
 
     def _match_schema(self, schema: Any) -> tuple[Any, Sequence[int], bool]:
@@ -194,53 +220,79 @@ class FrameReader:
         self, table: _native.Table, frame: Any, positions: Sequence[int]
     ) -> Iterable[int]:
         """Adds the columns of a pandas frame that can be read; returns the features of the others."""
-        taken = self._taken_columns(positions, frame.shape[1])
-        others = add_blocks(table, frame, taken)
-        if others is not None:
-            arrays = ((taken.feature[position], array) for position, array in others)
-        else:
+        texts = self._texts.codes(False)
+        taken = self._taken_columns(positions, len(frame.columns), texts)
+        others = add_blocks(table, frame, taken.columns)
+        if others is None:
             columns = column_arrays(frame)
-            arrays = ((j, columns[position]) for j, position in enumerate(positions))
-        return [j for j, array in arrays if not self._add_array(table, j, array)]
+            arrays = [(j, columns[position]) for j, position in enumerate(positions)]
+        elif not others:
+            return ()  # which is what small batches mostly come to
+        else:
+            arrays = [(taken.features[position], array) for position, array in others]
+        return [j for j, array in arrays if not self._add_array(table, j, array, taken)]
 
-    def _taken_columns(self, positions: Sequence[int], width: int) -> TakenColumns:
+    def _taken_columns(self, positions: Sequence[int], width: int, texts: Texts) -> _Taken:
         kept = self._taken
-        if kept is None or kept.positions is not positions or len(kept.needed) != width:
-            kept = self._taken = TakenColumns.of(positions, width, self._schema.categories)
+        if (
+            kept is None
+            or kept.positions is not positions
+            or kept.texts is not texts
+            or len(kept.features) != width
+        ):
+            features = [-1] * width
+            for j, at in enumerate(positions):
+                features[at] = j
+            known = self._schema.categories
+            taken = _native.TakenColumns(
+                features,
+                numbers=[j not in known for j in features],
+                objects=[j >= 0 and self._texts.takes_objects(j, texts) for j in features],
+                arrow=[j >= 0 and not self._texts.needs_values(j, texts) for j in features],
+                texts=[None if j < 0 else texts[j] for j in features],
+                arrow_types=_ARROW_TYPES,
+            )
+            kept = self._taken = _Taken(positions, texts, features, taken)
         return kept
 
-    def _add_array(self, table: _native.Table, j: int, array: Any) -> bool:
+    def _add_array(self, table: _native.Table, j: int, array: Any, taken: _Taken) -> bool:
         """Adds a column of a pandas frame, (N,), if it can be read."""
-        texts, is_category = self._text_codes(False), j in self._schema.categories
-        if type(array) is np.ndarray:
-            if not is_category and _is_read(array):
-                table.add_numbers(j, array)
-                return True
-            return array.dtype == object and self._add_objects(table, j, array)
-        if hasattr(array, "codes") and is_category:
+        known, texts = self._schema.categories, taken.texts
+        if hasattr(array, "codes") and j in known:
             codes = self._codes(j, array.categories)
             if codes is None:
                 return False
             table.add_codes(j, array.codes, codes)
+            taken.columns.keep_codes(j, type(array), array.categories, codes)
             return True
-        if getattr(array.dtype, "storage", None) == "python":
-            return self._add_objects(table, j, np.asarray(array, object))
-        if not _is_arrow(array.dtype) or self._needs_values(j, texts):
+        if type(array) is np.ndarray:
+            if j not in known and _is_read(array):
+                table.add_numbers(j, array)
+                return True
+            return array.dtype == object and self._add_objects(table, j, array, texts)
+        dtype = array.dtype
+        if getattr(dtype, "storage", None) == "python":
+            return self._add_objects(table, j, np.asarray(array, object), texts)
+        if not _is_arrow(dtype) or self._texts.needs_values(j, texts):
             return False
+        if type(array).__module__.startswith("pandas."):
+            _ARROW_TYPES.add(type(array))
         chunked = array.__arrow_array__()
         stream = getattr(chunked, "__arrow_c_stream__", None)  # old versions have none
-        return stream is not None and not table.add_arrow(stream(), [j], [texts[j]], one=True)
+        if stream is None:
+            return False
+        return not table.add_arrow(stream(), _native.ArrowColumns([j], [texts[j]]), one=True)
 
-    def _add_objects(self, table: _native.Table, j: int, array: Array) -> bool:
+    def _add_objects(self, table: _native.Table, j: int, array: Array, texts: Texts) -> bool:
         """Adds a column of objects, if they are the text of categories."""
-        texts = self._text_codes(False)[j]
-        if texts is None:
-            return False
-        if None in self._schema.categories[j] and not self._schema.hashed:
-            return False
-        return table.add_objects(j, array, texts)
+        codes = texts[j]
+        return (
+            codes is not None
+            and self._texts.takes_objects(j, texts)
+            and table.add_objects(j, array, codes)
+        )
 
-    def _codes(self, j: int, index: Any) -> list[float] | None:
+    def _codes(self, j: int, index: Any) -> _native.PositionCodes | None:
         """The codes of a pandas Index of categories, and that of a missing value; None if the column is to
         be converted."""
         kept = self._code_lists.get((j, id(index)))
@@ -260,7 +312,7 @@ class FrameReader:
                 codes = categories.codes_of_values([*index, None], known, self._schema.unseen)
             if len(self._code_lists) >= _MOST_KEPT:
                 self._code_lists.clear()
-            kept = self._code_lists[j, id(index)] = (index, codes)
+            kept = self._code_lists[j, id(index)] = (index, _native.PositionCodes(codes))
         return kept[1]
 
     def _add_arrow(
@@ -272,7 +324,7 @@ class FrameReader:
     ) -> Iterable[int]:
         """The same for a frame of a library that exports Arrow."""
         polars = type(frame).__module__.startswith("polars")
-        features, texts = self._arrow_features(polars)
+        features, texts, columns = self._texts.arrow_features(polars)
         if not features:
             return range(len(positions))  # a frame of no columns has no rows
         if not in_order or len(features) < len(positions):
@@ -284,48 +336,10 @@ class FrameReader:
         if polars:
             frame, codes = self._polars.with_positions(frame, features, texts)
         stream = frame.__arrow_c_stream__()
-        others = table.add_arrow(stream, features, texts, one=False, positions=codes)
+        others = table.add_arrow(stream, columns, one=False, positions=codes)
         if not others and len(features) == len(positions):
             return others  # which is what small batches mostly come to
         return sorted({*others, *range(len(positions))} - (set(features) - set(others)))
-
-    def _arrow_features(
-        self, none_is_value: bool
-    ) -> tuple[list[int], list[_native.TextCodes | None]]:
-        """The features whose columns native code may read, and the codes of each."""
-        kept = self._arrow.get(none_is_value)
-        if kept is None:
-            texts = self._text_codes(none_is_value)
-            features = [j for j in range(len(texts)) if not self._needs_values(j, texts)]
-            kept = self._arrow[none_is_value] = (features, [texts[j] for j in features])
-        return kept
-
-    def _needs_values(self, j: int, texts: Sequence[_native.TextCodes | None]) -> bool:
-        """Whether a feature has categories that are looked up by Python values."""
-        return texts[j] is None and j in self._schema.categories
-
-    def _text_codes(self, none_is_value: bool) -> list[_native.TextCodes | None]:
-        """The codes of each feature whose categories may be text; None for numbers, and for categories
-        whose columns are to be converted."""
-        texts = self._texts.get(none_is_value)
-        if texts is None:
-            schema = self._schema
-            texts = self._texts[none_is_value] = [
-                None
-                if j not in schema.categories
-                else self._hashed_codes(j)
-                if schema.hashed
-                else text_codes(schema.categories[j], schema.unseen, none_is_value)
-                for j in range(schema.n_features)
-            ]
-        return texts
-
-    def _hashed_codes(self, j: int) -> _native.TextCodes | None:
-        """The codes of texts that were seen. All others are refused, so that they are learned."""
-        texts = self._hashed.get(j)
-        if not texts:
-            return None
-        return _native.TextCodes(list(texts), list(texts.values()), np.inf, np.inf)
 
     def learn(self, X: Any) -> None:
         """Keep the codes of the texts of a frame, where a model knows categories by their hashes. Tables
@@ -335,34 +349,15 @@ class FrameReader:
             return
         labels = X.column_names if library == "pyarrow" else X.columns
         positions, _ = self._match(labels)
-        for j in list(self._hashed):  # other threads may add some
-            self._learn(j, as_series(X, labels[positions[j]]))
-
-    def _learn(self, j: int, column: Any) -> None:
-        """The same for a column of type narwhals.Series, whose values the model takes."""
-        known, seen = self._schema.categories[j], self._hashed.get(j)
-        if not known or seen == {}:
-            return
-        seen = seen or {}
-        try:
-            distinct = column.unique().to_list()
-        except Exception:  # a type whose values the library cannot compare
-            return
-        texts = {value for value in distinct if type(value) is str} - seen.keys()
-        if not texts:
-            return
-        new = sorted(texts) if len(texts) + len(seen) <= _MOST_TEXTS else []
-        codes = categories.codes_of_hashed(new, known, j).tolist()
-        # Empty where there are too many: such a column is always converted.
-        self._hashed[j] = {**seen, **dict(zip(new, codes, strict=True))} if new else {}
-        self._texts, self._arrow = {}, {}  # made again; other threads may use the old ones
+        for j in self._texts.learned():
+            self._texts.learn(j, as_series(X, labels[positions[j]]))
 
     def _add_converted(self, table: _native.Table, j: int, frame: Any, label: Any) -> None:
         """A column of any other type."""
         column = as_series(frame, label)
         values, null = convert_column(column, j, self._schema, str(label))
         if self._schema.hashed and j in self._schema.categories:
-            self._learn(j, column)
+            self._texts.learn(j, column)
         self._add_values(table, j, values, null)
 
     def _add_values(self, table: _native.Table, j: int, values: Array, null: Array | None) -> None:
@@ -387,11 +382,6 @@ def reader_of(schema: Schema) -> FrameReader:
     if reader is None:
         reader = schema.kept["frames"] = FrameReader(schema)
     return reader
-
-
-def _are_same(kept: Any, labels: Any) -> bool:
-    """Whether two lists of labels, or two pandas Indexes, are known to be equal without a long look."""
-    return bool(kept == labels) if isinstance(kept, list) else bool(kept.is_(labels))
 
 
 def _is_read(array: Array) -> bool:
