@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <memory>
+#include <mutex>
 #include <numeric>
 #include <utility>
 
@@ -157,17 +159,54 @@ void FullEngine<Real>::score(const RowsView<In>& rows, float* values, double* fu
 
 template <class Real>
 template <class In>
+void FullEngine<Real>::count_path(const RowsView<In>& rows, const PathView& path, double* full,
+                                  const PathCountsOut& out, int threads,
+                                  std::string_view isa) const {
+    const Kernels& chosen = kernels(isa);
+    const MaskKernels& masks = mask_kernels(isa);
+    const PathTables tables(path);
+    const int64_t block =
+        std::min<int64_t>(rows_at_once(masks.isa), max_rows_in_int32(rows.row_stride));
+    const int64_t stride = block + 16;  // no power of two: columns share cache lines otherwise
+    const int64_t share = rows.n / std::max(threads, 1) / kPathRows * kPathRows;
+    const double base = forest_.rules().base / forest_.rules().divisor;
+    std::mutex adding;
+    rows.need_all();
+    parallel_for(
+        rows.n, std::clamp<int64_t>(share, kPathRows, kPathChunk), threads,
+        [&](int64_t first, int64_t last) {
+            Worker<In> worker(*this, chosen, masks);
+            const auto counter = std::make_unique<PathCounter>(tables, path_kernels(isa));
+            float* const values = scratch().tree_values.of(stride * forest_.n_trees());
+            for (int64_t begin = first; begin < last; begin += block) {
+                const int64_t end = std::min(last, begin + block);
+                worker.run(rows.part(begin, end), nullptr, static_cast<int32_t>(end - begin),
+                           values, stride, full + begin);
+                for (int64_t i = begin; i < end; i += kPathRows)
+                    counter->add(values + (i - begin), stride, base, full + i,
+                                 static_cast<int32_t>(std::min<int64_t>(kPathRows, end - i)),
+                                 out.wrong ? out.wrong + i * path_words(path.n_policies) : nullptr);
+            }
+            const std::lock_guard lock(adding);
+            counter->add_to(out);
+        });
+}
+
+template <class Real>
+template <class In>
 void FullEngine<Real>::measure(const RowsView<In>& rows, int repeats, double* seconds) const {
     Worker<In>(*this, kernels(), mask_kernels())
         .measure(rows, static_cast<int32_t>(std::min<int64_t>(rows.n, kSlab)), repeats, seconds);
 }
 
-#define QWYC_INSTANTIATE(Real, In)                                                          \
-    template void FullEngine<Real>::score(const RowsView<In>&, float*, double*, int,        \
-                                          std::string_view) const;                          \
-    template double FullEngine<Real>::score_one(const In*) const;                           \
-    template void FullEngine<Real>::score_few(const RowsView<In>&, const int32_t*, int32_t, \
-                                              double*) const;                               \
+#define QWYC_INSTANTIATE(Real, In)                                                                 \
+    template void FullEngine<Real>::score(const RowsView<In>&, float*, double*, int,               \
+                                          std::string_view) const;                                 \
+    template void FullEngine<Real>::count_path(const RowsView<In>&, const PathView&, double*,      \
+                                               const PathCountsOut&, int, std::string_view) const; \
+    template double FullEngine<Real>::score_one(const In*) const;                                  \
+    template void FullEngine<Real>::score_few(const RowsView<In>&, const int32_t*, int32_t,        \
+                                              double*) const;                                      \
     template void FullEngine<Real>::measure(const RowsView<In>&, int, double*) const;
 template class FullEngine<float>;
 template class FullEngine<double>;

@@ -1,8 +1,14 @@
 // What every policy of a path does with the same rows, in one pass over their scores.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/path_kernels.hpp"
+#include "core/scratch.hpp"
 
 namespace qwyc {
 
@@ -19,7 +25,86 @@ struct PathCountsOut {
     int64_t* stops;        // (K, T) rows that took 1, 2, ..., T steps; zeros at first
     int64_t* differences;  // (K, 2) full-positive rows that quit negative, full-negative rows that
                            // quit positive; zeros at first
-    uint8_t* decided;      // (K, n) decisions, or null
+    uint64_t* wrong;       // (n, path_words(K)) bit k % 64 of word k / 64: policy k decides the row
+                           // differently; or null
+};
+
+inline constexpr int64_t kPathChunk = 64 * 1024;  // rows that a thread counts before it adds them
+
+inline int64_t path_words(int64_t n_policies) {
+    return (n_policies + kPathPolicies - 1) / kPathPolicies;
+}
+
+// The thresholds of a path, laid out for the kernels.
+class PathTables {
+  public:
+    explicit PathTables(const PathView& path);
+
+    // Policies [first, first + n), and what they do after each step up to the last after which one
+    // of them may quit.
+    struct Group {
+        int64_t first;
+        int32_t n;
+        std::vector<PathStep> steps;
+    };
+    const std::vector<Group>& groups() const { return groups_; }
+    std::span<const int32_t> order() const { return order_; }
+    double threshold() const { return threshold_; }
+    int64_t n_steps() const { return static_cast<int64_t>(order_.size()); }
+
+  private:
+    std::span<const int32_t> order_;
+    double threshold_;
+    std::vector<Group> groups_;
+};
+
+// Counts rows, on one thread.
+class PathCounter {
+  public:
+    PathCounter(const PathTables& tables, const PathKernels& kernels);
+
+    // n <= kPathRows rows: values (T, stride) by base model, full (n,). wrong: (n, path_words(K)),
+    // or null.
+    template <class Score>
+    void add(const Score* values, int64_t stride, double base, const double* full, int32_t n,
+             uint64_t* wrong);
+
+    // Adds what was counted.
+    void add_to(const PathCountsOut& out) const;
+
+  private:
+    struct Counts {
+        std::vector<uint32_t> stops;                                    // (steps, kPathPolicies)
+        std::array<std::array<uint32_t, kPathPolicies>, 2> wrong = {};  // by the full decision
+    };
+    static constexpr int32_t kMore = 16;  // that kernels read or write past the rows of a slab
+
+    template <class Score>
+    void follow(size_t group, const Score* values, int64_t stride, int32_t n);
+    template <class Score>
+    int32_t keep(const PathTables::Group& group, size_t step, const Score* values, int64_t stride,
+                 int32_t n, bool& packed);
+    void finish(const PathRow& row);
+    void pad(int32_t n);
+    template <class Score>
+    Score* column(size_t step) {
+        return reinterpret_cast<Score*>(packed_.of(0)) + step * (kPathRows + kMore);
+    }
+
+    const PathTables& tables_;
+    const PathKernels& kernels_;
+    std::vector<Counts> counts_;  // by group
+    int64_t n_rows_ = 0;
+
+    alignas(64) double sum_[kPathRows + kMore];
+    alignas(64) uint8_t boldest_[kPathRows + kMore];
+    PathRow row_[kPathRows + kMore];
+    PathRows rows_{sum_, boldest_, row_};
+    int32_t found_[kPathRows + kMore];
+    std::array<std::array<uint64_t, kPathRows>, 2> wrong_;  // by the full decision
+    std::array<int32_t, 2> n_wrong_;
+    uint64_t* out_;  // of the group's word of each row, `words` apart; or null
+    Buffer<std::byte> packed_;
 };
 
 // Over scores that are known already: values (T, stride) by base model, full (stride,). `rows` are
@@ -27,6 +112,6 @@ struct PathCountsOut {
 template <class Score>
 void count_path(const PathView& path, const Score* values, double base, const double* full,
                 int64_t stride, const int64_t* rows, int64_t n, const PathCountsOut& out,
-                int threads);
+                int threads, std::string_view isa = "");
 
 }  // namespace qwyc
