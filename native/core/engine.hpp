@@ -118,6 +118,7 @@ class FullEngine {
     }
     std::unique_ptr<const Layout> make_layout() const;
     Plan make_plan(const Questions<Real>& questions) const;
+    std::vector<PathLeaves> path_leaves(const MaskKernels& masks, const PathKernels& paths) const;
     void use_large(Layout& layout) const;  // on masks, where that is faster
     const Plan& plan_of(std::string_view isa, int32_t rows) const {
         return std::min(rows, kSlab) < large_from(isa) ? layout().few : layout().plan;

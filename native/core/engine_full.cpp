@@ -157,35 +157,67 @@ void FullEngine<Real>::score(const RowsView<In>& rows, float* values, double* fu
     });
 }
 
+// The trees' tables, where all trees are on masks, none is large, and the kernels take leaf
+// numbers; otherwise nothing.
+template <class Real>
+std::vector<PathLeaves> FullEngine<Real>::path_leaves(const MaskKernels& masks,
+                                                      const PathKernels& paths) const {
+    std::vector<PathLeaves> leaves;
+    if (!masks.numbers || !paths.advance_leaves) return leaves;
+    for (const Part& part : layout().plan.parts)
+        for (int32_t t = 0; t < part.trees.n_trees(); ++t) {
+            if (part.trees.is_large(t)) return {};
+            const MaskedTree& tree = part.trees.trees[t];
+            leaves.push_back(
+                {nullptr, part.trees.step_value.data() + tree.table_begin, tree.bits > 5});
+        }
+    if (leaves.size() != order_.size()) leaves.clear();
+    return leaves;
+}
+
 template <class Real>
 template <class In>
 void FullEngine<Real>::count_path(const RowsView<In>& rows, const PathView& path, double* full,
                                   const PathCountsOut& out, int threads,
                                   std::string_view isa) const {
+    static_assert(kPathRows == kSlab);
     const Kernels& chosen = kernels(isa);
     const MaskKernels& masks = mask_kernels(isa);
     const PathTables tables(path);
-    const int64_t block =
-        std::min<int64_t>(rows_at_once(masks.isa), max_rows_in_int32(rows.row_stride));
+    const std::vector<PathLeaves> leaves = path_leaves(masks, path_kernels(isa));
+    const int64_t block = leaves.empty() ? std::min<int64_t>(rows_at_once(masks.isa),
+                                                             max_rows_in_int32(rows.row_stride))
+                                         : kSlab;
     const int64_t stride = block + 16;  // no power of two: columns share cache lines otherwise
-    const int64_t share = rows.n / std::max(threads, 1) / kPathRows * kPathRows;
+    const int64_t share = rows.n / std::max(threads, 1) / kSlab * kSlab;  // rows per thread
     const double base = forest_.rules().base / forest_.rules().divisor;
+    const int64_t words = path_words(path.n_policies);
     std::mutex adding;
     rows.need_all();
     parallel_for(
-        rows.n, std::clamp<int64_t>(share, kPathRows, kPathChunk), threads,
+        rows.n, std::clamp<int64_t>(share, kSlab, kPathChunk), threads,
         [&](int64_t first, int64_t last) {
             Worker<In> worker(*this, chosen, masks);
             const auto counter = std::make_unique<PathCounter>(tables, path_kernels(isa));
-            float* const values = scratch().tree_values.of(stride * forest_.n_trees());
+            const auto wrong = [&](int64_t i) {
+                return out.wrong ? out.wrong + i * words : nullptr;
+            };
             for (int64_t begin = first; begin < last; begin += block) {
                 const int64_t end = std::min(last, begin + block);
-                worker.run(rows.part(begin, end), nullptr, static_cast<int32_t>(end - begin),
-                           values, stride, full + begin);
-                for (int64_t i = begin; i < end; i += kPathRows)
-                    counter->add(values + (i - begin), stride, base, full + i,
-                                 static_cast<int32_t>(std::min<int64_t>(kPathRows, end - i)),
-                                 out.wrong ? out.wrong + i * path_words(path.n_policies) : nullptr);
+                const auto n = static_cast<int32_t>(end - begin);
+                if (!leaves.empty()) {
+                    uint8_t* const number = scratch().numbers.of(leaves.size() * kSlab);
+                    worker.run_numbers(rows.part(begin, end), n, number, full + begin);
+                    counter->add(PathCounter::Leaves{number, leaves}, base, full + begin, n,
+                                 wrong(begin));
+                    continue;
+                }
+                float* const values = scratch().tree_values.of(stride * order_.size());
+                worker.run(rows.part(begin, end), nullptr, n, values, stride, full + begin);
+                for (int64_t i = begin; i < end; i += kSlab)
+                    counter->add(PathCounter::Scores<float>{values + (i - begin), stride}, base,
+                                 full + i, static_cast<int32_t>(std::min<int64_t>(kSlab, end - i)),
+                                 wrong(i));
             }
             const std::lock_guard lock(adding);
             counter->add_to(out);

@@ -15,7 +15,7 @@ namespace qwyc {
 
 namespace {
 
-constexpr size_t kSteps = 8;  // after so many steps, rows that are done may be left out
+constexpr size_t kSteps = 8;  // after so many steps, rows that are done are left out
 
 constexpr float kFloatInf = std::numeric_limits<float>::infinity();
 
@@ -59,8 +59,6 @@ PathTables::PathTables(const PathView& path) : order_(path.order), threshold_(pa
                 step.low[k] = rounded_up(highest);
                 step.high[k] = rounded_down(least);
             }
-            step.split = highest;
-            step.separate = highest <= least;
             step.later = later;
             later |= here[r];
         }
@@ -74,86 +72,76 @@ PathCounter::PathCounter(const PathTables& tables, const PathKernels& kernels)
         counts_[g].stops.resize(tables.groups()[g].steps.size() * kPathPolicies);
 }
 
-template <class Score>
-void PathCounter::add(const Score* values, int64_t stride, double base, const double* full,
-                      int32_t n, uint64_t* wrong) {
+template <class Source>
+void PathCounter::add(const Source& source, double base, const double* full, int32_t n,
+                      uint64_t* wrong) {
+    constexpr bool kLeaves = std::is_same_v<Source, Leaves>;
     const TwoClasses target{tables_.threshold()};
+    const size_t words = counts_.size();
+    const int32_t places = kLeaves ? (n + 63) / 64 * 64 : n;
+    const auto row_at = [&](int32_t place) {
+        return kLeaves ? place / 64 * 64 + kernels_.row_of[place % 64] : place;
+    };
     n_rows_ += n;
-    for (size_t g = 0; g < counts_.size(); ++g) {
+    for (size_t g = 0; g < words; ++g) {
         const PathTables::Group& group = tables_.groups()[g];
-        const uint64_t all = ~uint64_t{0} >> (kPathPolicies - group.n);
-        std::fill_n(sum_, n, base);
-        std::fill_n(boldest_, n, static_cast<uint8_t>(group.n - 1));
-        for (int32_t i = 0; i < n; ++i) row_[i] = {all, 0, i, target.decide(full[i]) != 0};
-        pad(n);
-        n_wrong_ = {};
-        out_ = wrong ? wrong + g : nullptr;
-        follow(g, values, stride, n);
-        for (size_t p = 0; p < 2; ++p)
-            kernels_.tally(wrong_[p].data(), n_wrong_[p], counts_[g].wrong[p].data());
+        std::fill_n(sum_, places, base);
+        std::fill_n(boldest_, places, static_cast<uint8_t>(group.n - 1));
+        std::fill_n(alive_, places, ~uint64_t{0} >> (kPathPolicies - group.n));
+        std::fill_n(wrong_, places, uint64_t{0});
+        for (int32_t i = 0; i < places; ++i) {
+            const int32_t row = row_at(i);
+            place_[i] = static_cast<uint16_t>(i);
+            if (row >= n) sum_[i] = std::numeric_limits<double>::quiet_NaN();
+            positive_[i] = row < n && target.decide(full[row]) ? ~uint64_t{0} : 0;
+        }
+        pad(places);
+        follow(g, source, places);
+        kernels_.tally(rows_, places, counts_[g].wrong.data());
+        for (int32_t i = 0; wrong && i < places; ++i)
+            if (const int32_t row = row_at(i); row < n) wrong[row * words + g] = wrong_[i];
     }
 }
 
-template <class Score>
-void PathCounter::follow(size_t number, const Score* values, int64_t stride, int32_t n) {
+template <class Source>
+void PathCounter::follow(size_t number, const Source& source, int32_t n) {
     const PathTables::Group& group = tables_.groups()[number];
     uint32_t* const stops = counts_[number].stops.data();
     int32_t n_policies = group.n;
-    bool packed = false;
+    bool whole = true;
     for (size_t r = 0; r < group.steps.size() && n > 0; ++r) {
-        const Score* const from = packed ? column<Score>(r) : values + tables_.order()[r] * stride;
         const PathStep& step = group.steps[r];
-        const int32_t n_found = kernels_.advance<Score>()(step, n_policies, from, n, rows_, found_);
-        kernels_.settle(step, n_policies, found_, n_found, rows_, stops + r * kPathPolicies);
+        advance(source, step, tables_.order()[r], n_policies, whole, n);
+        kernels_.settle(step, n_policies, found_, rows_, stops + r * kPathPolicies);
         if ((r + 1) % kSteps == 0) {
-            n = keep(group, r + 1, values, stride, n, packed);
-            n_policies = n == 0 ? 0 : *std::max_element(boldest_, boldest_ + n) + 1;
+            int32_t boldest;
+            n = kernels_.keep(rows_, n, boldest);
+            n_policies = boldest + 1;
+            whole = false;
+            pad(n);
         }
     }
-    for (int32_t i = 0; i < n; ++i) finish(row_[i]);
 }
 
-// Leaves out rows that are done, if they are many. Returns how many rows are left.
 template <class Score>
-int32_t PathCounter::keep(const PathTables::Group& group, size_t step, const Score* values,
-                          int64_t stride, int32_t n, bool& packed) {
-    uint64_t keep[kPathRows / 64] = {};
-    int32_t left = 0;
-    for (int32_t i = 0; i < n; ++i) {
-        const bool goes_on = sum_[i] == sum_[i];
-        keep[i / 64] |= uint64_t{goes_on} << i % 64;
-        left += goes_on;
-    }
-    if (4 * left > 3 * n) return n;
-    packed_.of(group.steps.size() * (kPathRows + kMore) * sizeof(Score));
-    for (size_t r = step; left > 0 && r < group.steps.size(); ++r) {
-        Score* const to = column<Score>(r);
-        kernels_.compact<Score>()(keep, n, packed ? to : values + tables_.order()[r] * stride, to);
-    }
-    packed = true;
-    left = 0;
-    for (int32_t i = 0; i < n; ++i) {
-        if (sum_[i] == sum_[i]) {
-            sum_[left] = sum_[i], boldest_[left] = boldest_[i], row_[left] = row_[i];
-            ++left;
-        } else {
-            finish(row_[i]);
-        }
-    }
-    pad(left);
-    return left;
+void PathCounter::advance(const Scores<Score>& scores, const PathStep& step, int32_t tree,
+                          int32_t n_policies, bool whole, int32_t n) {
+    kernels_.advance<Score>()(step, n_policies, scores.values + tree * scores.stride, whole, n,
+                              rows_, found_);
 }
 
-// Keeps what a row's policies did, which are decided in full where they have not quit.
-void PathCounter::finish(const PathRow& row) {
-    if (out_) out_[row.row * static_cast<int64_t>(counts_.size())] = row.wrong;
-    if (row.wrong != 0) wrong_[row.positive][n_wrong_[row.positive]++] = row.wrong;
+void PathCounter::advance(const Leaves& leaves, const PathStep& step, int32_t tree,
+                          int32_t n_policies, bool whole, int32_t n) {
+    PathLeaves here = leaves.trees[tree];
+    here.number = leaves.number + int64_t{tree} * kPathRows;
+    kernels_.advance_leaves(step, n_policies, here, whole, n, rows_, found_);
 }
 
 // What the kernels find past the rows.
 void PathCounter::pad(int32_t n) {
     std::fill_n(sum_ + n, kMore, std::numeric_limits<double>::quiet_NaN());
     std::fill_n(boldest_ + n, kMore, uint8_t{0});
+    std::fill_n(place_ + n, kMore, uint16_t{0});
 }
 
 void PathCounter::add_to(const PathCountsOut& out) const {
@@ -194,22 +182,24 @@ void count_path(const PathView& path, const Score* values, double base, const do
                              static_cast<int32_t>(std::min<int64_t>(kPathRows, end - i));
                          uint64_t* const wrong = out.wrong ? out.wrong + i * words : nullptr;
                          if (!rows) {
-                             counter->add(values + i, stride, base, full + i, here, wrong);
+                             counter->add(PathCounter::Scores<Score>{values + i, stride}, base,
+                                          full + i, here, wrong);
                              continue;
                          }
                          for (int32_t j = 0; j < here; ++j) some_full[j] = full[rows[i + j]];
                          for (int64_t t = 0; t < T; ++t)
                              for (int32_t j = 0; j < here; ++j)
                                  some[t * kPathRows + j] = values[t * stride + rows[i + j]];
-                         counter->add(some.data(), kPathRows, base, some_full, here, wrong);
+                         counter->add(PathCounter::Scores<Score>{some.data(), kPathRows}, base,
+                                      some_full, here, wrong);
                      }
                      const std::lock_guard lock(adding);
                      counter->add_to(out);
                  });
 }
 
-template void PathCounter::add(const float*, int64_t, double, const double*, int32_t, uint64_t*);
-template void PathCounter::add(const double*, int64_t, double, const double*, int32_t, uint64_t*);
+template void PathCounter::add(const Scores<float>&, double, const double*, int32_t, uint64_t*);
+template void PathCounter::add(const Leaves&, double, const double*, int32_t, uint64_t*);
 template void count_path(const PathView&, const float*, double, const double*, int64_t,
                          const int64_t*, int64_t, const PathCountsOut&, int, std::string_view);
 template void count_path(const PathView&, const double*, double, const double*, int64_t,

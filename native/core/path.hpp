@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/path_kernels.hpp"
-#include "core/scratch.hpp"
 
 namespace qwyc {
 
@@ -63,11 +62,22 @@ class PathCounter {
   public:
     PathCounter(const PathTables& tables, const PathKernels& kernels);
 
-    // n <= kPathRows rows: values (T, stride) by base model, full (n,). wrong: (n, path_words(K)),
-    // or null.
+    // Scores by base model, (T, stride).
     template <class Score>
-    void add(const Score* values, int64_t stride, double base, const double* full, int32_t n,
-             uint64_t* wrong);
+    struct Scores {
+        const Score* values;
+        int64_t stride;
+    };
+    // Leaf numbers by tree, (T, kPathRows), in the order of the kernels' places, and the values of
+    // the leaves. Where the kernels have advance_leaves.
+    struct Leaves {
+        const uint8_t* number;
+        std::span<const PathLeaves> trees;  // (T,) without `number`
+    };
+
+    // n <= kPathRows rows, full (n,). wrong: (n, path_words(K)), or null.
+    template <class Source>
+    void add(const Source& source, double base, const double* full, int32_t n, uint64_t* wrong);
 
     // Adds what was counted.
     void add_to(const PathCountsOut& out) const;
@@ -77,19 +87,16 @@ class PathCounter {
         std::vector<uint32_t> stops;                                    // (steps, kPathPolicies)
         std::array<std::array<uint32_t, kPathPolicies>, 2> wrong = {};  // by the full decision
     };
-    static constexpr int32_t kMore = 16;  // that kernels read or write past the rows of a slab
+    static constexpr int32_t kMore = 64;  // that kernels read or write past the rows of a slab
 
+    template <class Source>
+    void follow(size_t group, const Source& source, int32_t n);
     template <class Score>
-    void follow(size_t group, const Score* values, int64_t stride, int32_t n);
-    template <class Score>
-    int32_t keep(const PathTables::Group& group, size_t step, const Score* values, int64_t stride,
-                 int32_t n, bool& packed);
-    void finish(const PathRow& row);
+    void advance(const Scores<Score>& scores, const PathStep& step, int32_t tree,
+                 int32_t n_policies, bool whole, int32_t n);
+    void advance(const Leaves& leaves, const PathStep& step, int32_t tree, int32_t n_policies,
+                 bool whole, int32_t n);
     void pad(int32_t n);
-    template <class Score>
-    Score* column(size_t step) {
-        return reinterpret_cast<Score*>(packed_.of(0)) + step * (kPathRows + kMore);
-    }
 
     const PathTables& tables_;
     const PathKernels& kernels_;
@@ -98,13 +105,11 @@ class PathCounter {
 
     alignas(64) double sum_[kPathRows + kMore];
     alignas(64) uint8_t boldest_[kPathRows + kMore];
-    PathRow row_[kPathRows + kMore];
-    PathRows rows_{sum_, boldest_, row_};
-    int32_t found_[kPathRows + kMore];
-    std::array<std::array<uint64_t, kPathRows>, 2> wrong_;  // by the full decision
-    std::array<int32_t, 2> n_wrong_;
-    uint64_t* out_;  // of the group's word of each row, `words` apart; or null
-    Buffer<std::byte> packed_;
+    alignas(64) uint16_t place_[kPathRows + kMore];
+    uint64_t alive_[kPathRows], wrong_[kPathRows], positive_[kPathRows];
+    PathRows rows_{sum_, boldest_, place_, alive_, wrong_, positive_};
+    int32_t low_[kPathRows + kMore], high_[kPathRows + kMore];
+    PathFound found_{low_, high_, 0, 0};
 };
 
 // Over scores that are known already: values (T, stride) by base model, full (stride,). `rows` are

@@ -2,6 +2,7 @@
 // table of functions per instruction set. All give the same counts.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
@@ -24,30 +25,40 @@ struct alignas(64) PathStep {
     uint64_t later;  // policies that may quit after a later step
 };
 
-// A row of a slab.
-struct PathRow {
-    uint64_t alive;  // policies that have not quit
-    uint64_t wrong;  // those that have, with another decision than the full one
-    int32_t row;     // its place in the slab
-    bool positive;   // the full decision
+// Rows of a slab. Those that are followed have a number, and arrays with space for 64 rows more;
+// each has a place in the slab, which it keeps.
+struct PathRows {
+    double* sum;         // by number: running sums; NaN, also past the last row, where no policy
+                         // may quit any more
+    uint8_t* boldest;    // by number: of the policies that are alive
+    uint16_t* place;     // by number, ascending
+    uint64_t* alive;     // by place: policies that have not quit
+    uint64_t* wrong;     // by place: those that have, with another decision than the full one
+    uint64_t* positive;  // by place: all bits, where the full decision is positive, or none
 };
 
-// Rows of a slab that are followed, in arrays with space for 16 rows more.
-struct PathRows {
-    double* sum;  // running sums; NaN, also past the last row, where no policy may quit any more
-    uint8_t* boldest;  // of the policies that are alive
-    PathRow* row;
+// Numbers of rows that a policy of theirs may have quit, ascending: negative, or positive. Both
+// have space for 16 numbers more.
+struct PathFound {
+    int32_t *low, *high;
+    int32_t n_low, n_high;
+};
+
+// What a tree adds to the rows of a slab.
+struct PathLeaves {
+    const uint8_t* number;  // (kPathRows,) by place, of leaves
+    const float* table;     // by number, 32 entries or, if large, 64
+    bool large;
 };
 
 struct PathKernels {
     std::string_view isa;
 
-    // Adds a column to the sums of n rows. found: the rows that one of their policies may have
-    // quit, ascending; the number of them is returned. n_policies: no row has a bolder policy.
-    // `found` has space for 16 rows more than n.
+    // Adds a column of scores, by place, to the sums of n rows, and finds those that may quit.
+    // n_policies: no row has a bolder policy. whole: rows are those at places [0, n).
     template <class Score>
-    using Advance = int32_t (*)(const PathStep& step, int32_t n_policies, const Score* column,
-                                int32_t n, const PathRows& rows, int32_t* found);
+    using Advance = void (*)(const PathStep& step, int32_t n_policies, const Score* column,
+                             bool whole, int32_t n, const PathRows& rows, PathFound& found);
     Advance<float> advance_single;
     Advance<double> advance_double;
 
@@ -59,27 +70,23 @@ struct PathKernels {
             return advance_double;
     }
 
-    // Lets the policies of such rows quit. counts: (kPathPolicies,) rows that a policy quits here.
-    void (*settle)(const PathStep& step, int32_t n_policies, const int32_t* found, int32_t n_found,
+    // The same for a tree. Null where an instruction set has none.
+    void (*advance_leaves)(const PathStep& step, int32_t n_policies, const PathLeaves& leaves,
+                           bool whole, int32_t n, const PathRows& rows, PathFound& found);
+
+    // (64,) the row of a word that has each place, where places are those of leaf numbers.
+    const uint8_t* row_of;
+
+    // Lets the policies of rows quit, of those that were found. counts: (kPathPolicies,) rows that
+    // a policy quits here.
+    void (*settle)(const PathStep& step, int32_t n_policies, const PathFound& found,
                    const PathRows& rows, uint32_t* counts);
 
-    // Copies those of n scores whose bits are set in `keep`; `to` may be `from`, and has space for
-    // 16 more.
-    template <class Score>
-    using Compact = void (*)(const uint64_t* keep, int32_t n, const Score* from, Score* to);
-    Compact<float> compact_single;
-    Compact<double> compact_double;
+    // Leaves out rows whose sum is NaN. Returns how many are left; boldest: their boldest policy.
+    int32_t (*keep)(const PathRows& rows, int32_t n, int32_t& boldest);
 
-    template <class Score>
-    Compact<Score> compact() const {
-        if constexpr (std::is_same_v<Score, float>)
-            return compact_single;
-        else
-            return compact_double;
-    }
-
-    // counts[k] += how many of n sets of policies have bit k.
-    void (*tally)(const uint64_t* sets, int32_t n, uint32_t* counts);
+    // counts[p][k] += how many of n places, where the full decision is p, have bit k of `wrong`.
+    void (*tally)(const PathRows& rows, int32_t n, std::array<uint32_t, kPathPolicies>* counts);
 };
 
 // The kernels of the best instruction set that this machine runs, or of `isa`, as for `kernels`.

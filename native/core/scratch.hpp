@@ -47,7 +47,8 @@ struct Scratch {
     Buffer<double> value, other;
     Buffer<float> values;  // of rows that are walked one by one
     Buffer<uint64_t> masks;
-    Buffer<float> tree_values;  // what each tree adds to rows whose policies are counted
+    Buffer<float> tree_values;  // what each tree adds to rows whose policies are counted, or
+    Buffer<uint8_t> numbers;    // their leaf numbers
 
     Buffer<std::byte> columns;  // of a table, converted
 };

@@ -17,9 +17,10 @@ QWYC_TARGET_BEGIN(
 namespace qwyc::avx512 {
 
 #define QWYC_ISA "avx512"
-#define QWYC_HAS_CODES  // rows as bytes
-#define QWYC_HAS_EXACT  // sums as integers
-#define QWYC_HAS_BYTES  // tables as bytes
+#define QWYC_HAS_CODES    // rows as bytes
+#define QWYC_HAS_EXACT    // sums as integers
+#define QWYC_HAS_BYTES    // tables as bytes
+#define QWYC_HAS_NUMBERS  // leaf numbers of a slab
 
 constexpr int32_t kRankFrom = 160;  // questions about a value
 

@@ -1,4 +1,5 @@
 // Counts of policies along a path for AVX-512.
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -22,7 +23,7 @@ template <int Parts>
 struct Bounds {
     __m512 part[Parts];
     explicit Bounds(const float* table) {
-        for (int i = 0; i < Parts; ++i) part[i] = _mm512_load_ps(table + 16 * i);
+        for (int i = 0; i < Parts; ++i) part[i] = _mm512_loadu_ps(table + 16 * i);
     }
     __m512 at(__m512i index, __mmask16 upper) const {
         if constexpr (Parts == 1) return _mm512_permutexvar_ps(index, part[0]);
@@ -33,52 +34,162 @@ struct Bounds {
     }
 };
 
-inline __m512d loaded(const float* from) {
-    return _mm512_cvtps_pd(_mm256_loadu_ps(from));
+// Finds the rows that may quit among 16, from their sums.
+template <int Parts>
+struct Finder {
+    Bounds<Parts> low, high;
+    __m512i number = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+
+    explicit Finder(const PathStep& step) : low(step.low), high(step.high) {}
+
+    void add(__m512d first, __m512d second, const uint8_t* boldest_of, PathFound& found) {
+        const __m512 sum = _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(first)),
+                                              _mm512_cvtpd_ps(second), 1);
+        const __m512i boldest =
+            _mm512_cvtepu8_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(boldest_of)));
+        const __mmask16 upper =
+            Parts == 4 ? _mm512_test_epi32_mask(boldest, _mm512_set1_epi32(32)) : 0;
+        const __mmask16 a = _mm512_cmp_ps_mask(sum, low.at(boldest, upper), _CMP_LE_OQ);
+        const __mmask16 b = _mm512_cmp_ps_mask(sum, high.at(boldest, upper), _CMP_GE_OQ);
+        _mm512_storeu_si512(found.low + found.n_low, _mm512_maskz_compress_epi32(a, number));
+        _mm512_storeu_si512(found.high + found.n_high, _mm512_maskz_compress_epi32(b, number));
+        found.n_low += __builtin_popcount(a);
+        found.n_high += __builtin_popcount(b);
+        number = _mm512_add_epi32(number, _mm512_set1_epi32(16));
+    }
+};
+
+// Scores of 16 rows as doubles.
+inline void load_scores(const float* from, __m512d* to) {
+    for (int h = 0; h < 2; ++h) to[h] = _mm512_cvtps_pd(_mm256_loadu_ps(from + 8 * h));
 }
-inline __m512d loaded(const double* from) {
-    return _mm512_loadu_pd(from);
+inline void load_scores(const double* from, __m512d* to) {
+    for (int h = 0; h < 2; ++h) to[h] = _mm512_loadu_pd(from + 8 * h);
+}
+inline void gather_scores(const float* column, __m512i place, __m512d* to) {
+    const __m512 all = _mm512_i32gather_ps(place, column, 4);
+    to[0] = _mm512_cvtps_pd(_mm512_castps512_ps256(all));
+    to[1] = _mm512_cvtps_pd(_mm512_extractf32x8_ps(all, 1));
+}
+inline void gather_scores(const double* column, __m512i place, __m512d* to) {
+    to[0] = _mm512_i32gather_pd(_mm512_castsi512_si256(place), column, 8);
+    to[1] = _mm512_i32gather_pd(_mm512_extracti64x4_epi64(place, 1), column, 8);
 }
 
 template <int Parts, class Score>
-int32_t advance_in(const PathStep& step, const Score* column, int32_t n, const PathRows& rows,
-                   int32_t* found) {
-    const Bounds<Parts> low(step.low), high(step.high);
-    __m512i number = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-    int32_t n_found = 0;
+void advance_in(const PathStep& step, const Score* column, bool whole, int32_t n,
+                const PathRows& rows, PathFound& into) {
+    Finder<Parts> finder(step);
+    PathFound found{into.low, into.high, 0, 0};
     alignas(64) Score last[16] = {};
     for (int32_t i = 0; i < n; i += 16) {
-        const Score* from = column + i;
-        if (n - i < 16) {  // nothing is read past the column
-            for (int32_t k = 0; k < n - i; ++k) last[k] = from[k];
-            from = last;
+        __m512d score[2];
+        if (!whole) {
+            gather_scores(column,
+                          _mm512_cvtepu16_epi32(
+                              _mm256_load_si256(reinterpret_cast<const __m256i*>(rows.place + i))),
+                          score);
+        } else if (n - i < 16) {  // nothing is read past the column
+            for (int32_t k = 0; k < n - i; ++k) last[k] = column[i + k];
+            load_scores(last, score);
+        } else {
+            load_scores(column + i, score);
         }
-        const __m512d first = _mm512_add_pd(_mm512_load_pd(rows.sum + i), loaded(from));
-        const __m512d second = _mm512_add_pd(_mm512_load_pd(rows.sum + i + 8), loaded(from + 8));
-        _mm512_store_pd(rows.sum + i, first);
-        _mm512_store_pd(rows.sum + i + 8, second);
-        const __m512 sum = _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(first)),
-                                              _mm512_cvtpd_ps(second), 1);
-        const __m512i boldest = _mm512_cvtepu8_epi32(
-            _mm_load_si128(reinterpret_cast<const __m128i*>(rows.boldest + i)));
-        const __mmask16 upper =
-            Parts == 4 ? _mm512_test_epi32_mask(boldest, _mm512_set1_epi32(32)) : 0;
-        const __mmask16 may = _mm512_cmp_ps_mask(sum, low.at(boldest, upper), _CMP_LE_OQ) |
-                              _mm512_cmp_ps_mask(sum, high.at(boldest, upper), _CMP_GE_OQ);
-        _mm512_storeu_si512(found + n_found, _mm512_maskz_compress_epi32(may, number));
-        n_found += __builtin_popcount(may);
-        number = _mm512_add_epi32(number, _mm512_set1_epi32(16));
+        for (int h = 0; h < 2; ++h) {
+            double* const sum = rows.sum + i + 8 * h;
+            score[h] = _mm512_add_pd(_mm512_load_pd(sum), score[h]);
+            _mm512_store_pd(sum, score[h]);
+        }
+        finder.add(score[0], score[1], rows.boldest + i, found);
     }
-    return n_found;
+    into = found;
 }
 
 template <class Score>
-int32_t advance(const PathStep& step, int32_t n_policies, const Score* column, int32_t n,
-                const PathRows& rows, int32_t* found) {
-    if (n_policies <= 16) return advance_in<1>(step, column, n, rows, found);
-    if (n_policies <= 32) return advance_in<2>(step, column, n, rows, found);
-    return advance_in<4>(step, column, n, rows, found);
+void advance(const PathStep& step, int32_t n_policies, const Score* column, bool whole, int32_t n,
+             const PathRows& rows, PathFound& found) {
+    if (n_policies <= 16) return advance_in<1>(step, column, whole, n, rows, found);
+    if (n_policies <= 32) return advance_in<2>(step, column, whole, n, rows, found);
+    return advance_in<4>(step, column, whole, n, rows, found);
 }
+
+// ---- trees -----------------------------------------------------------------------------------
+
+// Leaf numbers of a slab in registers.
+struct SlabNumbers {
+    __m512i word[kPathRows / 64];
+    explicit SlabNumbers(const uint8_t* number) {
+        for (int i = 0; i < kPathRows / 64; ++i) word[i] = _mm512_load_si512(number + 64 * i);
+    }
+    // Those of 64 rows at any places.
+    __m512i at(const uint16_t* place) const {
+        const __m512i a = _mm512_load_si512(place), b = _mm512_load_si512(place + 32);
+        const __m512i bit = _mm512_set1_epi16(256);
+        const __mmask64 bit_8 =
+            _mm512_kunpackd(_mm512_test_epi16_mask(b, bit), _mm512_test_epi16_mask(a, bit));
+        const __m512i index = _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi16_epi8(a)),
+                                                 _mm512_cvtepi16_epi8(b), 1);
+        const __mmask64 bit_7 = _mm512_movepi8_mask(index);
+        __m512i part[4];  // by bits 7 and 8
+        for (int i = 0; i < 4; ++i)
+            part[i] = _mm512_permutex2var_epi8(word[2 * i], index, word[2 * i + 1]);
+        return _mm512_mask_blend_epi8(bit_8, _mm512_mask_blend_epi8(bit_7, part[0], part[1]),
+                                      _mm512_mask_blend_epi8(bit_7, part[2], part[3]));
+    }
+};
+
+template <int Parts, int TableParts>
+void advance_leaves_in(const PathStep& step, const PathLeaves& leaves, bool whole, int32_t n,
+                       const PathRows& rows, PathFound& into) {
+    Finder<Parts> finder(step);
+    const Bounds<TableParts> table(leaves.table);
+    const SlabNumbers numbers(leaves.number);
+    PathFound found{into.low, into.high, 0, 0};
+    alignas(64) uint8_t number[64];
+    for (int32_t i = 0; i < n; i += 64) {
+        _mm512_store_si512(
+            number, whole ? _mm512_load_si512(leaves.number + i) : numbers.at(rows.place + i));
+        for (int32_t k = 0; k < 64 && i + k < n; k += 16) {
+            const __m512i index =
+                _mm512_cvtepu8_epi32(_mm_load_si128(reinterpret_cast<__m128i*>(number + k)));
+            const __mmask16 upper =
+                TableParts == 4 ? _mm512_test_epi32_mask(index, _mm512_set1_epi32(32)) : 0;
+            const __m512 value = table.at(index, upper);
+            double* const sum = rows.sum + i + k;
+            const __m512d first =
+                _mm512_add_pd(_mm512_load_pd(sum), _mm512_cvtps_pd(_mm512_castps512_ps256(value)));
+            const __m512d second = _mm512_add_pd(_mm512_load_pd(sum + 8),
+                                                 _mm512_cvtps_pd(_mm512_extractf32x8_ps(value, 1)));
+            _mm512_store_pd(sum, first);
+            _mm512_store_pd(sum + 8, second);
+            finder.add(first, second, rows.boldest + i + k, found);
+        }
+    }
+    into = found;
+}
+
+template <int Parts>
+void advance_leaves_as(const PathStep& step, const PathLeaves& leaves, bool whole, int32_t n,
+                       const PathRows& rows, PathFound& found) {
+    if (leaves.large) return advance_leaves_in<Parts, 4>(step, leaves, whole, n, rows, found);
+    return advance_leaves_in<Parts, 2>(step, leaves, whole, n, rows, found);
+}
+
+void advance_leaves(const PathStep& step, int32_t n_policies, const PathLeaves& leaves, bool whole,
+                    int32_t n, const PathRows& rows, PathFound& found) {
+    if (n_policies <= 16) return advance_leaves_as<1>(step, leaves, whole, n, rows, found);
+    if (n_policies <= 32) return advance_leaves_as<2>(step, leaves, whole, n, rows, found);
+    return advance_leaves_as<4>(step, leaves, whole, n, rows, found);
+}
+
+// As in masks_avx512.cpp.
+constexpr std::array<uint8_t, 64> kRowOf = [] {
+    std::array<uint8_t, 64> row{};
+    for (int t = 0; t < 64; ++t) row[t] = static_cast<uint8_t>(t % 4 * 16 + t / 16 * 4 + t / 4 % 4);
+    return row;
+}();
+
+// ---- quitting --------------------------------------------------------------------------------
 
 inline void add_bytes(__m512i counted, uint32_t* counts) {
     for (int k = 0; k < 4; ++k) {
@@ -107,87 +218,87 @@ inline uint64_t below(__m512d x, const double* thresholds) {
     return _mm512_kunpackd(_mm512_kunpackw(_mm512_kunpackb(m[7], m[6]), third), half);
 }
 
-// Separate: a sum crosses thresholds of one kind.
-template <int Blocks, bool Separate>
+// Low: policies that quit negative; otherwise positive, with signs changed.
+template <int Blocks, bool Low>
 void settle_in(const PathStep& step, const int32_t* found, int32_t n_found, const PathRows& rows,
                uint32_t* counts) {
     const __m512i one = _mm512_set1_epi8(1);
-    const __m512d sign = _mm512_set1_pd(-0.0);
+    const double* const bounds = Low ? step.lower : step.minus_upper;
     for (int32_t begin = 0; begin < n_found; begin += kMostCounted) {
         const int32_t end = n_found - begin < kMostCounted ? n_found : begin + kMostCounted;
         __m512i counted = _mm512_setzero_si512();
         for (int32_t at = begin; at < end; ++at) {
             const int32_t i = found[at];
-            PathRow& row = rows.row[i];
-            const __m512d sum = _mm512_set1_pd(rows.sum[i]);
-            const uint64_t full = row.positive ? ~uint64_t{0} : 0;
-            uint64_t quit, wrong;
-            if constexpr (Separate) {
-                const uint64_t positive = rows.sum[i] < step.split ? 0 : ~uint64_t{0};
-                const __m512d x =
-                    _mm512_xor_pd(sum, _mm512_and_pd(sign, _mm512_castsi512_pd(_mm512_set1_epi64(
-                                                               static_cast<int64_t>(positive)))));
-                quit = below<Blocks>(x, positive ? step.minus_upper : step.lower) & row.alive;
-                wrong = quit & (positive ^ full);
-            } else {
-                const uint64_t negative = below<Blocks>(sum, step.lower) & row.alive;
-                quit = negative |
-                       (below<Blocks>(_mm512_xor_pd(sum, sign), step.minus_upper) & row.alive);
-                wrong = (negative & full) | (quit & ~negative & ~full);
-            }
+            const uint16_t place = rows.place[i];
+            const double sum = rows.sum[i];
+            const uint64_t was = rows.alive[place], positive = rows.positive[place];
+            const uint64_t quit = below<Blocks>(_mm512_set1_pd(Low ? sum : -sum), bounds) & was;
             counted = _mm512_mask_add_epi8(counted, quit, counted, one);
-            const uint64_t alive = row.alive & ~quit, left = alive & step.later;
-            row.alive = alive;
-            row.wrong |= wrong;
+            const uint64_t alive = was & ~quit, left = alive & step.later;
+            rows.alive[place] = alive;
+            rows.wrong[place] |= quit & (Low ? positive : ~positive);
             rows.boldest[i] = static_cast<uint8_t>(63 - _lzcnt_u64(left | 1));
-            if (left == 0) rows.sum[i] = std::numeric_limits<double>::quiet_NaN();
+            rows.sum[i] = left == 0 ? std::numeric_limits<double>::quiet_NaN() : sum;
         }
         add_bytes(counted, counts);
     }
 }
 
-template <bool Separate>
+template <bool Low>
 void settle_as(const PathStep& step, int32_t n_policies, const int32_t* found, int32_t n_found,
                const PathRows& rows, uint32_t* counts) {
-    if (n_policies <= 8) return settle_in<1, Separate>(step, found, n_found, rows, counts);
-    if (n_policies <= 16) return settle_in<2, Separate>(step, found, n_found, rows, counts);
-    if (n_policies <= 32) return settle_in<4, Separate>(step, found, n_found, rows, counts);
-    if (n_policies <= 48) return settle_in<6, Separate>(step, found, n_found, rows, counts);
-    return settle_in<8, Separate>(step, found, n_found, rows, counts);
+    if (n_policies <= 8) return settle_in<1, Low>(step, found, n_found, rows, counts);
+    if (n_policies <= 16) return settle_in<2, Low>(step, found, n_found, rows, counts);
+    if (n_policies <= 32) return settle_in<4, Low>(step, found, n_found, rows, counts);
+    if (n_policies <= 48) return settle_in<6, Low>(step, found, n_found, rows, counts);
+    return settle_in<8, Low>(step, found, n_found, rows, counts);
 }
 
-void settle(const PathStep& step, int32_t n_policies, const int32_t* found, int32_t n_found,
-            const PathRows& rows, uint32_t* counts) {
-    (step.separate ? settle_as<true> : settle_as<false>)(step, n_policies, found, n_found, rows,
-                                                         counts);
+void settle(const PathStep& step, int32_t n_policies, const PathFound& found, const PathRows& rows,
+            uint32_t* counts) {
+    settle_as<true>(step, n_policies, found.low, found.n_low, rows, counts);
+    settle_as<false>(step, n_policies, found.high, found.n_high, rows, counts);
 }
 
-void compact_single(const uint64_t* keep, int32_t n, const float* from, float* to) {
+int32_t keep(const PathRows& rows, int32_t n, int32_t& boldest) {
+    int32_t kept = 0;
+    __m128i most = _mm_setzero_si128();
     for (int32_t i = 0; i < n; i += 16) {
-        const auto in = static_cast<__mmask16>(n - i < 16 ? (1 << (n - i)) - 1 : -1);
-        const auto some = static_cast<__mmask16>(keep[i / 64] >> i % 64);
-        _mm512_storeu_ps(to, _mm512_maskz_compress_ps(some, _mm512_maskz_loadu_ps(in, from + i)));
-        to += __builtin_popcount(some);
+        const __m512d a = _mm512_load_pd(rows.sum + i), b = _mm512_load_pd(rows.sum + i + 8);
+        const __mmask8 of_a = _mm512_cmp_pd_mask(a, a, _CMP_ORD_Q);
+        const __mmask8 of_b = _mm512_cmp_pd_mask(b, b, _CMP_ORD_Q);
+        const auto some = static_cast<__mmask16>(of_a | of_b << 8);
+        const __m128i policy = _mm_load_si128(reinterpret_cast<const __m128i*>(rows.boldest + i));
+        const __m256i place = _mm256_load_si256(reinterpret_cast<const __m256i*>(rows.place + i));
+        most = _mm_mask_max_epu8(most, some, most, policy);
+        _mm512_storeu_pd(rows.sum + kept, _mm512_maskz_compress_pd(of_a, a));
+        _mm512_storeu_pd(rows.sum + kept + __builtin_popcount(of_a),
+                         _mm512_maskz_compress_pd(of_b, b));
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(rows.boldest + kept),
+                         _mm_maskz_compress_epi8(some, policy));
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(rows.place + kept),
+                            _mm256_maskz_compress_epi16(some, place));
+        kept += __builtin_popcount(some);
     }
+    alignas(16) uint8_t each[16];
+    _mm_store_si128(reinterpret_cast<__m128i*>(each), most);
+    boldest = 0;
+    for (const uint8_t policy : each) boldest = policy > boldest ? policy : boldest;
+    return kept;
 }
 
-void compact_double(const uint64_t* keep, int32_t n, const double* from, double* to) {
-    for (int32_t i = 0; i < n; i += 8) {
-        const auto in = static_cast<__mmask8>(n - i < 8 ? (1 << (n - i)) - 1 : -1);
-        const auto some = static_cast<__mmask8>(keep[i / 64] >> i % 64);
-        _mm512_storeu_pd(to, _mm512_maskz_compress_pd(some, _mm512_maskz_loadu_pd(in, from + i)));
-        to += __builtin_popcount(some);
-    }
-}
-
-void tally(const uint64_t* sets, int32_t n, uint32_t* counts) {
+void tally(const PathRows& rows, int32_t n, std::array<uint32_t, kPathPolicies>* counts) {
     const __m512i one = _mm512_set1_epi8(1);
     for (int32_t begin = 0; begin < n; begin += kMostCounted) {
         const int32_t end = n - begin < kMostCounted ? n : begin + kMostCounted;
-        __m512i counted = _mm512_setzero_si512();
-        for (int32_t i = begin; i < end; ++i)
-            counted = _mm512_mask_add_epi8(counted, sets[i], counted, one);
-        add_bytes(counted, counts);
+        __m512i negative = _mm512_setzero_si512(), positive = negative;
+        for (int32_t i = begin; i < end; ++i) {
+            const uint64_t wrong = rows.wrong[i], which = rows.positive[i];
+            negative = _mm512_mask_add_epi8(negative, wrong & ~which, negative, one);
+            positive = _mm512_mask_add_epi8(positive, wrong & which, positive, one);
+        }
+        add_bytes(negative, counts[0].data());
+        add_bytes(positive, counts[1].data());
     }
 }
 
@@ -195,7 +306,7 @@ void tally(const uint64_t* sets, int32_t n, uint32_t* counts) {
 
 extern const PathKernels path_table;  // for choose.cpp
 const PathKernels path_table{
-    "avx512", advance<float>, advance<double>, settle, compact_single, compact_double, tally};
+    "avx512", advance<float>, advance<double>, advance_leaves, kRowOf.data(), settle, keep, tally};
 
 }  // namespace qwyc::avx512
 
