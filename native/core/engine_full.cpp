@@ -191,36 +191,31 @@ void FullEngine<Real>::count_path(const RowsView<In>& rows, const PathView& path
     const int64_t stride = block + 16;  // no power of two: columns share cache lines otherwise
     const int64_t share = rows.n / std::max(threads, 1) / kSlab * kSlab;  // rows per thread
     const double base = forest_.rules().base / forest_.rules().divisor;
-    const int64_t words = path_words(path.n_policies);
     std::mutex adding;
     rows.need_all();
     parallel_for(
         rows.n, std::clamp<int64_t>(share, kSlab, kPathChunk), threads,
         [&](int64_t first, int64_t last) {
             Worker<In> worker(*this, chosen, masks);
-            const auto counter = std::make_unique<PathCounter>(tables, path_kernels(isa));
-            const auto wrong = [&](int64_t i) {
-                return out.wrong ? out.wrong + i * words : nullptr;
-            };
+            PathCounter counter(tables, path_kernels(isa), out.wrong);
             for (int64_t begin = first; begin < last; begin += block) {
                 const int64_t end = std::min(last, begin + block);
                 const auto n = static_cast<int32_t>(end - begin);
                 if (!leaves.empty()) {
                     uint8_t* const number = scratch().numbers.of(leaves.size() * kSlab);
                     worker.run_numbers(rows.part(begin, end), n, number, full + begin);
-                    counter->add(PathCounter::Leaves{number, leaves}, base, full + begin, n,
-                                 wrong(begin));
+                    counter.add(PathCounter::Leaves{number, leaves}, base, full + begin, begin, n);
                     continue;
                 }
                 float* const values = scratch().tree_values.of(stride * order_.size());
                 worker.run(rows.part(begin, end), nullptr, n, values, stride, full + begin);
                 for (int64_t i = begin; i < end; i += kSlab)
-                    counter->add(PathCounter::Scores<float>{values + (i - begin), stride}, base,
-                                 full + i, static_cast<int32_t>(std::min<int64_t>(kSlab, end - i)),
-                                 wrong(i));
+                    counter.add(PathCounter::Scores<float>{values + (i - begin), stride}, base,
+                                full + i, i,
+                                static_cast<int32_t>(std::min<int64_t>(kSlab, end - i)));
             }
             const std::lock_guard lock(adding);
-            counter->add_to(out);
+            counter.add_to(out);
         });
 }
 

@@ -15,7 +15,10 @@ namespace qwyc {
 
 namespace {
 
-constexpr size_t kSteps = 8;  // after so many steps, rows that are done are left out
+constexpr size_t kSteps = 4;  // after so many steps, rows that are done are left out
+
+constexpr size_t kFirstSteps = 32;  // for which rows are followed in their first slab
+constexpr int64_t kNoRow = -1;
 
 constexpr float kFloatInf = std::numeric_limits<float>::infinity();
 
@@ -66,85 +69,173 @@ PathTables::PathTables(const PathView& path) : order_(path.order), threshold_(pa
     }
 }
 
-PathCounter::PathCounter(const PathTables& tables, const PathKernels& kernels)
-    : tables_(tables), kernels_(kernels), counts_(tables.groups().size()) {
-    for (size_t g = 0; g < counts_.size(); ++g)
-        counts_[g].stops.resize(tables.groups()[g].steps.size() * kPathPolicies);
+PathCounter::PathCounter(const PathTables& tables, const PathKernels& kernels, uint64_t* wrong)
+    : tables_(tables), kernels_(kernels), wrong_(wrong), counts_(tables.groups().size()) {
+    for (size_t g = 0; g < counts_.size(); ++g) {
+        const size_t n_steps = tables.groups()[g].steps.size();
+        counts_[g].stops.resize(n_steps * kPathPolicies);
+        auto& slabs = slabs_.emplace_back();
+        for (size_t begin = 0, end = kFirstSteps; begin < n_steps || begin == 0;
+             begin = end, end *= 4) {
+            slabs.push_back(std::make_unique<Slab>());
+            slabs.back()->begin = begin;
+            slabs.back()->end = std::min(end, n_steps);
+        }
+    }
 }
 
 template <class Source>
-void PathCounter::add(const Source& source, double base, const double* full, int32_t n,
-                      uint64_t* wrong) {
+void PathCounter::add(const Source& source, double base, const double* full, int64_t first,
+                      int32_t n) {
     constexpr bool kLeaves = std::is_same_v<Source, Leaves>;
     const TwoClasses target{tables_.threshold()};
-    const size_t words = counts_.size();
     const int32_t places = kLeaves ? (n + 63) / 64 * 64 : n;
-    const auto row_at = [&](int32_t place) {
-        return kLeaves ? place / 64 * 64 + kernels_.row_of[place % 64] : place;
-    };
+    if constexpr (kLeaves) trees_ = source.trees;
     n_rows_ += n;
-    for (size_t g = 0; g < words; ++g) {
+    for (size_t g = 0; g < counts_.size(); ++g) {
         const PathTables::Group& group = tables_.groups()[g];
-        std::fill_n(sum_, places, base);
-        std::fill_n(boldest_, places, static_cast<uint8_t>(group.n - 1));
-        std::fill_n(alive_, places, ~uint64_t{0} >> (kPathPolicies - group.n));
-        std::fill_n(wrong_, places, uint64_t{0});
+        Slab& slab = *slabs_[g].front();
+        slab.n = places;
+        if constexpr (!kLeaves) slab.end = group.steps.size();
+        std::fill_n(slab.sum, places, base);
+        std::fill_n(slab.boldest, places, static_cast<uint8_t>(group.n - 1));
+        std::fill_n(slab.alive, places, ~uint64_t{0} >> (kPathPolicies - group.n));
+        std::fill_n(slab.wrong, places, uint64_t{0});
         for (int32_t i = 0; i < places; ++i) {
-            const int32_t row = row_at(i);
-            place_[i] = static_cast<uint16_t>(i);
-            if (row >= n) sum_[i] = std::numeric_limits<double>::quiet_NaN();
-            positive_[i] = row < n && target.decide(full[row]) ? ~uint64_t{0} : 0;
+            const int32_t row = kLeaves ? i / 64 * 64 + kernels_.row_of[i % 64] : i;
+            slab.row[i] = row < n ? first + row : kNoRow;
+            if (row >= n) slab.sum[i] = std::numeric_limits<double>::quiet_NaN();
+            slab.positive[i] = row < n && target.decide(full[row]) ? ~uint64_t{0} : 0;
         }
-        pad(places);
-        follow(g, source, places);
-        kernels_.tally(rows_, places, counts_[g].wrong.data());
-        for (int32_t i = 0; wrong && i < places; ++i)
-            if (const int32_t row = row_at(i); row < n) wrong[row * words + g] = wrong_[i];
+        follow(g, 0, source);
     }
 }
 
 template <class Source>
-void PathCounter::follow(size_t number, const Source& source, int32_t n) {
+void PathCounter::follow(size_t number, size_t level, const Source& source) {
     const PathTables::Group& group = tables_.groups()[number];
     uint32_t* const stops = counts_[number].stops.data();
-    int32_t n_policies = group.n;
-    bool whole = true;
-    for (size_t r = 0; r < group.steps.size() && n > 0; ++r) {
+    Slab& slab = *slabs_[number][level];
+    copied_ = level == 0 ? nullptr : &slab;
+    start(slab);
+    int32_t left = slab.n;
+    for (size_t r = slab.begin; r < slab.end && left > 0; ++r) {
         const PathStep& step = group.steps[r];
-        advance(source, step, tables_.order()[r], n_policies, whole, n);
-        kernels_.settle(step, n_policies, found_, rows_, stops + r * kPathPolicies);
-        if ((r + 1) % kSteps == 0) {
-            int32_t boldest;
-            n = kernels_.keep(rows_, n, boldest);
-            n_policies = boldest + 1;
-            whole = false;
-            pad(n);
+        left = 0;
+        for (size_t s = 0; s < sets_.size(); ++s) {
+            const Set& set = sets_[s];
+            if (set.n == 0) continue;
+            const int32_t n_policies = std::min(group.n, kLimits[s]);
+            advance(source, r, step, n_policies, set);
+            kernels_.settle(step, n_policies, found_, set.rows, stops + r * kPathPolicies);
+            left += set.n;
         }
+        if ((r + 1) % kSteps == 0 || r + 1 == slab.end) regroup();
     }
+    if constexpr (std::is_same_v<Source, Leaves>)
+        if (left > 0 && slab.end < group.steps.size()) hand_on(number, level, source);
+    finish(number, slab);
+}
+
+// Copies the rows that go on to the next slab, after that was followed if they are too many.
+void PathCounter::hand_on(size_t group, size_t level, const Leaves& leaves) {
+    Slab& slab = *slabs_[group][level];
+    Slab& next = *slabs_[group][level + 1];
+    const int32_t n = sets_[0].n + sets_[1].n;
+    if (next.n + n > kPathRows) {
+        const auto kept = std::make_unique<std::array<Set, kLimits.size()>>(sets_);
+        follow(group, level + 1, leaves);
+        sets_ = *kept;
+        copied_ = level == 0 ? nullptr : &slab;
+    }
+    int32_t at = 0;
+    for (const Set& set : sets_)
+        for (int32_t i = 0; i < set.n; ++i, ++at) {
+            const uint16_t from = place_[at] = set.place[i];
+            const int32_t to = next.n + at;
+            next.sum[to] = set.sum[i], next.boldest[to] = set.boldest[i];
+            next.alive[to] = slab.alive[from], next.positive[to] = slab.positive[from];
+            next.wrong[to] = slab.wrong[from], next.row[to] = slab.row[from];
+            slab.row[from] = kNoRow, slab.wrong[from] = 0;
+        }
+    std::fill_n(place_ + n, kMore, uint16_t{0});
+    const size_t n_steps = tables_.groups()[group].steps.size();
+    constexpr int64_t kStride = kPathRows + kMore;
+    uint8_t* const number = next.number.of((n_steps - next.begin) * kStride);
+    for (size_t r = next.begin; r < n_steps; ++r)
+        kernels_.pick(number_at(leaves, r), place_, n,
+                      number + (r - next.begin) * kStride + next.n);
+    next.n += n;
+}
+
+// The sets of a slab's first step.
+void PathCounter::start(Slab& slab) {
+    for (Set& set : sets_) {
+        set.rows = {set.sum, set.boldest, set.place, slab.alive, slab.wrong, slab.positive};
+        set.n = 0, set.whole = false;
+    }
+    Set& all = sets_.back();
+    all.n = slab.n, all.whole = true;
+    std::copy_n(slab.sum, slab.n, all.sum);
+    std::copy_n(slab.boldest, slab.n, all.boldest);
+    for (int32_t i = 0; i < slab.n; ++i) all.place[i] = static_cast<uint16_t>(i);
+    pad(all);
+    if (slab.begin > 0) regroup();
+}
+
+// Keeps what was decided of the rows that are still here.
+void PathCounter::finish(size_t group, Slab& slab) {
+    const PathRows rows{nullptr, nullptr, nullptr, slab.alive, slab.wrong, slab.positive};
+    kernels_.tally(rows, slab.n, counts_[group].wrong.data());
+    const auto words = static_cast<int64_t>(counts_.size());
+    for (int32_t i = 0; wrong_ && i < slab.n; ++i)
+        if (slab.row[i] != kNoRow) wrong_[slab.row[i] * words + group] = slab.wrong[i];
+    slab.n = 0;
 }
 
 template <class Score>
-void PathCounter::advance(const Scores<Score>& scores, const PathStep& step, int32_t tree,
-                          int32_t n_policies, bool whole, int32_t n) {
-    kernels_.advance<Score>()(step, n_policies, scores.values + tree * scores.stride, whole, n,
-                              rows_, found_);
+void PathCounter::advance(const Scores<Score>& scores, size_t step, const PathStep& bounds,
+                          int32_t n_policies, const Set& set) {
+    kernels_.advance<Score>()(bounds, n_policies,
+                              scores.values + tables_.order()[step] * scores.stride, set.whole,
+                              set.n, set.rows, found_);
 }
 
-void PathCounter::advance(const Leaves& leaves, const PathStep& step, int32_t tree,
-                          int32_t n_policies, bool whole, int32_t n) {
-    PathLeaves here = leaves.trees[tree];
-    here.number = leaves.number + int64_t{tree} * kPathRows;
-    kernels_.advance_leaves(step, n_policies, here, whole, n, rows_, found_);
+const uint8_t* PathCounter::number_at(const Leaves& leaves, size_t step) const {
+    if (copied_) return copied_->number.data() + (step - copied_->begin) * (kPathRows + kMore);
+    return leaves.number + int64_t{tables_.order()[step]} * kPathRows;
+}
+
+void PathCounter::advance(const Leaves& leaves, size_t step, const PathStep& bounds,
+                          int32_t n_policies, const Set& set) {
+    PathLeaves here = leaves.trees[tables_.order()[step]];
+    here.number = number_at(leaves, step);
+    kernels_.advance_leaves(bounds, n_policies, here, set.whole, set.n, set.rows, found_);
+}
+
+// Leaves out rows that are done, and moves rows to the sets where they belong.
+void PathCounter::regroup() {
+    for (size_t s = 0; s < sets_.size(); ++s) {
+        Set& set = sets_[s];
+        Set& milder = sets_[s == 0 ? 0 : s - 1];
+        const int32_t limit = s == 0 ? 0 : kLimits[s - 1];
+        set.n = kernels_.keep(set.rows, set.n, limit, milder.rows, milder.n);
+        set.whole = false;
+    }
+    for (Set& set : sets_) pad(set);
 }
 
 // What the kernels find past the rows.
-void PathCounter::pad(int32_t n) {
-    std::fill_n(sum_ + n, kMore, std::numeric_limits<double>::quiet_NaN());
-    std::fill_n(boldest_ + n, kMore, uint8_t{0});
-    std::fill_n(place_ + n, kMore, uint16_t{0});
+void PathCounter::pad(Set& set) {
+    std::fill_n(set.sum + set.n, kMore, std::numeric_limits<double>::quiet_NaN());
+    std::fill_n(set.boldest + set.n, kMore, uint8_t{0});
+    std::fill_n(set.place + set.n, kMore, uint16_t{0});
 }
 
-void PathCounter::add_to(const PathCountsOut& out) const {
+void PathCounter::add_to(const PathCountsOut& out) {
+    for (size_t g = 0; g < counts_.size(); ++g)
+        for (size_t level = 1; level < slabs_[g].size(); ++level)
+            if (slabs_[g][level]->n > 0) follow(g, level, Leaves{nullptr, trees_});
     const int64_t T = tables_.n_steps();
     for (size_t g = 0; g < counts_.size(); ++g) {
         const PathTables::Group& group = tables_.groups()[g];
@@ -169,37 +260,36 @@ void count_path(const PathView& path, const Score* values, double base, const do
                 int threads, std::string_view isa) {
     const PathTables tables(path);
     const PathKernels& kernels = path_kernels(isa);
-    const int64_t T = tables.n_steps(), words = path_words(path.n_policies);
+    const int64_t T = tables.n_steps();
     const int64_t share = n / std::max(threads, 1) / kPathRows * kPathRows;  // rows per thread
     std::mutex adding;
     parallel_for(n, std::clamp<int64_t>(share, kPathRows, kPathChunk), threads,
                  [&](int64_t begin, int64_t end) {
-                     const auto counter = std::make_unique<PathCounter>(tables, kernels);
+                     PathCounter counter(tables, kernels, out.wrong);
                      std::vector<Score> some(rows ? T * kPathRows : 0);
                      double some_full[kPathRows];
                      for (int64_t i = begin; i < end; i += kPathRows) {
                          const auto here =
                              static_cast<int32_t>(std::min<int64_t>(kPathRows, end - i));
-                         uint64_t* const wrong = out.wrong ? out.wrong + i * words : nullptr;
                          if (!rows) {
-                             counter->add(PathCounter::Scores<Score>{values + i, stride}, base,
-                                          full + i, here, wrong);
+                             counter.add(PathCounter::Scores<Score>{values + i, stride}, base,
+                                         full + i, i, here);
                              continue;
                          }
                          for (int32_t j = 0; j < here; ++j) some_full[j] = full[rows[i + j]];
                          for (int64_t t = 0; t < T; ++t)
                              for (int32_t j = 0; j < here; ++j)
                                  some[t * kPathRows + j] = values[t * stride + rows[i + j]];
-                         counter->add(PathCounter::Scores<Score>{some.data(), kPathRows}, base,
-                                      some_full, here, wrong);
+                         counter.add(PathCounter::Scores<Score>{some.data(), kPathRows}, base,
+                                     some_full, i, here);
                      }
                      const std::lock_guard lock(adding);
-                     counter->add_to(out);
+                     counter.add_to(out);
                  });
 }
 
-template void PathCounter::add(const Scores<float>&, double, const double*, int32_t, uint64_t*);
-template void PathCounter::add(const Leaves&, double, const double*, int32_t, uint64_t*);
+template void PathCounter::add(const Scores<float>&, double, const double*, int64_t, int32_t);
+template void PathCounter::add(const Leaves&, double, const double*, int64_t, int32_t);
 template void count_path(const PathView&, const float*, double, const double*, int64_t,
                          const int64_t*, int64_t, const PathCountsOut&, int, std::string_view);
 template void count_path(const PathView&, const double*, double, const double*, int64_t,

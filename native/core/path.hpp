@@ -3,11 +3,13 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "core/path_kernels.hpp"
+#include "core/scratch.hpp"
 
 namespace qwyc {
 
@@ -58,9 +60,13 @@ class PathTables {
 };
 
 // Counts rows, on one thread.
+//
+// Rows are followed a slab at a time. Of leaf numbers, those of rows that go on after some steps
+// are copied, until there is a slab of such rows: steps then take many rows at once.
 class PathCounter {
   public:
-    PathCounter(const PathTables& tables, const PathKernels& kernels);
+    // wrong: as in PathCountsOut.
+    PathCounter(const PathTables& tables, const PathKernels& kernels, uint64_t* wrong);
 
     // Scores by base model, (T, stride).
     template <class Score>
@@ -69,18 +75,18 @@ class PathCounter {
         int64_t stride;
     };
     // Leaf numbers by tree, (T, kPathRows), in the order of the kernels' places, and the values of
-    // the leaves. Where the kernels have advance_leaves.
+    // the leaves. Where the kernels have advance_leaves. The trees are the same in all calls.
     struct Leaves {
         const uint8_t* number;
         std::span<const PathLeaves> trees;  // (T,) without `number`
     };
 
-    // n <= kPathRows rows, full (n,). wrong: (n, path_words(K)), or null.
+    // n <= kPathRows rows from row `first` on, full (n,).
     template <class Source>
-    void add(const Source& source, double base, const double* full, int32_t n, uint64_t* wrong);
+    void add(const Source& source, double base, const double* full, int64_t first, int32_t n);
 
-    // Adds what was counted.
-    void add_to(const PathCountsOut& out) const;
+    // Once all rows have come: adds what was counted.
+    void add_to(const PathCountsOut& out);
 
   private:
     struct Counts {
@@ -89,25 +95,54 @@ class PathCounter {
     };
     static constexpr int32_t kMore = 64;  // that kernels read or write past the rows of a slab
 
+    // Rows at the same step, by place.
+    struct Slab {
+        size_t begin, end;  // the steps for which they are followed
+        int32_t n = 0;
+        double sum[kPathRows];
+        uint8_t boldest[kPathRows];
+        uint64_t alive[kPathRows], wrong[kPathRows], positive[kPathRows];
+        int64_t row[kPathRows];
+        Buffer<uint8_t> number;  // (steps from `begin` on, kPathRows + kMore) where copied
+    };
+
+    // Rows of a slab that are followed together, of which no policy from the `limit` of the set on
+    // is alive: they take fewer comparisons.
+    static constexpr std::array<int32_t, 2> kLimits{16, kPathPolicies};
+    struct Set {
+        alignas(64) double sum[kPathRows + kMore];
+        alignas(64) uint8_t boldest[kPathRows + kMore];
+        alignas(64) uint16_t place[kPathRows + kMore];
+        int32_t n;
+        bool whole;  // rows are those at places [0, n)
+        PathRows rows;
+    };
+
     template <class Source>
-    void follow(size_t group, const Source& source, int32_t n);
+    void follow(size_t group, size_t level, const Source& source);
     template <class Score>
-    void advance(const Scores<Score>& scores, const PathStep& step, int32_t tree,
-                 int32_t n_policies, bool whole, int32_t n);
-    void advance(const Leaves& leaves, const PathStep& step, int32_t tree, int32_t n_policies,
-                 bool whole, int32_t n);
-    void pad(int32_t n);
+    void advance(const Scores<Score>& scores, size_t step, const PathStep& bounds,
+                 int32_t n_policies, const Set& set);
+    void advance(const Leaves& leaves, size_t step, const PathStep& bounds, int32_t n_policies,
+                 const Set& set);
+    const uint8_t* number_at(const Leaves& leaves, size_t step) const;
+    void hand_on(size_t group, size_t level, const Leaves& leaves);
+    void start(Slab& slab);
+    void finish(size_t group, Slab& slab);
+    void regroup();
+    static void pad(Set& set);
 
     const PathTables& tables_;
     const PathKernels& kernels_;
-    std::vector<Counts> counts_;  // by group
+    uint64_t* const wrong_;
+    std::vector<Counts> counts_;                             // by group
+    std::vector<std::vector<std::unique_ptr<Slab>>> slabs_;  // by group; and by the first step
+    std::span<const PathLeaves> trees_;
     int64_t n_rows_ = 0;
 
-    alignas(64) double sum_[kPathRows + kMore];
-    alignas(64) uint8_t boldest_[kPathRows + kMore];
+    const Slab* copied_ = nullptr;  // the slab in hand, if its leaf numbers are copies
+    std::array<Set, kLimits.size()> sets_;
     alignas(64) uint16_t place_[kPathRows + kMore];
-    uint64_t alive_[kPathRows], wrong_[kPathRows], positive_[kPathRows];
-    PathRows rows_{sum_, boldest_, place_, alive_, wrong_, positive_};
     int32_t low_[kPathRows + kMore], high_[kPathRows + kMore];
     PathFound found_{low_, high_, 0, 0};
 };

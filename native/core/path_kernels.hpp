@@ -25,13 +25,13 @@ struct alignas(64) PathStep {
     uint64_t later;  // policies that may quit after a later step
 };
 
-// Rows of a slab. Those that are followed have a number, and arrays with space for 64 rows more;
-// each has a place in the slab, which it keeps.
+// Rows of a slab that are followed together. Each has a number, and a place in the slab, which it
+// keeps. Arrays by number have space for 64 rows more.
 struct PathRows {
     double* sum;         // by number: running sums; NaN, also past the last row, where no policy
                          // may quit any more
     uint8_t* boldest;    // by number: of the policies that are alive
-    uint16_t* place;     // by number, ascending
+    uint16_t* place;     // by number
     uint64_t* alive;     // by place: policies that have not quit
     uint64_t* wrong;     // by place: those that have, with another decision than the full one
     uint64_t* positive;  // by place: all bits, where the full decision is positive, or none
@@ -74,6 +74,9 @@ struct PathKernels {
     void (*advance_leaves)(const PathStep& step, int32_t n_policies, const PathLeaves& leaves,
                            bool whole, int32_t n, const PathRows& rows, PathFound& found);
 
+    // Copies leaf numbers of a slab, those at n places; `to` has space for 64 more. Null as above.
+    void (*pick)(const uint8_t* number, const uint16_t* place, int32_t n, uint8_t* to);
+
     // (64,) the row of a word that has each place, where places are those of leaf numbers.
     const uint8_t* row_of;
 
@@ -82,8 +85,10 @@ struct PathKernels {
     void (*settle)(const PathStep& step, int32_t n_policies, const PathFound& found,
                    const PathRows& rows, uint32_t* counts);
 
-    // Leaves out rows whose sum is NaN. Returns how many are left; boldest: their boldest policy.
-    int32_t (*keep)(const PathRows& rows, int32_t n, int32_t& boldest);
+    // Leaves out rows whose sum is NaN, and moves those of which no policy from `limit` on is
+    // alive to the end of `others`. Returns how many rows are left.
+    int32_t (*keep)(const PathRows& rows, int32_t n, int32_t limit, const PathRows& others,
+                    int32_t& n_others);
 
     // counts[p][k] += how many of n places, where the full decision is p, have bit k of `wrong`.
     void (*tally)(const PathRows& rows, int32_t n, std::array<uint32_t, kPathPolicies>* counts);

@@ -22,6 +22,7 @@ class Buffer {
         }
         return data_.get();
     }
+    const T* data() const { return data_.get(); }
     size_t bytes() const { return size_ * sizeof(T); }
     void release() { data_.reset(), size_ = 0; }
 

@@ -182,6 +182,11 @@ void advance_leaves(const PathStep& step, int32_t n_policies, const PathLeaves& 
     return advance_leaves_as<4>(step, leaves, whole, n, rows, found);
 }
 
+void pick(const uint8_t* number, const uint16_t* place, int32_t n, uint8_t* to) {
+    const SlabNumbers numbers(number);
+    for (int32_t i = 0; i < n; i += 64) _mm512_storeu_si512(to + i, numbers.at(place + i));
+}
+
 // As in masks_avx512.cpp.
 constexpr std::array<uint8_t, 64> kRowOf = [] {
     std::array<uint8_t, 64> row{};
@@ -224,21 +229,31 @@ void settle_in(const PathStep& step, const int32_t* found, int32_t n_found, cons
                uint32_t* counts) {
     const __m512i one = _mm512_set1_epi8(1);
     const double* const bounds = Low ? step.lower : step.minus_upper;
+    const uint64_t later = step.later;
+    double* __restrict const sums = rows.sum;
+    uint8_t* __restrict const boldest = rows.boldest;
+    const uint16_t* __restrict const places = rows.place;
+    uint64_t* __restrict const alive = rows.alive;
+    uint64_t* __restrict const wrong = rows.wrong;
+    const uint64_t* __restrict const positive = rows.positive;
     for (int32_t begin = 0; begin < n_found; begin += kMostCounted) {
         const int32_t end = n_found - begin < kMostCounted ? n_found : begin + kMostCounted;
         __m512i counted = _mm512_setzero_si512();
         for (int32_t at = begin; at < end; ++at) {
             const int32_t i = found[at];
-            const uint16_t place = rows.place[i];
-            const double sum = rows.sum[i];
-            const uint64_t was = rows.alive[place], positive = rows.positive[place];
-            const uint64_t quit = below<Blocks>(_mm512_set1_pd(Low ? sum : -sum), bounds) & was;
+            const uint16_t place = places[i];
+            const __m512d sum = _mm512_set1_pd(sums[i]);
+            const uint64_t was = alive[place];
+            const uint64_t quit =
+                below<Blocks>(Low ? sum : _mm512_xor_pd(sum, _mm512_set1_pd(-0.0)), bounds) & was;
             counted = _mm512_mask_add_epi8(counted, quit, counted, one);
-            const uint64_t alive = was & ~quit, left = alive & step.later;
-            rows.alive[place] = alive;
-            rows.wrong[place] |= quit & (Low ? positive : ~positive);
-            rows.boldest[i] = static_cast<uint8_t>(63 - _lzcnt_u64(left | 1));
-            rows.sum[i] = left == 0 ? std::numeric_limits<double>::quiet_NaN() : sum;
+            const uint64_t left = was & ~quit & later;
+            alive[place] = was & ~quit;
+            wrong[place] |= quit & (Low ? positive[place] : ~positive[place]);
+            boldest[i] = static_cast<uint8_t>(63 - _lzcnt_u64(left | 1));
+            // All bits of a NaN are set where no policy is left.
+            const __m128i none = _mm_set1_epi64x(left == 0 ? -1 : 0);
+            _mm_store_sd(sums + i, _mm_or_pd(_mm512_castpd512_pd128(sum), _mm_castsi128_pd(none)));
         }
         add_bytes(counted, counts);
     }
@@ -247,6 +262,7 @@ void settle_in(const PathStep& step, const int32_t* found, int32_t n_found, cons
 template <bool Low>
 void settle_as(const PathStep& step, int32_t n_policies, const int32_t* found, int32_t n_found,
                const PathRows& rows, uint32_t* counts) {
+    if (n_found == 0) return;
     if (n_policies <= 8) return settle_in<1, Low>(step, found, n_found, rows, counts);
     if (n_policies <= 16) return settle_in<2, Low>(step, found, n_found, rows, counts);
     if (n_policies <= 32) return settle_in<4, Low>(step, found, n_found, rows, counts);
@@ -260,30 +276,34 @@ void settle(const PathStep& step, int32_t n_policies, const PathFound& found, co
     settle_as<false>(step, n_policies, found.high, found.n_high, rows, counts);
 }
 
-int32_t keep(const PathRows& rows, int32_t n, int32_t& boldest) {
+// Rows of 16, with the bits that are set in `some`, from number n on.
+inline int32_t put(const PathRows& rows, int32_t n, uint32_t some, const __m512d* sum,
+                   __m128i boldest, __m256i place) {
+    const auto first = static_cast<__mmask8>(some), second = static_cast<__mmask8>(some >> 8);
+    double* const to = rows.sum + n;
+    _mm512_storeu_pd(to, _mm512_maskz_compress_pd(first, sum[0]));
+    _mm512_storeu_pd(to + __builtin_popcount(first), _mm512_maskz_compress_pd(second, sum[1]));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(rows.boldest + n),
+                     _mm_maskz_compress_epi8(static_cast<__mmask16>(some), boldest));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(rows.place + n),
+                        _mm256_maskz_compress_epi16(static_cast<__mmask16>(some), place));
+    return n + __builtin_popcount(some);
+}
+
+int32_t keep(const PathRows& rows, int32_t n, int32_t limit, const PathRows& others,
+             int32_t& n_others) {
     int32_t kept = 0;
-    __m128i most = _mm_setzero_si128();
     for (int32_t i = 0; i < n; i += 16) {
-        const __m512d a = _mm512_load_pd(rows.sum + i), b = _mm512_load_pd(rows.sum + i + 8);
-        const __mmask8 of_a = _mm512_cmp_pd_mask(a, a, _CMP_ORD_Q);
-        const __mmask8 of_b = _mm512_cmp_pd_mask(b, b, _CMP_ORD_Q);
-        const auto some = static_cast<__mmask16>(of_a | of_b << 8);
-        const __m128i policy = _mm_load_si128(reinterpret_cast<const __m128i*>(rows.boldest + i));
+        const __m512d sum[2] = {_mm512_load_pd(rows.sum + i), _mm512_load_pd(rows.sum + i + 8)};
+        const __m128i boldest = _mm_load_si128(reinterpret_cast<const __m128i*>(rows.boldest + i));
         const __m256i place = _mm256_load_si256(reinterpret_cast<const __m256i*>(rows.place + i));
-        most = _mm_mask_max_epu8(most, some, most, policy);
-        _mm512_storeu_pd(rows.sum + kept, _mm512_maskz_compress_pd(of_a, a));
-        _mm512_storeu_pd(rows.sum + kept + __builtin_popcount(of_a),
-                         _mm512_maskz_compress_pd(of_b, b));
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(rows.boldest + kept),
-                         _mm_maskz_compress_epi8(some, policy));
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(rows.place + kept),
-                            _mm256_maskz_compress_epi16(some, place));
-        kept += __builtin_popcount(some);
+        const uint32_t goes_on = _mm512_cmp_pd_mask(sum[0], sum[0], _CMP_ORD_Q) |
+                                 _mm512_cmp_pd_mask(sum[1], sum[1], _CMP_ORD_Q) << 8;
+        const uint32_t moves =
+            goes_on & _mm_cmplt_epu8_mask(boldest, _mm_set1_epi8(static_cast<char>(limit)));
+        if (moves != 0) n_others = put(others, n_others, moves, sum, boldest, place);
+        kept = put(rows, kept, goes_on & ~moves, sum, boldest, place);
     }
-    alignas(16) uint8_t each[16];
-    _mm_store_si128(reinterpret_cast<__m128i*>(each), most);
-    boldest = 0;
-    for (const uint8_t policy : each) boldest = policy > boldest ? policy : boldest;
     return kept;
 }
 
@@ -305,8 +325,9 @@ void tally(const PathRows& rows, int32_t n, std::array<uint32_t, kPathPolicies>*
 }  // namespace
 
 extern const PathKernels path_table;  // for choose.cpp
-const PathKernels path_table{
-    "avx512", advance<float>, advance<double>, advance_leaves, kRowOf.data(), settle, keep, tally};
+const PathKernels path_table{"avx512",       advance<float>, advance<double>,
+                             advance_leaves, pick,           kRowOf.data(),
+                             settle,         keep,           tally};
 
 }  // namespace qwyc::avx512
 

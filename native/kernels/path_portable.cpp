@@ -49,16 +49,19 @@ void settle(const PathStep& step, int32_t, const PathFound& found, const PathRow
     for (int32_t i = 0; i < found.n_high; ++i) settle_one<false>(step, found.high[i], rows, counts);
 }
 
-int32_t keep(const PathRows& rows, int32_t n, int32_t& boldest) {
+void move(const PathRows& from, int32_t i, const PathRows& to, int32_t k) {
+    to.sum[k] = from.sum[i], to.boldest[k] = from.boldest[i], to.place[k] = from.place[i];
+}
+
+int32_t keep(const PathRows& rows, int32_t n, int32_t limit, const PathRows& others,
+             int32_t& n_others) {
     int32_t kept = 0;
-    boldest = 0;
     for (int32_t i = 0; i < n; ++i) {
-        const double sum = rows.sum[kept] = rows.sum[i];
-        rows.boldest[kept] = rows.boldest[i];
-        rows.place[kept] = rows.place[i];
-        const bool goes_on = sum == sum;
-        boldest = goes_on ? std::max<int32_t>(boldest, rows.boldest[kept]) : boldest;
-        kept += goes_on;
+        if (rows.sum[i] != rows.sum[i]) continue;
+        if (rows.boldest[i] < limit)
+            move(rows, i, others, n_others++);
+        else
+            move(rows, i, rows, kept++);
     }
     return kept;
 }
@@ -72,7 +75,7 @@ void tally(const PathRows& rows, int32_t n, std::array<uint32_t, kPathPolicies>*
 }  // namespace
 
 extern const PathKernels path_table;  // for choose.cpp
-const PathKernels path_table{"portable", advance<float>, advance<double>, nullptr, nullptr, settle,
-                             keep,       tally};
+const PathKernels path_table{
+    "portable", advance<float>, advance<double>, nullptr, nullptr, nullptr, settle, keep, tally};
 
 }  // namespace qwyc::portable
