@@ -54,13 +54,13 @@ PathTables::PathTables(const PathView& path) : order_(path.order), threshold_(pa
         for (int64_t r = end - 1; r >= 0; --r) {
             PathStep& step = group.steps[r];
             double highest = -kInf, least = kInf;
-            for (int32_t k = 0; k < kPathPolicies; ++k) {
+            for (int32_t k = 0; k < kPathBits; ++k) {
+                step.low[k] = rounded_up(highest);
+                step.high[k] = rounded_down(least);
                 step.lower[k] = k < n ? path.lower[(first + k) * T + r] : -kInf;
                 step.minus_upper[k] = k < n ? -path.upper[(first + k) * T + r] : -kInf;
                 highest = std::max(highest, step.lower[k]);
                 least = std::min(least, -step.minus_upper[k]);
-                step.low[k] = rounded_up(highest);
-                step.high[k] = rounded_down(least);
             }
             step.later = later;
             later |= here[r];
@@ -73,7 +73,7 @@ PathCounter::PathCounter(const PathTables& tables, const PathKernels& kernels, u
     : tables_(tables), kernels_(kernels), wrong_(wrong), counts_(tables.groups().size()) {
     for (size_t g = 0; g < counts_.size(); ++g) {
         const size_t n_steps = tables.groups()[g].steps.size();
-        counts_[g].stops.resize(n_steps * kPathPolicies);
+        counts_[g].stops.resize(n_steps * kPathBits);
         auto& slabs = slabs_.emplace_back();
         for (size_t begin = 0, end = kFirstSteps; begin < n_steps || begin == 0;
              begin = end, end *= 4) {
@@ -98,14 +98,13 @@ void PathCounter::add(const Source& source, double base, const double* full, int
         slab.n = places;
         if constexpr (!kLeaves) slab.end = group.steps.size();
         std::fill_n(slab.sum, places, base);
-        std::fill_n(slab.boldest, places, static_cast<uint8_t>(group.n - 1));
-        std::fill_n(slab.alive, places, ~uint64_t{0} >> (kPathPolicies - group.n));
-        std::fill_n(slab.wrong, places, uint64_t{0});
+        const uint64_t alive = (uint64_t{1} << group.n) - 1;
         for (int32_t i = 0; i < places; ++i) {
             const int32_t row = kLeaves ? i / 64 * 64 + kernels_.row_of[i % 64] : i;
-            slab.row[i] = row < n ? first + row : kNoRow;
-            if (row >= n) slab.sum[i] = std::numeric_limits<double>::quiet_NaN();
-            slab.positive[i] = row < n && target.decide(full[row]) ? ~uint64_t{0} : 0;
+            const bool is_row = row < n;
+            const bool positive = is_row && target.decide(full[row]);
+            slab.bound[i] = is_row ? static_cast<uint8_t>(group.n) : 0;
+            slab.state[i] = {alive, 0, positive ? ~uint64_t{0} : 0, is_row ? first + row : kNoRow};
         }
         follow(g, 0, source);
     }
@@ -125,9 +124,9 @@ void PathCounter::follow(size_t number, size_t level, const Source& source) {
         for (size_t s = 0; s < sets_.size(); ++s) {
             const Set& set = sets_[s];
             if (set.n == 0) continue;
-            const int32_t n_policies = std::min(group.n, kLimits[s]);
-            advance(source, r, step, n_policies, set);
-            kernels_.settle(step, n_policies, found_, set.rows, stops + r * kPathPolicies);
+            const int32_t most = std::min(group.n, kMost[s]);
+            advance(source, r, step, most, set);
+            kernels_.settle(step, most, found_, set.rows, stops + r * kPathBits);
             left += set.n;
         }
         if ((r + 1) % kSteps == 0 || r + 1 == slab.end) regroup();
@@ -143,7 +142,7 @@ void PathCounter::hand_on(size_t group, size_t level, const Leaves& leaves) {
     Slab& next = *slabs_[group][level + 1];
     const int32_t n = sets_[0].n + sets_[1].n;
     if (next.n + n > kPathRows) {
-        const auto kept = std::make_unique<std::array<Set, kLimits.size()>>(sets_);
+        const auto kept = std::make_unique<std::array<Set, kMost.size()>>(sets_);
         follow(group, level + 1, leaves);
         sets_ = *kept;
         copied_ = level == 0 ? nullptr : &slab;
@@ -151,33 +150,32 @@ void PathCounter::hand_on(size_t group, size_t level, const Leaves& leaves) {
     int32_t at = 0;
     for (const Set& set : sets_)
         for (int32_t i = 0; i < set.n; ++i, ++at) {
-            const uint16_t from = place_[at] = set.place[i];
             const int32_t to = next.n + at;
-            next.sum[to] = set.sum[i], next.boldest[to] = set.boldest[i];
-            next.alive[to] = slab.alive[from], next.positive[to] = slab.positive[from];
-            next.wrong[to] = slab.wrong[from], next.row[to] = slab.row[from];
-            slab.row[from] = kNoRow, slab.wrong[from] = 0;
+            place_[at] = set.place[i];
+            PathPlace& from = slab.state[set.place[i]];
+            next.sum[to] = set.sum[i], next.bound[to] = set.bound[i], next.state[to] = from;
+            from.row = kNoRow, from.wrong = 0;
         }
     std::fill_n(place_ + n, kMore, uint16_t{0});
     const size_t n_steps = tables_.groups()[group].steps.size();
     constexpr int64_t kStride = kPathRows + kMore;
-    uint8_t* const number = next.number.of((n_steps - next.begin) * kStride);
-    for (size_t r = next.begin; r < n_steps; ++r)
-        kernels_.pick(number_at(leaves, r), place_, n,
-                      number + (r - next.begin) * kStride + next.n);
+    columns_.clear();
+    for (size_t r = next.begin; r < n_steps; ++r) columns_.push_back(number_at(leaves, r));
+    kernels_.pick(columns_.data(), columns_.size(), place_, n,
+                  next.number.of(columns_.size() * kStride) + next.n, kStride);
     next.n += n;
 }
 
 // The sets of a slab's first step.
 void PathCounter::start(Slab& slab) {
     for (Set& set : sets_) {
-        set.rows = {set.sum, set.boldest, set.place, slab.alive, slab.wrong, slab.positive};
+        set.rows = {set.sum, set.bound, set.place, slab.state};
         set.n = 0, set.whole = false;
     }
     Set& all = sets_.back();
     all.n = slab.n, all.whole = true;
     std::copy_n(slab.sum, slab.n, all.sum);
-    std::copy_n(slab.boldest, slab.n, all.boldest);
+    std::copy_n(slab.bound, slab.n, all.bound);
     for (int32_t i = 0; i < slab.n; ++i) all.place[i] = static_cast<uint16_t>(i);
     pad(all);
     if (slab.begin > 0) regroup();
@@ -185,20 +183,19 @@ void PathCounter::start(Slab& slab) {
 
 // Keeps what was decided of the rows that are still here.
 void PathCounter::finish(size_t group, Slab& slab) {
-    const PathRows rows{nullptr, nullptr, nullptr, slab.alive, slab.wrong, slab.positive};
-    kernels_.tally(rows, slab.n, counts_[group].wrong.data());
+    kernels_.tally(slab.state, slab.n, counts_[group].wrong.data());
     const auto words = static_cast<int64_t>(counts_.size());
     for (int32_t i = 0; wrong_ && i < slab.n; ++i)
-        if (slab.row[i] != kNoRow) wrong_[slab.row[i] * words + group] = slab.wrong[i];
+        if (const PathPlace& state = slab.state[i]; state.row != kNoRow)
+            wrong_[state.row * words + group] = state.wrong;
     slab.n = 0;
 }
 
 template <class Score>
 void PathCounter::advance(const Scores<Score>& scores, size_t step, const PathStep& bounds,
-                          int32_t n_policies, const Set& set) {
-    kernels_.advance<Score>()(bounds, n_policies,
-                              scores.values + tables_.order()[step] * scores.stride, set.whole,
-                              set.n, set.rows, found_);
+                          int32_t most, const Set& set) {
+    kernels_.advance<Score>()(bounds, most, scores.values + tables_.order()[step] * scores.stride,
+                              set.whole, set.n, set.rows, found_);
 }
 
 const uint8_t* PathCounter::number_at(const Leaves& leaves, size_t step) const {
@@ -206,11 +203,11 @@ const uint8_t* PathCounter::number_at(const Leaves& leaves, size_t step) const {
     return leaves.number + int64_t{tables_.order()[step]} * kPathRows;
 }
 
-void PathCounter::advance(const Leaves& leaves, size_t step, const PathStep& bounds,
-                          int32_t n_policies, const Set& set) {
+void PathCounter::advance(const Leaves& leaves, size_t step, const PathStep& bounds, int32_t most,
+                          const Set& set) {
     PathLeaves here = leaves.trees[tables_.order()[step]];
     here.number = number_at(leaves, step);
-    kernels_.advance_leaves(bounds, n_policies, here, set.whole, set.n, set.rows, found_);
+    kernels_.advance_leaves(bounds, most, here, set.whole, set.n, set.rows, found_);
 }
 
 // Leaves out rows that are done, and moves rows to the sets where they belong.
@@ -218,8 +215,8 @@ void PathCounter::regroup() {
     for (size_t s = 0; s < sets_.size(); ++s) {
         Set& set = sets_[s];
         Set& milder = sets_[s == 0 ? 0 : s - 1];
-        const int32_t limit = s == 0 ? 0 : kLimits[s - 1];
-        set.n = kernels_.keep(set.rows, set.n, limit, milder.rows, milder.n);
+        const int32_t most = s == 0 ? 0 : kMost[s - 1];
+        set.n = kernels_.keep(set.rows, set.n, most, milder.rows, milder.n);
         set.whole = false;
     }
     for (Set& set : sets_) pad(set);
@@ -227,8 +224,8 @@ void PathCounter::regroup() {
 
 // What the kernels find past the rows.
 void PathCounter::pad(Set& set) {
-    std::fill_n(set.sum + set.n, kMore, std::numeric_limits<double>::quiet_NaN());
-    std::fill_n(set.boldest + set.n, kMore, uint8_t{0});
+    std::fill_n(set.sum + set.n, kMore, 0.0);
+    std::fill_n(set.bound + set.n, kMore, uint8_t{0});
     std::fill_n(set.place + set.n, kMore, uint16_t{0});
 }
 
@@ -243,7 +240,7 @@ void PathCounter::add_to(const PathCountsOut& out) {
             int64_t* const stops = out.stops + (group.first + i) * T;
             int64_t quit = 0;
             for (size_t r = 0; r < group.steps.size(); ++r) {
-                const uint32_t here = counts_[g].stops[r * kPathPolicies + i];
+                const uint32_t here = counts_[g].stops[r * kPathBits + i];
                 stops[r] += here, quit += here;
             }
             stops[T - 1] += n_rows_ - quit;

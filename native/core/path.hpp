@@ -26,7 +26,7 @@ struct PathCountsOut {
     int64_t* stops;        // (K, T) rows that took 1, 2, ..., T steps; zeros at first
     int64_t* differences;  // (K, 2) full-positive rows that quit negative, full-negative rows that
                            // quit positive; zeros at first
-    uint64_t* wrong;       // (n, path_words(K)) bit k % 64 of word k / 64: policy k decides the row
+    uint64_t* wrong;       // (n, path_words(K)) bit k % 63 of word k / 63: policy k decides the row
                            // differently; or null
 };
 
@@ -90,8 +90,8 @@ class PathCounter {
 
   private:
     struct Counts {
-        std::vector<uint32_t> stops;                                    // (steps, kPathPolicies)
-        std::array<std::array<uint32_t, kPathPolicies>, 2> wrong = {};  // by the full decision
+        std::vector<uint32_t> stops;                                // (steps, kPathBits)
+        std::array<std::array<uint32_t, kPathBits>, 2> wrong = {};  // by the full decision
     };
     static constexpr int32_t kMore = 64;  // that kernels read or write past the rows of a slab
 
@@ -100,18 +100,17 @@ class PathCounter {
         size_t begin, end;  // the steps for which they are followed
         int32_t n = 0;
         double sum[kPathRows];
-        uint8_t boldest[kPathRows];
-        uint64_t alive[kPathRows], wrong[kPathRows], positive[kPathRows];
-        int64_t row[kPathRows];
+        uint8_t bound[kPathRows];
+        PathPlace state[kPathRows];
         Buffer<uint8_t> number;  // (steps from `begin` on, kPathRows + kMore) where copied
     };
 
-    // Rows of a slab that are followed together, of which no policy from the `limit` of the set on
-    // is alive: they take fewer comparisons.
-    static constexpr std::array<int32_t, 2> kLimits{16, kPathPolicies};
+    // Rows of a slab that are followed together, whose bounds are at most these: low bounds take
+    // fewer comparisons.
+    static constexpr std::array<int32_t, 2> kMost{15, kPathPolicies};
     struct Set {
         alignas(64) double sum[kPathRows + kMore];
-        alignas(64) uint8_t boldest[kPathRows + kMore];
+        alignas(64) uint8_t bound[kPathRows + kMore];
         alignas(64) uint16_t place[kPathRows + kMore];
         int32_t n;
         bool whole;  // rows are those at places [0, n)
@@ -121,9 +120,9 @@ class PathCounter {
     template <class Source>
     void follow(size_t group, size_t level, const Source& source);
     template <class Score>
-    void advance(const Scores<Score>& scores, size_t step, const PathStep& bounds,
-                 int32_t n_policies, const Set& set);
-    void advance(const Leaves& leaves, size_t step, const PathStep& bounds, int32_t n_policies,
+    void advance(const Scores<Score>& scores, size_t step, const PathStep& bounds, int32_t most,
+                 const Set& set);
+    void advance(const Leaves& leaves, size_t step, const PathStep& bounds, int32_t most,
                  const Set& set);
     const uint8_t* number_at(const Leaves& leaves, size_t step) const;
     void hand_on(size_t group, size_t level, const Leaves& leaves);
@@ -141,8 +140,9 @@ class PathCounter {
     int64_t n_rows_ = 0;
 
     const Slab* copied_ = nullptr;  // the slab in hand, if its leaf numbers are copies
-    std::array<Set, kLimits.size()> sets_;
+    std::array<Set, kMost.size()> sets_;
     alignas(64) uint16_t place_[kPathRows + kMore];
+    std::vector<const uint8_t*> columns_;
     int32_t low_[kPathRows + kMore], high_[kPathRows + kMore];
     PathFound found_{low_, high_, 0, 0};
 };

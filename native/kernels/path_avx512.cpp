@@ -2,7 +2,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 
 #include "core/path_kernels.hpp"
 #include "kernels/targets.hpp"
@@ -42,15 +41,15 @@ struct Finder {
 
     explicit Finder(const PathStep& step) : low(step.low), high(step.high) {}
 
-    void add(__m512d first, __m512d second, const uint8_t* boldest_of, PathFound& found) {
+    void add(__m512d first, __m512d second, const uint8_t* bound_of, PathFound& found) {
         const __m512 sum = _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(first)),
                                               _mm512_cvtpd_ps(second), 1);
-        const __m512i boldest =
-            _mm512_cvtepu8_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(boldest_of)));
+        const __m512i bound =
+            _mm512_cvtepu8_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(bound_of)));
         const __mmask16 upper =
-            Parts == 4 ? _mm512_test_epi32_mask(boldest, _mm512_set1_epi32(32)) : 0;
-        const __mmask16 a = _mm512_cmp_ps_mask(sum, low.at(boldest, upper), _CMP_LE_OQ);
-        const __mmask16 b = _mm512_cmp_ps_mask(sum, high.at(boldest, upper), _CMP_GE_OQ);
+            Parts == 4 ? _mm512_test_epi32_mask(bound, _mm512_set1_epi32(32)) : 0;
+        const __mmask16 a = _mm512_cmp_ps_mask(sum, low.at(bound, upper), _CMP_LE_OQ);
+        const __mmask16 b = _mm512_cmp_ps_mask(sum, high.at(bound, upper), _CMP_GE_OQ);
         _mm512_storeu_si512(found.low + found.n_low, _mm512_maskz_compress_epi32(a, number));
         _mm512_storeu_si512(found.high + found.n_high, _mm512_maskz_compress_epi32(b, number));
         found.n_low += __builtin_popcount(a);
@@ -100,20 +99,35 @@ void advance_in(const PathStep& step, const Score* column, bool whole, int32_t n
             score[h] = _mm512_add_pd(_mm512_load_pd(sum), score[h]);
             _mm512_store_pd(sum, score[h]);
         }
-        finder.add(score[0], score[1], rows.boldest + i, found);
+        finder.add(score[0], score[1], rows.bound + i, found);
     }
     into = found;
 }
 
 template <class Score>
-void advance(const PathStep& step, int32_t n_policies, const Score* column, bool whole, int32_t n,
+void advance(const PathStep& step, int32_t most, const Score* column, bool whole, int32_t n,
              const PathRows& rows, PathFound& found) {
-    if (n_policies <= 16) return advance_in<1>(step, column, whole, n, rows, found);
-    if (n_policies <= 32) return advance_in<2>(step, column, whole, n, rows, found);
+    if (most < 16) return advance_in<1>(step, column, whole, n, rows, found);
+    if (most < 32) return advance_in<2>(step, column, whole, n, rows, found);
     return advance_in<4>(step, column, whole, n, rows, found);
 }
 
 // ---- trees -----------------------------------------------------------------------------------
+
+// 64 places of a slab, as indices of bytes.
+struct Places {
+    __m512i index;  // by bits 0 to 6
+    __mmask64 bit_7, bit_8;
+
+    explicit Places(const uint16_t* place) {
+        const __m512i a = _mm512_load_si512(place), b = _mm512_load_si512(place + 32);
+        const __m512i bit = _mm512_set1_epi16(256);
+        bit_8 = _mm512_kunpackd(_mm512_test_epi16_mask(b, bit), _mm512_test_epi16_mask(a, bit));
+        index = _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi16_epi8(a)),
+                                   _mm512_cvtepi16_epi8(b), 1);
+        bit_7 = _mm512_movepi8_mask(index);
+    }
+};
 
 // Leaf numbers of a slab in registers.
 struct SlabNumbers {
@@ -121,20 +135,13 @@ struct SlabNumbers {
     explicit SlabNumbers(const uint8_t* number) {
         for (int i = 0; i < kPathRows / 64; ++i) word[i] = _mm512_load_si512(number + 64 * i);
     }
-    // Those of 64 rows at any places.
-    __m512i at(const uint16_t* place) const {
-        const __m512i a = _mm512_load_si512(place), b = _mm512_load_si512(place + 32);
-        const __m512i bit = _mm512_set1_epi16(256);
-        const __mmask64 bit_8 =
-            _mm512_kunpackd(_mm512_test_epi16_mask(b, bit), _mm512_test_epi16_mask(a, bit));
-        const __m512i index = _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi16_epi8(a)),
-                                                 _mm512_cvtepi16_epi8(b), 1);
-        const __mmask64 bit_7 = _mm512_movepi8_mask(index);
+    __m512i at(const Places& places) const {
         __m512i part[4];  // by bits 7 and 8
         for (int i = 0; i < 4; ++i)
-            part[i] = _mm512_permutex2var_epi8(word[2 * i], index, word[2 * i + 1]);
-        return _mm512_mask_blend_epi8(bit_8, _mm512_mask_blend_epi8(bit_7, part[0], part[1]),
-                                      _mm512_mask_blend_epi8(bit_7, part[2], part[3]));
+            part[i] = _mm512_permutex2var_epi8(word[2 * i], places.index, word[2 * i + 1]);
+        return _mm512_mask_blend_epi8(places.bit_8,
+                                      _mm512_mask_blend_epi8(places.bit_7, part[0], part[1]),
+                                      _mm512_mask_blend_epi8(places.bit_7, part[2], part[3]));
     }
 };
 
@@ -147,8 +154,8 @@ void advance_leaves_in(const PathStep& step, const PathLeaves& leaves, bool whol
     PathFound found{into.low, into.high, 0, 0};
     alignas(64) uint8_t number[64];
     for (int32_t i = 0; i < n; i += 64) {
-        _mm512_store_si512(
-            number, whole ? _mm512_load_si512(leaves.number + i) : numbers.at(rows.place + i));
+        _mm512_store_si512(number, whole ? _mm512_load_si512(leaves.number + i)
+                                         : numbers.at(Places(rows.place + i)));
         for (int32_t k = 0; k < 64 && i + k < n; k += 16) {
             const __m512i index =
                 _mm512_cvtepu8_epi32(_mm_load_si128(reinterpret_cast<__m128i*>(number + k)));
@@ -162,7 +169,7 @@ void advance_leaves_in(const PathStep& step, const PathLeaves& leaves, bool whol
                                                  _mm512_cvtps_pd(_mm512_extractf32x8_ps(value, 1)));
             _mm512_store_pd(sum, first);
             _mm512_store_pd(sum + 8, second);
-            finder.add(first, second, rows.boldest + i + k, found);
+            finder.add(first, second, rows.bound + i + k, found);
         }
     }
     into = found;
@@ -175,16 +182,25 @@ void advance_leaves_as(const PathStep& step, const PathLeaves& leaves, bool whol
     return advance_leaves_in<Parts, 2>(step, leaves, whole, n, rows, found);
 }
 
-void advance_leaves(const PathStep& step, int32_t n_policies, const PathLeaves& leaves, bool whole,
+void advance_leaves(const PathStep& step, int32_t most, const PathLeaves& leaves, bool whole,
                     int32_t n, const PathRows& rows, PathFound& found) {
-    if (n_policies <= 16) return advance_leaves_as<1>(step, leaves, whole, n, rows, found);
-    if (n_policies <= 32) return advance_leaves_as<2>(step, leaves, whole, n, rows, found);
+    if (most < 16) return advance_leaves_as<1>(step, leaves, whole, n, rows, found);
+    if (most < 32) return advance_leaves_as<2>(step, leaves, whole, n, rows, found);
     return advance_leaves_as<4>(step, leaves, whole, n, rows, found);
 }
 
-void pick(const uint8_t* number, const uint16_t* place, int32_t n, uint8_t* to) {
-    const SlabNumbers numbers(number);
-    for (int32_t i = 0; i < n; i += 64) _mm512_storeu_si512(to + i, numbers.at(place + i));
+void pick(const uint8_t* const* number, size_t n_columns, const uint16_t* place, int32_t n,
+          uint8_t* to, int64_t stride) {
+    // Two words of rows at a time, so that their places stay in registers.
+    for (int32_t i = 0; i < n; i += 128) {
+        const Places first(place + i), second(place + (i + 64 < n ? i + 64 : i));
+        for (size_t k = 0; k < n_columns; ++k) {
+            const SlabNumbers numbers(number[k]);
+            uint8_t* const here = to + static_cast<int64_t>(k) * stride + i;
+            _mm512_storeu_si512(here, numbers.at(first));
+            if (i + 64 < n) _mm512_storeu_si512(here + 64, numbers.at(second));
+        }
+    }
 }
 
 // As in masks_avx512.cpp.
@@ -228,92 +244,85 @@ template <int Blocks, bool Low>
 void settle_in(const PathStep& step, const int32_t* found, int32_t n_found, const PathRows& rows,
                uint32_t* counts) {
     const __m512i one = _mm512_set1_epi8(1);
-    const double* const bounds = Low ? step.lower : step.minus_upper;
+    const double* const thresholds = Low ? step.lower : step.minus_upper;
     const uint64_t later = step.later;
-    double* __restrict const sums = rows.sum;
-    uint8_t* __restrict const boldest = rows.boldest;
+    const double* const sums = rows.sum;
+    uint8_t* __restrict const bound = rows.bound;
     const uint16_t* __restrict const places = rows.place;
-    uint64_t* __restrict const alive = rows.alive;
-    uint64_t* __restrict const wrong = rows.wrong;
-    const uint64_t* __restrict const positive = rows.positive;
+    PathPlace* __restrict const states = rows.state;
     for (int32_t begin = 0; begin < n_found; begin += kMostCounted) {
         const int32_t end = n_found - begin < kMostCounted ? n_found : begin + kMostCounted;
         __m512i counted = _mm512_setzero_si512();
         for (int32_t at = begin; at < end; ++at) {
             const int32_t i = found[at];
-            const uint16_t place = places[i];
+            PathPlace& state = states[places[i]];
             const __m512d sum = _mm512_set1_pd(sums[i]);
-            const uint64_t was = alive[place];
-            const uint64_t quit =
-                below<Blocks>(Low ? sum : _mm512_xor_pd(sum, _mm512_set1_pd(-0.0)), bounds) & was;
+            const __m512d x = Low ? sum : _mm512_xor_pd(sum, _mm512_set1_pd(-0.0));
+            const uint64_t quit = below<Blocks>(x, thresholds) & state.alive;
             counted = _mm512_mask_add_epi8(counted, quit, counted, one);
-            const uint64_t left = was & ~quit & later;
-            alive[place] = was & ~quit;
-            wrong[place] |= quit & (Low ? positive[place] : ~positive[place]);
-            boldest[i] = static_cast<uint8_t>(63 - _lzcnt_u64(left | 1));
-            // All bits of a NaN are set where no policy is left.
-            const __m128i none = _mm_set1_epi64x(left == 0 ? -1 : 0);
-            _mm_store_sd(sums + i, _mm_or_pd(_mm512_castpd512_pd128(sum), _mm_castsi128_pd(none)));
+            const uint64_t alive = state.alive & ~quit;
+            state.alive = alive;
+            state.wrong |= quit & (Low ? state.positive : ~state.positive);
+            bound[i] = static_cast<uint8_t>(64 - _lzcnt_u64(alive & later));
         }
         add_bytes(counted, counts);
     }
 }
 
 template <bool Low>
-void settle_as(const PathStep& step, int32_t n_policies, const int32_t* found, int32_t n_found,
+void settle_as(const PathStep& step, int32_t most, const int32_t* found, int32_t n_found,
                const PathRows& rows, uint32_t* counts) {
     if (n_found == 0) return;
-    if (n_policies <= 8) return settle_in<1, Low>(step, found, n_found, rows, counts);
-    if (n_policies <= 16) return settle_in<2, Low>(step, found, n_found, rows, counts);
-    if (n_policies <= 32) return settle_in<4, Low>(step, found, n_found, rows, counts);
-    if (n_policies <= 48) return settle_in<6, Low>(step, found, n_found, rows, counts);
+    if (most <= 8) return settle_in<1, Low>(step, found, n_found, rows, counts);
+    if (most <= 16) return settle_in<2, Low>(step, found, n_found, rows, counts);
+    if (most <= 32) return settle_in<4, Low>(step, found, n_found, rows, counts);
+    if (most <= 48) return settle_in<6, Low>(step, found, n_found, rows, counts);
     return settle_in<8, Low>(step, found, n_found, rows, counts);
 }
 
-void settle(const PathStep& step, int32_t n_policies, const PathFound& found, const PathRows& rows,
+void settle(const PathStep& step, int32_t most, const PathFound& found, const PathRows& rows,
             uint32_t* counts) {
-    settle_as<true>(step, n_policies, found.low, found.n_low, rows, counts);
-    settle_as<false>(step, n_policies, found.high, found.n_high, rows, counts);
+    settle_as<true>(step, most, found.low, found.n_low, rows, counts);
+    settle_as<false>(step, most, found.high, found.n_high, rows, counts);
 }
 
 // Rows of 16, with the bits that are set in `some`, from number n on.
 inline int32_t put(const PathRows& rows, int32_t n, uint32_t some, const __m512d* sum,
-                   __m128i boldest, __m256i place) {
+                   __m128i bound, __m256i place) {
     const auto first = static_cast<__mmask8>(some), second = static_cast<__mmask8>(some >> 8);
     double* const to = rows.sum + n;
     _mm512_storeu_pd(to, _mm512_maskz_compress_pd(first, sum[0]));
     _mm512_storeu_pd(to + __builtin_popcount(first), _mm512_maskz_compress_pd(second, sum[1]));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(rows.boldest + n),
-                     _mm_maskz_compress_epi8(static_cast<__mmask16>(some), boldest));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(rows.bound + n),
+                     _mm_maskz_compress_epi8(static_cast<__mmask16>(some), bound));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(rows.place + n),
                         _mm256_maskz_compress_epi16(static_cast<__mmask16>(some), place));
     return n + __builtin_popcount(some);
 }
 
-int32_t keep(const PathRows& rows, int32_t n, int32_t limit, const PathRows& others,
+int32_t keep(const PathRows& rows, int32_t n, int32_t most, const PathRows& others,
              int32_t& n_others) {
     int32_t kept = 0;
     for (int32_t i = 0; i < n; i += 16) {
         const __m512d sum[2] = {_mm512_load_pd(rows.sum + i), _mm512_load_pd(rows.sum + i + 8)};
-        const __m128i boldest = _mm_load_si128(reinterpret_cast<const __m128i*>(rows.boldest + i));
+        const __m128i bound = _mm_load_si128(reinterpret_cast<const __m128i*>(rows.bound + i));
         const __m256i place = _mm256_load_si256(reinterpret_cast<const __m256i*>(rows.place + i));
-        const uint32_t goes_on = _mm512_cmp_pd_mask(sum[0], sum[0], _CMP_ORD_Q) |
-                                 _mm512_cmp_pd_mask(sum[1], sum[1], _CMP_ORD_Q) << 8;
+        const uint32_t goes_on = _mm_test_epi8_mask(bound, bound);
         const uint32_t moves =
-            goes_on & _mm_cmplt_epu8_mask(boldest, _mm_set1_epi8(static_cast<char>(limit)));
-        if (moves != 0) n_others = put(others, n_others, moves, sum, boldest, place);
-        kept = put(rows, kept, goes_on & ~moves, sum, boldest, place);
+            goes_on & _mm_cmple_epu8_mask(bound, _mm_set1_epi8(static_cast<char>(most)));
+        if (moves != 0) n_others = put(others, n_others, moves, sum, bound, place);
+        kept = put(rows, kept, goes_on & ~moves, sum, bound, place);
     }
     return kept;
 }
 
-void tally(const PathRows& rows, int32_t n, std::array<uint32_t, kPathPolicies>* counts) {
+void tally(const PathPlace* state, int32_t n, std::array<uint32_t, kPathBits>* counts) {
     const __m512i one = _mm512_set1_epi8(1);
     for (int32_t begin = 0; begin < n; begin += kMostCounted) {
         const int32_t end = n - begin < kMostCounted ? n : begin + kMostCounted;
         __m512i negative = _mm512_setzero_si512(), positive = negative;
         for (int32_t i = begin; i < end; ++i) {
-            const uint64_t wrong = rows.wrong[i], which = rows.positive[i];
+            const uint64_t wrong = state[i].wrong, which = state[i].positive;
             negative = _mm512_mask_add_epi8(negative, wrong & ~which, negative, one);
             positive = _mm512_mask_add_epi8(positive, wrong & which, positive, one);
         }
