@@ -247,7 +247,7 @@ class Differing:
         """The policies that decide each row of a block differently, as sets (N, words), and the full
         decisions, of two classes. Blocks come in order."""
         self._full.append(full.astype(self._small))
-        rows = np.flatnonzero(wrong[:, 0] if wrong.shape[1] == 1 else wrong.any(axis=1))
+        rows = np.flatnonzero((wrong != 0).any(axis=1))
         self._sets.append(((start + rows).astype(_row_dtype(start + len(full))), wrong[rows]))
 
     def add(self, start: int, k: int, decided: Any, full: Decided) -> None:
