@@ -15,6 +15,7 @@
 #include "core/large_trees.hpp"
 #include "core/mask_kernels.hpp"
 #include "core/masked_trees.hpp"
+#include "core/path.hpp"
 #include "core/policy.hpp"
 #include "core/questions.hpp"
 #include "core/row_trees.hpp"
@@ -38,6 +39,12 @@ class FullEngine {
     template <class In>
     void score(const RowsView<In>& rows, float* values, double* full, int threads,
                std::string_view isa = "") const;
+
+    // What every policy of a path does with rows, and full scores, (n,): as `count_path` says over
+    // the values of `score`, which stay in the cache.
+    template <class In>
+    void count_path(const RowsView<In>& rows, const PathView& path, double* full,
+                    const PathCountsOut& out, int threads, std::string_view isa = "") const;
 
     // One row, without any allocation.
     template <class In>
@@ -128,6 +135,7 @@ class FullEngine {
     }
     std::unique_ptr<const Layout> make_layout() const;
     Plan make_plan(const Questions<Real>& questions) const;
+    std::vector<PathLeaves> path_leaves(const MaskKernels& masks, const PathKernels& paths) const;
     void use_large(Layout& layout) const;  // on masks, where that is faster
     const Plan& plan_of(std::string_view isa, int32_t rows) const {
         return std::min(rows, kSlab) < large_from(isa) ? layout().few : layout().plan;

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <memory>
+#include <mutex>
 #include <numeric>
 #include <utility>
 
@@ -182,6 +184,68 @@ void FullEngine<Real>::score(const RowsView<In>& rows, float* values, double* fu
     });
 }
 
+// The trees' tables, where all trees are on masks, none is large, and the kernels take leaf
+// numbers; otherwise nothing.
+template <class Real>
+std::vector<PathLeaves> FullEngine<Real>::path_leaves(const MaskKernels& masks,
+                                                      const PathKernels& paths) const {
+    std::vector<PathLeaves> leaves;
+    if (!masks.numbers || !paths.advance_leaves) return leaves;
+    for (const Part& part : layout().plan.parts)
+        for (int32_t t = 0; t < part.trees.n_trees(); ++t) {
+            if (part.trees.is_large(t)) return {};
+            const MaskedTree& tree = part.trees.trees[t];
+            leaves.push_back(
+                {nullptr, part.trees.step_value.data() + tree.table_begin, tree.bits > 5});
+        }
+    if (leaves.size() != order_.size()) leaves.clear();
+    return leaves;
+}
+
+template <class Real>
+template <class In>
+void FullEngine<Real>::count_path(const RowsView<In>& rows, const PathView& path, double* full,
+                                  const PathCountsOut& out, int threads,
+                                  std::string_view isa) const {
+    static_assert(kPathRows == kSlab);
+    const Kernels& chosen = kernels(isa);
+    const MaskKernels& masks = mask_kernels(isa);
+    const PathTables tables(path);
+    const std::vector<PathLeaves> leaves = path_leaves(masks, path_kernels(isa));
+    const int64_t block = leaves.empty() ? std::min<int64_t>(rows_at_once(masks.isa),
+                                                             max_rows_in_int32(rows.row_stride))
+                                         : kSlab;
+    const int64_t stride = block + 16;  // no power of two: columns share cache lines otherwise
+    const int64_t share = rows.n / std::max(threads, 1) / kSlab * kSlab;  // rows per thread
+    const double base = forest_.rules().base / forest_.rules().divisor;
+    std::mutex adding;
+    rows.need_all();
+    parallel_for(
+        rows.n, std::clamp<int64_t>(share, kSlab, kPathChunk), threads,
+        [&](int64_t first, int64_t last) {
+            Worker<In> worker(*this, chosen, masks);
+            PathCounter counter(tables, path_kernels(isa), out.wrong);
+            for (int64_t begin = first; begin < last; begin += block) {
+                const int64_t end = std::min(last, begin + block);
+                const auto n = static_cast<int32_t>(end - begin);
+                if (!leaves.empty()) {
+                    uint8_t* const number = scratch().numbers.of(leaves.size() * kSlab);
+                    worker.run_numbers(rows.part(begin, end), n, number, full + begin);
+                    counter.add(PathCounter::Leaves{number, leaves}, base, full + begin, begin, n);
+                    continue;
+                }
+                float* const values = scratch().tree_values.of(stride * order_.size());
+                worker.run(rows.part(begin, end), nullptr, n, values, stride, full + begin);
+                for (int64_t i = begin; i < end; i += kSlab)
+                    counter.add(PathCounter::Scores<float>{values + (i - begin), stride}, base,
+                                full + i, i,
+                                static_cast<int32_t>(std::min<int64_t>(kSlab, end - i)));
+            }
+            const std::lock_guard lock(adding);
+            counter.add_to(out);
+        });
+}
+
 template <class Real>
 template <class In>
 void FullEngine<Real>::measure(const RowsView<In>& rows, int repeats, double* seconds) const {
@@ -189,12 +253,14 @@ void FullEngine<Real>::measure(const RowsView<In>& rows, int repeats, double* se
         .measure(rows, static_cast<int32_t>(std::min<int64_t>(rows.n, kSlab)), repeats, seconds);
 }
 
-#define QWYC_INSTANTIATE(Real, In)                                                          \
-    template void FullEngine<Real>::score(const RowsView<In>&, float*, double*, int,        \
-                                          std::string_view) const;                          \
-    template double FullEngine<Real>::score_one(const In*) const;                           \
-    template void FullEngine<Real>::score_few(const RowsView<In>&, const int32_t*, int32_t, \
-                                              double*) const;                               \
+#define QWYC_INSTANTIATE(Real, In)                                                                 \
+    template void FullEngine<Real>::score(const RowsView<In>&, float*, double*, int,               \
+                                          std::string_view) const;                                 \
+    template void FullEngine<Real>::count_path(const RowsView<In>&, const PathView&, double*,      \
+                                               const PathCountsOut&, int, std::string_view) const; \
+    template double FullEngine<Real>::score_one(const In*) const;                                  \
+    template void FullEngine<Real>::score_few(const RowsView<In>&, const int32_t*, int32_t,        \
+                                              double*) const;                                      \
     template void FullEngine<Real>::measure(const RowsView<In>&, int, double*) const;
 template class FullEngine<float>;
 template class FullEngine<double>;

@@ -46,6 +46,29 @@ class FullEngine<Real>::Worker {
             full[i] = forest_.finish({single_[i], value_[i], other_[i]});
     }
 
+    // n <= kSlab rows, whose trees are all on masks and none of them large. number: (T, kSlab)
+    // leaf numbers, as the kernel `numbers` writes them. full: (n,).
+    void run_numbers(const RowsView<In>& rows, int32_t n, uint8_t* number, double* full) {
+        start(n);
+        const int32_t words = words_of(n);
+        const Summation summation = forest_.rules().summation;
+        const bool single =  // as in `add`
+            summation == Summation::kFloat32 || summation == Summation::kFloat32Late;
+        for (const Part& part : engine_.plan_of(mask_kernels_.isa, n).parts) {
+            uint64_t* const masks = answers(part.trees, rows, nullptr, n);
+            for (int32_t t = 0; t < part.trees.n_trees(); t += kTreesAtOnce) {
+                const int32_t end = std::min(t + kTreesAtOnce, part.trees.n_trees());
+                mask_kernels_.slice(part.trees, t, end, words, masks);
+                if (!single) add(part.trees, t, end, masks, words);
+                mask_kernels_.numbers(part.trees, single ? part.trees.step_value.data() : nullptr,
+                                      t, end, masks, words,
+                                      number + int64_t{part.begin + t} * kSlab, single_);
+            }
+        }
+        for (int32_t i = 0; i < n; ++i)
+            full[i] = forest_.finish({single_[i], value_[i], other_[i]});
+    }
+
     // Any number of rows, at the given indices.
     void run_some(const RowsView<In>& rows, std::span<const int32_t> row, double* full) {
         const size_t most = engine_.rows_at_once(mask_kernels_.isa);

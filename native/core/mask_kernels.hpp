@@ -158,6 +158,12 @@ struct MaskKernels {
     void (*values)(const MaskedTrees& trees, int32_t t, const uint64_t* masks, int32_t words,
                    const uint64_t* alive, float* out);
 
+    // Leaf numbers of trees [begin, end), none of them large, for whole words: (kSlab,) a tree, in
+    // the tile's order. With `tables`, values are added too, as by add_single. Null where nothing
+    // takes numbers in that order.
+    void (*numbers)(const MaskedTrees& trees, const float* tables, int32_t begin, int32_t end,
+                    const uint64_t* masks, int32_t words, uint8_t* out, float* sums);
+
     // sums[i] += values of trees [begin, end), for whole words. tables: by leaf number, such as
     // step_value, with 32 entries more; leaf_value or leaf_other.
     void (*add_single)(const MaskedTrees& trees, const float* tables, int32_t begin, int32_t end,

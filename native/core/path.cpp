@@ -1,8 +1,11 @@
 #include "core/path.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <memory>
 #include <mutex>
-#include <vector>
 
 #include "core/parallel.hpp"
 #include "core/rule.hpp"
@@ -12,157 +15,281 @@ namespace qwyc {
 
 namespace {
 
-constexpr int32_t kBlock = 128;   // rows that are evaluated together
-constexpr int32_t kSteps = 8;     // steps that are added before they are tested
-constexpr int64_t kChunk = 4096;  // rows that a thread takes at once
+constexpr size_t kSteps = 4;  // after so many steps, rows that are done are left out
 
-// The thresholds by step, and for each policy k and step the widest of the first k policies: a sum
-// between them lets none of these policies quit.
-class Thresholds {
-  public:
-    explicit Thresholds(const PathView& path)
-        : k_(path.n_policies), steps_(static_cast<int64_t>(path.order.size())) {
-        padded_ = (steps_ + kSteps - 1) / kSteps * kSteps;
-        lower_.assign(static_cast<size_t>(k_ * steps_), -kInf);
-        upper_.assign(static_cast<size_t>(k_ * steps_), kInf);
-        highest_.assign(static_cast<size_t>(k_ * padded_), -kInf);
-        lowest_.assign(static_cast<size_t>(k_ * padded_), kInf);
-        ends_.assign(static_cast<size_t>(k_), 0);
-        // The last step has no rule: the full score decides there.
-        for (int64_t r = 0; r + 1 < steps_; ++r) {
-            double highest = -kInf, lowest = kInf;
-            for (int64_t k = 0; k < k_; ++k) {
-                const double lower = path.lower[k * steps_ + r], upper = path.upper[k * steps_ + r];
-                lower_[r * k_ + k] = lower, upper_[r * k_ + k] = upper;
-                highest_[k * padded_ + r] = highest = std::max(highest, lower);
-                lowest_[k * padded_ + r] = lowest = std::min(lowest, upper);
-                if (highest > -kInf || lowest < kInf) ends_[k] = r + 1;
-            }
-        }
-    }
+constexpr size_t kFirstSteps = 32;  // for which rows are followed in their first slab
+constexpr int64_t kNoRow = -1;
 
-    Outcome outcome(int64_t r, int64_t k, double sum) const {
-        return compare(sum, lower_[r * k_ + k], upper_[r * k_ + k]);
-    }
-    // Whether one of the policies up to k may quit after step r.
-    bool may_quit(int64_t r, int64_t k, double sum) const {
-        return sum < highest_[k * padded_ + r] || sum > lowest_[k * padded_ + r];
-    }
-    // The same for any of kSteps steps from a multiple of kSteps on.
-    bool may_quit_soon(int64_t r, int64_t k, const double* sums) const {
-        const double* const highest = highest_.data() + k * padded_ + r;
-        const double* const lowest = lowest_.data() + k * padded_ + r;
-        int found = 0;  // without a branch for each step
-        for (int32_t s = 0; s < kSteps; ++s)
-            found |= (sums[s] < highest[s]) | (sums[s] > lowest[s]);
-        return found != 0;
-    }
-    // The step from which on none of the policies up to k quits.
-    int64_t end(int64_t k) const { return ends_[k]; }
+constexpr float kFloatInf = std::numeric_limits<float>::infinity();
 
-  private:
-    int64_t k_, steps_, padded_;
-    std::vector<double> lower_, upper_;     // (T, K)
-    std::vector<double> highest_, lowest_;  // (K, padded) infinite past the last rule
-    std::vector<int64_t> ends_;             // (K,)
-};
-
-// The counts of some rows, added up where they are needed.
-struct Counter {
-    Counter(int64_t n_policies, int64_t n_steps)
-        : stops(static_cast<size_t>(n_policies * n_steps)),
-          differences(static_cast<size_t>(2 * n_policies)) {}
-
-    std::vector<int64_t> stops, differences;
-};
+// The least float that is no less, and the largest that is no more.
+float rounded_up(double x) {
+    const auto rounded = static_cast<float>(x);
+    return rounded < x ? std::nextafter(rounded, kFloatInf) : rounded;
+}
+float rounded_down(double x) {
+    return -rounded_up(-x);
+}
 
 }  // namespace
+
+PathTables::PathTables(const PathView& path) : order_(path.order), threshold_(path.threshold) {
+    const int64_t T = n_steps();
+    for (int64_t first = 0; first < path.n_policies; first += kPathPolicies) {
+        const auto n =
+            static_cast<int32_t>(std::min<int64_t>(kPathPolicies, path.n_policies - first));
+        Group group{first, n, {}};
+        // The last step has no rule: the full score decides there.
+        std::vector<uint64_t> here(T, 0);  // policies that may quit after each step
+        for (int64_t r = 0; r + 1 < T; ++r)
+            for (int32_t k = 0; k < n; ++k) {
+                const int64_t at = (first + k) * T + r;
+                const bool may = path.lower[at] > -kInf || path.upper[at] < kInf;
+                here[r] |= uint64_t{may} << k;
+            }
+        int64_t end = T;
+        while (end > 0 && here[end - 1] == 0) --end;
+        group.steps.resize(end);
+        uint64_t later = 0;
+        for (int64_t r = end - 1; r >= 0; --r) {
+            PathStep& step = group.steps[r];
+            double highest = -kInf, least = kInf;
+            for (int32_t k = 0; k < kPathBits; ++k) {
+                step.low[k] = rounded_up(highest);
+                step.high[k] = rounded_down(least);
+                step.lower[k] = k < n ? path.lower[(first + k) * T + r] : -kInf;
+                step.minus_upper[k] = k < n ? -path.upper[(first + k) * T + r] : -kInf;
+                highest = std::max(highest, step.lower[k]);
+                least = std::min(least, -step.minus_upper[k]);
+            }
+            step.later = later;
+            later |= here[r];
+        }
+        groups_.push_back(std::move(group));
+    }
+}
+
+PathCounter::PathCounter(const PathTables& tables, const PathKernels& kernels, uint64_t* wrong)
+    : tables_(tables), kernels_(kernels), wrong_(wrong), counts_(tables.groups().size()) {
+    for (size_t g = 0; g < counts_.size(); ++g) {
+        const size_t n_steps = tables.groups()[g].steps.size();
+        counts_[g].stops.resize(n_steps * kPathBits);
+        auto& slabs = slabs_.emplace_back();
+        for (size_t begin = 0, end = kFirstSteps; begin < n_steps || begin == 0;
+             begin = end, end *= 4) {
+            slabs.push_back(std::make_unique<Slab>());
+            slabs.back()->begin = begin;
+            slabs.back()->end = std::min(end, n_steps);
+        }
+    }
+}
+
+template <class Source>
+void PathCounter::add(const Source& source, double base, const double* full, int64_t first,
+                      int32_t n) {
+    constexpr bool kLeaves = std::is_same_v<Source, Leaves>;
+    const TwoClasses target{tables_.threshold()};
+    const int32_t places = kLeaves ? (n + 63) / 64 * 64 : n;
+    if constexpr (kLeaves) trees_ = source.trees;
+    n_rows_ += n;
+    for (size_t g = 0; g < counts_.size(); ++g) {
+        const PathTables::Group& group = tables_.groups()[g];
+        Slab& slab = *slabs_[g].front();
+        slab.n = places;
+        if constexpr (!kLeaves) slab.end = group.steps.size();
+        std::fill_n(slab.sum, places, base);
+        const uint64_t alive = (uint64_t{1} << group.n) - 1;
+        for (int32_t i = 0; i < places; ++i) {
+            const int32_t row = kLeaves ? i / 64 * 64 + kernels_.row_of[i % 64] : i;
+            const bool is_row = row < n;
+            const bool positive = is_row && target.decide(full[row]);
+            slab.bound[i] = is_row ? static_cast<uint8_t>(group.n) : 0;
+            slab.state[i] = {alive, 0, positive ? ~uint64_t{0} : 0, is_row ? first + row : kNoRow};
+        }
+        follow(g, 0, source);
+    }
+}
+
+template <class Source>
+void PathCounter::follow(size_t number, size_t level, const Source& source) {
+    const PathTables::Group& group = tables_.groups()[number];
+    uint32_t* const stops = counts_[number].stops.data();
+    Slab& slab = *slabs_[number][level];
+    copied_ = level == 0 ? nullptr : &slab;
+    start(slab);
+    int32_t left = slab.n;
+    for (size_t r = slab.begin; r < slab.end && left > 0; ++r) {
+        const PathStep& step = group.steps[r];
+        left = 0;
+        for (size_t s = 0; s < sets_.size(); ++s) {
+            const Set& set = sets_[s];
+            if (set.n == 0) continue;
+            const int32_t most = std::min(group.n, kMost[s]);
+            advance(source, r, step, most, set);
+            kernels_.settle(step, most, found_, set.rows, stops + r * kPathBits);
+            left += set.n;
+        }
+        if ((r + 1) % kSteps == 0 || r + 1 == slab.end) regroup();
+    }
+    if constexpr (std::is_same_v<Source, Leaves>)
+        if (left > 0 && slab.end < group.steps.size()) hand_on(number, level, source);
+    finish(number, slab);
+}
+
+// Copies the rows that go on to the next slab, after that was followed if they are too many.
+void PathCounter::hand_on(size_t group, size_t level, const Leaves& leaves) {
+    Slab& slab = *slabs_[group][level];
+    Slab& next = *slabs_[group][level + 1];
+    const int32_t n = sets_[0].n + sets_[1].n;
+    if (next.n + n > kPathRows) {
+        const auto kept = std::make_unique<std::array<Set, kMost.size()>>(sets_);
+        follow(group, level + 1, leaves);
+        sets_ = *kept;
+        copied_ = level == 0 ? nullptr : &slab;
+    }
+    int32_t at = 0;
+    for (const Set& set : sets_)
+        for (int32_t i = 0; i < set.n; ++i, ++at) {
+            const int32_t to = next.n + at;
+            place_[at] = set.place[i];
+            PathPlace& from = slab.state[set.place[i]];
+            next.sum[to] = set.sum[i], next.bound[to] = set.bound[i], next.state[to] = from;
+            from.row = kNoRow, from.wrong = 0;
+        }
+    std::fill_n(place_ + n, kMore, uint16_t{0});
+    const size_t n_steps = tables_.groups()[group].steps.size();
+    constexpr int64_t kStride = kPathRows + kMore;
+    columns_.clear();
+    for (size_t r = next.begin; r < n_steps; ++r) columns_.push_back(number_at(leaves, r));
+    kernels_.pick(columns_.data(), columns_.size(), place_, n,
+                  next.number.of(columns_.size() * kStride) + next.n, kStride);
+    next.n += n;
+}
+
+// The sets of a slab's first step.
+void PathCounter::start(Slab& slab) {
+    for (Set& set : sets_) {
+        set.rows = {set.sum, set.bound, set.place, slab.state};
+        set.n = 0, set.whole = false;
+    }
+    Set& all = sets_.back();
+    all.n = slab.n, all.whole = true;
+    std::copy_n(slab.sum, slab.n, all.sum);
+    std::copy_n(slab.bound, slab.n, all.bound);
+    for (int32_t i = 0; i < slab.n; ++i) all.place[i] = static_cast<uint16_t>(i);
+    pad(all);
+    if (slab.begin > 0) regroup();
+}
+
+// Keeps what was decided of the rows that are still here.
+void PathCounter::finish(size_t group, Slab& slab) {
+    kernels_.tally(slab.state, slab.n, counts_[group].wrong.data());
+    const auto words = static_cast<int64_t>(counts_.size());
+    for (int32_t i = 0; wrong_ && i < slab.n; ++i)
+        if (const PathPlace& state = slab.state[i]; state.row != kNoRow)
+            wrong_[state.row * words + group] = state.wrong;
+    slab.n = 0;
+}
+
+template <class Score>
+void PathCounter::advance(const Scores<Score>& scores, size_t step, const PathStep& bounds,
+                          int32_t most, const Set& set) {
+    kernels_.advance<Score>()(bounds, most, scores.values + tables_.order()[step] * scores.stride,
+                              set.whole, set.n, set.rows, found_);
+}
+
+const uint8_t* PathCounter::number_at(const Leaves& leaves, size_t step) const {
+    if (copied_) return copied_->number.data() + (step - copied_->begin) * (kPathRows + kMore);
+    return leaves.number + int64_t{tables_.order()[step]} * kPathRows;
+}
+
+void PathCounter::advance(const Leaves& leaves, size_t step, const PathStep& bounds, int32_t most,
+                          const Set& set) {
+    PathLeaves here = leaves.trees[tables_.order()[step]];
+    here.number = number_at(leaves, step);
+    kernels_.advance_leaves(bounds, most, here, set.whole, set.n, set.rows, found_);
+}
+
+// Leaves out rows that are done, and moves rows to the sets where they belong.
+void PathCounter::regroup() {
+    for (size_t s = 0; s < sets_.size(); ++s) {
+        Set& set = sets_[s];
+        Set& milder = sets_[s == 0 ? 0 : s - 1];
+        const int32_t most = s == 0 ? 0 : kMost[s - 1];
+        set.n = kernels_.keep(set.rows, set.n, most, milder.rows, milder.n);
+        set.whole = false;
+    }
+    for (Set& set : sets_) pad(set);
+}
+
+// What the kernels find past the rows.
+void PathCounter::pad(Set& set) {
+    std::fill_n(set.sum + set.n, kMore, 0.0);
+    std::fill_n(set.bound + set.n, kMore, uint8_t{0});
+    std::fill_n(set.place + set.n, kMore, uint16_t{0});
+}
+
+void PathCounter::add_to(const PathCountsOut& out) {
+    for (size_t g = 0; g < counts_.size(); ++g)
+        for (size_t level = 1; level < slabs_[g].size(); ++level)
+            if (slabs_[g][level]->n > 0) follow(g, level, Leaves{nullptr, trees_});
+    const int64_t T = tables_.n_steps();
+    for (size_t g = 0; g < counts_.size(); ++g) {
+        const PathTables::Group& group = tables_.groups()[g];
+        for (int32_t i = 0; i < group.n; ++i) {
+            int64_t* const stops = out.stops + (group.first + i) * T;
+            int64_t quit = 0;
+            for (size_t r = 0; r < group.steps.size(); ++r) {
+                const uint32_t here = counts_[g].stops[r * kPathBits + i];
+                stops[r] += here, quit += here;
+            }
+            stops[T - 1] += n_rows_ - quit;
+            int64_t* const differences = out.differences + (group.first + i) * 2;
+            differences[0] += counts_[g].wrong[1][i];
+            differences[1] += counts_[g].wrong[0][i];
+        }
+    }
+}
 
 template <class Score>
 void count_path(const PathView& path, const Score* values, double base, const double* full,
                 int64_t stride, const int64_t* rows, int64_t n, const PathCountsOut& out,
-                int threads) {
-    const Thresholds thresholds(path);
-    const TwoClasses target{path.threshold};
-    const int64_t K = path.n_policies;
-    const auto T = static_cast<int64_t>(path.order.size());
+                int threads, std::string_view isa) {
+    const PathTables tables(path);
+    const PathKernels& kernels = path_kernels(isa);
+    const int64_t T = tables.n_steps();
+    const int64_t share = n / std::max(threads, 1) / kPathRows * kPathRows;  // rows per thread
     std::mutex adding;
-
-    const auto count_block = [&](int64_t begin, int32_t size, Counter& counter,
-                                 std::vector<uint8_t>& quit) {
-        int64_t at[kBlock];                  // of each row in `values` and `full`
-        double sum[kBlock];                  // running sums
-        double after[kBlock * kSteps] = {};  // those after some steps
-        int64_t boldest[kBlock];             // that has not quit; -1: all have
-        int32_t undecided[kBlock];
-        bool positive[kBlock];  // full decisions
-        std::fill(quit.begin(), quit.end(), uint8_t{0});
-        int32_t n_undecided = 0;
-        for (int32_t j = 0; j < size; ++j) {
-            at[j] = rows == nullptr ? begin + j : rows[begin + j];
-            sum[j] = base;
-            boldest[j] = K - 1;
-            positive[j] = target.decide(full[at[j]]) != 0;
-            if (thresholds.end(K - 1) > 0) undecided[n_undecided++] = j;
-        }
-        if (out.decided != nullptr)
-            for (int64_t k = 0; k < K; ++k)
-                for (int32_t j = 0; j < size; ++j) out.decided[k * n + begin + j] = positive[j];
-
-        // What the policies that have not quit say of a row after one step.
-        const auto test = [&](int32_t j, int64_t r, double reached) {
-            uint8_t* gone = quit.data() + j * K;
-            for (int64_t k = boldest[j]; k >= 0 && thresholds.may_quit(r, k, reached); --k) {
-                if (gone[k] != 0) continue;
-                const Outcome outcome = thresholds.outcome(r, k, reached);
-                if (outcome == Outcome::kContinue) continue;
-                gone[k] = 1;
-                ++counter.stops[k * T + r];
-                const bool decided = outcome == Outcome::kPositive;
-                counter.differences[2 * k + decided] += decided != positive[j];
-                if (out.decided != nullptr) out.decided[k * n + begin + j] = decided;
-            }
-            while (boldest[j] >= 0 && gone[boldest[j]] != 0) --boldest[j];
-        };
-        for (int64_t r = 0; n_undecided > 0; r += kSteps) {
-            const auto steps = static_cast<int32_t>(std::min<int64_t>(kSteps, T - r));
-            for (int32_t s = 0; s < steps; ++s) {
-                const Score* column = values + path.order[r + s] * stride;
-                for (int32_t i = 0; i < n_undecided; ++i) {
-                    const int32_t j = undecided[i];
-                    after[j * kSteps + s] = sum[j] += column[at[j]];
-                }
-            }
-            int32_t kept = 0;
-            for (int32_t i = 0; i < n_undecided; ++i) {
-                const int32_t j = undecided[i];
-                const double* const reached = after + j * kSteps;
-                undecided[kept] = j;
-                if (thresholds.may_quit_soon(r, boldest[j], reached))
-                    for (int32_t s = 0; s < steps && boldest[j] >= 0; ++s)
-                        test(j, r + s, reached[s]);
-                kept += boldest[j] >= 0 && r + steps < thresholds.end(boldest[j]);
-            }
-            n_undecided = kept;
-        }
-        for (int32_t j = 0; j < size; ++j)
-            for (int64_t k = 0; k <= boldest[j]; ++k)
-                counter.stops[k * T + T - 1] += quit[j * K + k] == 0;
-    };
-    parallel_for(n, kChunk, threads, [&](int64_t begin, int64_t end) {
-        Counter counter(K, T);
-        std::vector<uint8_t> quit(static_cast<size_t>(kBlock * K));  // (block, K) whether it has
-        for (int64_t i = begin; i < end; i += kBlock)
-            count_block(i, static_cast<int32_t>(std::min<int64_t>(kBlock, end - i)), counter, quit);
-        const std::lock_guard lock(adding);
-        for (int64_t i = 0; i < K * T; ++i) out.stops[i] += counter.stops[i];
-        for (int64_t i = 0; i < 2 * K; ++i) out.differences[i] += counter.differences[i];
-    });
+    parallel_for(n, std::clamp<int64_t>(share, kPathRows, kPathChunk), threads,
+                 [&](int64_t begin, int64_t end) {
+                     PathCounter counter(tables, kernels, out.wrong);
+                     std::vector<Score> some(rows ? T * kPathRows : 0);
+                     double some_full[kPathRows];
+                     for (int64_t i = begin; i < end; i += kPathRows) {
+                         const auto here =
+                             static_cast<int32_t>(std::min<int64_t>(kPathRows, end - i));
+                         if (!rows) {
+                             counter.add(PathCounter::Scores<Score>{values + i, stride}, base,
+                                         full + i, i, here);
+                             continue;
+                         }
+                         for (int32_t j = 0; j < here; ++j) some_full[j] = full[rows[i + j]];
+                         for (int64_t t = 0; t < T; ++t)
+                             for (int32_t j = 0; j < here; ++j)
+                                 some[t * kPathRows + j] = values[t * stride + rows[i + j]];
+                         counter.add(PathCounter::Scores<Score>{some.data(), kPathRows}, base,
+                                     some_full, i, here);
+                     }
+                     const std::lock_guard lock(adding);
+                     counter.add_to(out);
+                 });
 }
 
+template void PathCounter::add(const Scores<float>&, double, const double*, int64_t, int32_t);
+template void PathCounter::add(const Leaves&, double, const double*, int64_t, int32_t);
 template void count_path(const PathView&, const float*, double, const double*, int64_t,
-                         const int64_t*, int64_t, const PathCountsOut&, int);
+                         const int64_t*, int64_t, const PathCountsOut&, int, std::string_view);
 template void count_path(const PathView&, const double*, double, const double*, int64_t,
-                         const int64_t*, int64_t, const PathCountsOut&, int);
+                         const int64_t*, int64_t, const PathCountsOut&, int, std::string_view);
 
 }  // namespace qwyc

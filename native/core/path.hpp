@@ -1,8 +1,15 @@
 // What every policy of a path does with the same rows, in one pass over their scores.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/path_kernels.hpp"
+#include "core/scratch.hpp"
 
 namespace qwyc {
 
@@ -19,7 +26,125 @@ struct PathCountsOut {
     int64_t* stops;        // (K, T) rows that took 1, 2, ..., T steps; zeros at first
     int64_t* differences;  // (K, 2) full-positive rows that quit negative, full-negative rows that
                            // quit positive; zeros at first
-    uint8_t* decided;      // (K, n) decisions, or null
+    uint64_t* wrong;       // (n, path_words(K)) bit k % 63 of word k / 63: policy k decides the row
+                           // differently; or null
+};
+
+inline constexpr int64_t kPathChunk = 64 * 1024;  // rows that a thread counts before it adds them
+
+inline int64_t path_words(int64_t n_policies) {
+    return (n_policies + kPathPolicies - 1) / kPathPolicies;
+}
+
+// The thresholds of a path, laid out for the kernels.
+class PathTables {
+  public:
+    explicit PathTables(const PathView& path);
+
+    // Policies [first, first + n), and what they do after each step up to the last after which one
+    // of them may quit.
+    struct Group {
+        int64_t first;
+        int32_t n;
+        std::vector<PathStep> steps;
+    };
+    const std::vector<Group>& groups() const { return groups_; }
+    std::span<const int32_t> order() const { return order_; }
+    double threshold() const { return threshold_; }
+    int64_t n_steps() const { return static_cast<int64_t>(order_.size()); }
+
+  private:
+    std::span<const int32_t> order_;
+    double threshold_;
+    std::vector<Group> groups_;
+};
+
+// Counts rows, on one thread.
+//
+// Rows are followed a slab at a time. Of leaf numbers, those of rows that go on after some steps
+// are copied, until there is a slab of such rows: steps then take many rows at once.
+class PathCounter {
+  public:
+    // wrong: as in PathCountsOut.
+    PathCounter(const PathTables& tables, const PathKernels& kernels, uint64_t* wrong);
+
+    // Scores by base model, (T, stride).
+    template <class Score>
+    struct Scores {
+        const Score* values;
+        int64_t stride;
+    };
+    // Leaf numbers by tree, (T, kPathRows), in the order of the kernels' places, and the values of
+    // the leaves. Where the kernels have advance_leaves. The trees are the same in all calls.
+    struct Leaves {
+        const uint8_t* number;
+        std::span<const PathLeaves> trees;  // (T,) without `number`
+    };
+
+    // n <= kPathRows rows from row `first` on, full (n,).
+    template <class Source>
+    void add(const Source& source, double base, const double* full, int64_t first, int32_t n);
+
+    // Once all rows have come: adds what was counted.
+    void add_to(const PathCountsOut& out);
+
+  private:
+    struct Counts {
+        std::vector<uint32_t> stops;                                // (steps, kPathBits)
+        std::array<std::array<uint32_t, kPathBits>, 2> wrong = {};  // by the full decision
+    };
+    static constexpr int32_t kMore = 64;  // that kernels read or write past the rows of a slab
+
+    // Rows at the same step, by place.
+    struct Slab {
+        size_t begin, end;  // the steps for which they are followed
+        int32_t n = 0;
+        double sum[kPathRows];
+        uint8_t bound[kPathRows];
+        PathPlace state[kPathRows];
+        Buffer<uint8_t> number;  // (steps from `begin` on, kPathRows + kMore) where copied
+    };
+
+    // Rows of a slab that are followed together, whose bounds are at most these: low bounds take
+    // fewer comparisons.
+    static constexpr std::array<int32_t, 2> kMost{15, kPathPolicies};
+    struct Set {
+        alignas(64) double sum[kPathRows + kMore];
+        alignas(64) uint8_t bound[kPathRows + kMore];
+        alignas(64) uint16_t place[kPathRows + kMore];
+        int32_t n;
+        bool whole;  // rows are those at places [0, n)
+        PathRows rows;
+    };
+
+    template <class Source>
+    void follow(size_t group, size_t level, const Source& source);
+    template <class Score>
+    void advance(const Scores<Score>& scores, size_t step, const PathStep& bounds, int32_t most,
+                 const Set& set);
+    void advance(const Leaves& leaves, size_t step, const PathStep& bounds, int32_t most,
+                 const Set& set);
+    const uint8_t* number_at(const Leaves& leaves, size_t step) const;
+    void hand_on(size_t group, size_t level, const Leaves& leaves);
+    void start(Slab& slab);
+    void finish(size_t group, Slab& slab);
+    void regroup();
+    static void pad(Set& set);
+
+    const PathTables& tables_;
+    const PathKernels& kernels_;
+    uint64_t* const wrong_;
+    std::vector<Counts> counts_;                             // by group
+    std::vector<std::vector<std::unique_ptr<Slab>>> slabs_;  // by group; and by the first step
+    std::span<const PathLeaves> trees_;
+    int64_t n_rows_ = 0;
+
+    const Slab* copied_ = nullptr;  // the slab in hand, if its leaf numbers are copies
+    std::array<Set, kMost.size()> sets_;
+    alignas(64) uint16_t place_[kPathRows + kMore];
+    std::vector<const uint8_t*> columns_;
+    int32_t low_[kPathRows + kMore], high_[kPathRows + kMore];
+    PathFound found_{low_, high_, 0, 0};
 };
 
 // Over scores that are known already: values (T, stride) by base model, full (stride,). `rows` are
@@ -27,6 +152,6 @@ struct PathCountsOut {
 template <class Score>
 void count_path(const PathView& path, const Score* values, double base, const double* full,
                 int64_t stride, const int64_t* rows, int64_t n, const PathCountsOut& out,
-                int threads);
+                int threads, std::string_view isa = "");
 
 }  // namespace qwyc

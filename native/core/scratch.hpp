@@ -22,6 +22,7 @@ class Buffer {
         }
         return data_.get();
     }
+    const T* data() const { return data_.get(); }
     size_t bytes() const { return size_ * sizeof(T); }
     void release() { data_.reset(), size_ = 0; }
 
@@ -47,6 +48,8 @@ struct Scratch {
     Buffer<double> value, other;
     Buffer<float> values;  // of rows that are walked one by one
     Buffer<uint64_t> masks;
+    Buffer<float> tree_values;  // what each tree adds to rows whose policies are counted, or
+    Buffer<uint8_t> numbers;    // their leaf numbers
 
     Buffer<std::byte> kept;  // columns of rows that go on
     Buffer<uint64_t> kept_alive;

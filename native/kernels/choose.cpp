@@ -5,6 +5,7 @@
 #include "core/kernels.hpp"
 #include "core/lattice_kernels.hpp"
 #include "core/mask_kernels.hpp"
+#include "core/path_kernels.hpp"
 #include "core/row_trees.hpp"
 #include "core/short_texts.hpp"
 #include "kernels/targets.hpp"
@@ -16,6 +17,7 @@ namespace portable {
 extern const RowKernels row_table;
 extern const Kernels table;
 extern const MaskKernels masks_table;
+extern const PathKernels path_table;
 extern const LatticeKernels<float> lattices_of_float;
 extern const LatticeKernels<double> lattices_of_double;
 }  // namespace portable
@@ -31,6 +33,7 @@ extern const Kernels table;
 extern const MaskKernels masks_table;
 extern const LatticeKernels<float> lattices_of_float;
 extern const LatticeKernels<double> lattices_of_double;
+extern const PathKernels path_table;
 extern const TextKernels texts_table;
 extern const CodedKernels coded_table;
 }  // namespace avx512
@@ -47,6 +50,7 @@ struct Choice {
     const Kernels* table;
     const MaskKernels* masks;
     const RowKernels* one_row;
+    const PathKernels* path;
     const LatticeKernels<float>* lattices_of_float;
     const LatticeKernels<double>* lattices_of_double;
     bool runs;
@@ -55,9 +59,10 @@ struct Choice {
 // Best first. Tested at each call, which takes a few loads and needs no shared state.
 template <class Visit>
 void each_choice(Visit visit) {
-#define QWYC_TABLES(isa, one_row)                                                 \
-    &isa::table, &isa::masks_table, &one_row::row_table, &isa::lattices_of_float, \
-        &isa::lattices_of_double
+// `other`: where an instruction set has no tables of its own for these.
+#define QWYC_TABLES(isa, other)                                            \
+    &isa::table, &isa::masks_table, &other::row_table, &other::path_table, \
+        &isa::lattices_of_float, &isa::lattices_of_double
 #if QWYC_X86
     const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                       __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
@@ -98,6 +103,10 @@ const MaskKernels& mask_kernels(std::string_view isa) {
 
 const RowKernels& row_kernels(std::string_view isa) {
     return *choose(isa).one_row;
+}
+
+const PathKernels& path_kernels(std::string_view isa) {
+    return *choose(isa).path;
 }
 
 template <>

@@ -17,10 +17,11 @@ QWYC_TARGET_BEGIN(
 namespace qwyc::avx512 {
 
 #define QWYC_ISA "avx512"
-#define QWYC_HAS_CODES  // rows as bytes
-#define QWYC_HAS_KEEP   // values of rows that go on
-#define QWYC_HAS_EXACT  // sums as integers
-#define QWYC_HAS_BYTES  // tables as bytes
+#define QWYC_HAS_CODES    // rows as bytes
+#define QWYC_HAS_KEEP     // values of rows that go on
+#define QWYC_HAS_EXACT    // sums as integers
+#define QWYC_HAS_BYTES    // tables as bytes
+#define QWYC_HAS_NUMBERS  // leaf numbers of a slab
 
 constexpr int32_t kRankFrom = 160;  // questions about a value
 
@@ -153,12 +154,14 @@ inline void values_word(const float* table, const uint8_t* number, float* out) {
     for (int k = 0; k < 4; ++k) _mm512_storeu_ps(out + 16 * k, values.at(numbers, k));
 }
 
+// stride: from a tree's numbers to those of the next.
 template <bool Large>
 inline void add_single_word(const MaskedTrees& trees, const float* tables, int32_t begin,
-                            int32_t end, const uint8_t* number, float* sums) {
+                            int32_t end, const uint8_t* number, float* sums,
+                            int32_t stride = kWord) {
     __m512 sum[4];
     for (int k = 0; k < 4; ++k) sum[k] = _mm512_load_ps(sums + 16 * k);
-    for (int32_t t = begin; t < end; ++t, number += kWord) {
+    for (int32_t t = begin; t < end; ++t, number += stride) {
         const Table<Large> table(tables + trees.trees[t].table_begin);
         const __m512i numbers = _mm512_load_si512(number);
         for (int k = 0; k < 4; ++k) sum[k] = _mm512_add_ps(sum[k], table.at(numbers, k));

@@ -1,5 +1,6 @@
 // Fitting, and policies over known scores, for Python.
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
 
 #include <memory>
@@ -14,6 +15,7 @@
 #include "fit/stopping.hpp"
 #include "python/arrays.hpp"
 #include "python/fit_arguments.hpp"
+#include "python/path_arrays.hpp"
 
 using namespace nanobind::literals;
 
@@ -186,45 +188,30 @@ void bind_matrix_functions(nb::module_& m) {
         "count_path",
         [](Matrix<Score> values, double base, Vector<double> full, Vector<int32_t> order,
            Matrix<double> lower, Matrix<double> upper, double threshold,
-           std::optional<Vector<int64_t>> rows, bool with_decided, int threads) {
-            const auto T = static_cast<int64_t>(values.shape(0));
+           std::optional<Vector<int64_t>> rows, bool with_wrong, int threads,
+           std::string_view isa) {
             const auto stride = static_cast<int64_t>(values.shape(1));
-            const auto K = static_cast<int64_t>(lower.shape(0));
+            const PathView path =
+                path_view(static_cast<int64_t>(values.shape(0)), order, lower, upper, threshold);
             require(static_cast<int64_t>(full.shape(0)) == stride,
                     "full must have one entry per row");
-            check_order(T, order);
-            require(K > 0 && static_cast<int64_t>(upper.shape(0)) == K &&
-                        static_cast<int64_t>(lower.shape(1)) == T &&
-                        static_cast<int64_t>(upper.shape(1)) == T,
-                    "lower and upper must be (K, T)");
             if (rows)
                 for (int64_t row : span(*rows))
                     require(row >= 0 && row < stride, "rows must be numbers of rows");
             const int64_t n = rows ? static_cast<int64_t>(rows->shape(0)) : stride;
-            int64_t *stops, *differences;
-            uint8_t* decided;
-            auto stops_out = new_matrix<int64_t>(K, T, stops);
-            auto differences_out = new_matrix<int64_t>(K, 2, differences);
-            auto decided_out = new_matrix<uint8_t>(with_decided ? K : 0, n, decided);
-            std::fill_n(stops, K * T, int64_t{0});
-            std::fill_n(differences, 2 * K, int64_t{0});
-            const auto size = static_cast<size_t>(K * T);
-            const PathView path{
-                span(order), {lower.data(), size}, {upper.data(), size}, threshold, K};
+            PathArrays out(path, n, with_wrong);
             {
                 nb::gil_scoped_release release;
                 count_path(path, values.data(), base, full.data(), stride,
-                           rows ? rows->data() : nullptr, n,
-                           {stops, differences, with_decided ? decided : nullptr}, threads);
+                           rows ? rows->data() : nullptr, n, out.out, threads, isa);
             }
-            return std::tuple(stops_out, differences_out, decided_out);
+            return std::tuple(out.stops, out.differences, out.wrong);
         },
         "values"_a.noconvert(), "base"_a, "full"_a, "order"_a, "lower"_a, "upper"_a, "threshold"_a,
-        "rows"_a.none(), "with_decided"_a, "threads"_a,
+        "rows"_a.none(), "with_wrong"_a, "threads"_a, "isa"_a = "",
         "What K policies along one order do over scores (T, N) that are known already, or over "
-        "some "
-        "rows of them: (K, T) rows by the steps that they took, (K, 2) differences and, if asked "
-        "for, (K, n) decisions.");
+        "some rows of them: (K, T) rows by the steps that they took, (K, 2) differences and, if "
+        "asked for, (n, ceil(K / 64)) the policies that decide a row differently, a bit each.");
     m.def(
         "fit_thresholds",
         [](Matrix<Score> values, double base, Vector<uint8_t> positive, Vector<double> costs,

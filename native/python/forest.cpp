@@ -7,6 +7,7 @@
 
 #include "core/parallel.hpp"
 #include "python/engines.hpp"
+#include "python/path_arrays.hpp"
 #include "python/sparse.hpp"
 
 using namespace nanobind::literals;
@@ -77,6 +78,31 @@ void bind_forest_methods(nb::class_<AnyForest>& cls) {
         },
         "rows"_a.noconvert(), "threads"_a, "isa"_a = "",
         "(N,) full scores of rows (N, n_features).");
+    cls.def(
+        "count_path",
+        [](const AnyForest& self, Rows<In> rows, Vector<int32_t> order, Matrix<double> lower,
+           Matrix<double> upper, double threshold, bool with_wrong, int threads,
+           std::string_view isa) {
+            self.check(rows);
+            const auto n = static_cast<int64_t>(rows.shape(0));
+            const PathView path = path_view(self.n_models(), order, lower, upper, threshold);
+            double* full;
+            auto out_full = new_vector<double>(n, full);
+            PathArrays counts(path, n, with_wrong);
+            {
+                nb::gil_scoped_release release;
+                std::visit(
+                    [&](auto& m) {
+                        m->full().count_path(view(rows), path, full, counts.out, threads, isa);
+                    },
+                    self.model);
+            }
+            return std::make_tuple(std::move(out_full), std::move(counts.stops),
+                                   std::move(counts.differences), std::move(counts.wrong));
+        },
+        "rows"_a.noconvert(), "order"_a, "lower"_a, "upper"_a, "threshold"_a, "with_wrong"_a,
+        "threads"_a, "isa"_a = "",
+        "(N,) full scores of rows (N, n_features), and what `count_path` says about their scores.");
     cls.def(
         "mean_path_lengths",
         [](const AnyForest& self, Matrix<In> rows, int threads) {

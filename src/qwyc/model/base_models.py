@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from qwyc.policy.costs import Costs
 from qwyc.policy.features import Pairs
+from qwyc.policy.path import AnyPath, PathSeen
 from qwyc.policy.rule import StoppingRule
 from qwyc.rows.schema import Schema
 from qwyc.runtime.progress import Report
@@ -33,6 +34,16 @@ class Bounds:
     margin: (
         float  # more than rounding makes a running sum plus what is left differ from the full score
     )
+
+
+class PathCounter(Protocol):
+    """Base models that say at once what every policy of a path does with rows."""
+
+    def __call__(
+        self, rows: Any, *, with_wrong: bool, threads: int | None = None
+    ) -> PathSeen | None:
+        """What `path.sums` says of the rows' scores and, if asked for, the policies that decide each row
+        differently; None for rows whose scores have to be made first."""
 
 
 class Runner(Protocol):
@@ -105,6 +116,9 @@ class BaseModels(Protocol):
     def runner(self, policy: StoppingRule, survival: Floats | None = None) -> Runner:
         """The base models laid out for one policy. `survival`, (T,) the expected share of rows that reach
         each step, changes the time that decisions take, and nothing else."""
+
+    def path_counter(self, path: AnyPath) -> PathCounter | None:
+        """What counts the policies of a path; None where scores have to be made first."""
 
     def expected_cost(self) -> float | None:
         """What a full score costs, one row of many, such as in nanoseconds of a fixed machine; None where

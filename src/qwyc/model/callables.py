@@ -14,6 +14,7 @@ from qwyc.errors import InputError, OptionError, QwycError, RowsError
 from qwyc.model.base_models import Floats
 from qwyc.model.ensemble import Ensemble
 from qwyc.model.link import Link
+from qwyc.policy.path import AnyPath
 from qwyc.policy.rule import GO_ON, IN_FULL, StoppingRule
 from qwyc.rows.schema import Schema
 from qwyc.rows.selection import row_count, take
@@ -138,6 +139,9 @@ class CallableModels:
     def runner(self, policy: StoppingRule, survival: Floats | None = None) -> CallableRunner:
         """The callables in a policy's order."""
         return CallableRunner(self, policy)
+
+    def path_counter(self, path: AnyPath) -> None:
+        """None: scores have to be made first."""
 
     def expected_cost(self) -> None:
         """Nothing is known about what a call costs."""

@@ -32,6 +32,7 @@ from qwyc.model.trees import (
 from qwyc.model.used_columns import SparseRunner, UsedColumns, score_full, score_matrix
 from qwyc.policy.features import Pairs
 from qwyc.policy.filter_policy import ClassPolicy, FilterPolicy
+from qwyc.policy.path import AnyPath
 from qwyc.policy.rule import StoppingRule
 from qwyc.rows.schema import Schema
 from qwyc.runtime.progress import Report
@@ -212,6 +213,9 @@ class ClassTreeModels:
                 self.native, policy.order, policy.lead, policy.ruled_out_at, survival
             )
         return ClassRunner(quitter, SparseRunner(lambda: self.used, policy, survival))
+
+    def path_counter(self, path: AnyPath) -> None:
+        """None: scores have to be made first."""
 
     def expected_cost(self) -> float:
         """Nanoseconds that full scores take by the cost model of native/core/cost_model.hpp."""

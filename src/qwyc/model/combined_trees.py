@@ -21,6 +21,7 @@ from qwyc.model.class_trees import ClassTreeModels
 from qwyc.model.trees import TreeModels
 from qwyc.policy.costs import Costs
 from qwyc.policy.features import Pairs
+from qwyc.policy.path import AnyPath
 from qwyc.policy.rule import StoppingRule
 from qwyc.rows.schema import Schema
 from qwyc.runtime.progress import Report
@@ -150,6 +151,9 @@ class CombinedTreeModels:
     def runner(self, policy: StoppingRule, survival: Floats | None = None) -> CombinedRunner:
         """The trees laid out for one policy."""
         return CombinedRunner(self.trees.runner(policy, survival), self.combinations)
+
+    def path_counter(self, path: AnyPath) -> None:
+        """None: scores have to be made first."""
 
     def expected_cost(self) -> float:
         """Nanoseconds that a full score takes in the trees."""

@@ -14,13 +14,14 @@ import numpy.typing as npt
 
 from qwyc import _native
 from qwyc.errors import ModelError, RowsError
-from qwyc.model.base_models import Bounds, Floats
+from qwyc.model.base_models import Bounds, Floats, PathCounter
 from qwyc.model.ensemble import Ensemble, Source
 from qwyc.model.link import LOGISTIC, Link
 from qwyc.model.native import NativeRunner, native_runner, rows_at_once, scores_in_parts
 from qwyc.model.output import Output
 from qwyc.model.used_columns import SparseRunner, UsedColumns, score_full, score_matrix
 from qwyc.policy.features import Pairs
+from qwyc.policy.path import AnyPath, Path, PathSeen
 from qwyc.policy.rule import StoppingRule
 from qwyc.rows.schema import Schema
 from qwyc.runtime.arguments import check_choice
@@ -186,6 +187,18 @@ class TreeModels:
         """The trees laid out for one policy, of the kind that the engine runs."""
         sparse = SparseRunner(lambda: self.used, policy, survival)
         return native_runner(self.native, "trees", policy, survival=survival, sparse=sparse)
+
+    def path_counter(self, path: AnyPath) -> PathCounter | None:
+        """Counts the policies of a `Path` without a matrix of scores, except on sparse rows."""
+        return partial(self._count_path, path) if type(path) is Path else None
+
+    def _count_path(
+        self, path: Path, rows: Any, *, with_wrong: bool, threads: int | None = None
+    ) -> PathSeen | None:
+        if isinstance(rows, _native.SparseRows):
+            return None
+        rules = path.order, path.lower, path.upper, path.threshold
+        return PathSeen(*self.native.count_path(rows, *rules, with_wrong, thread_count(threads)))
 
     def expected_cost(self) -> float:
         """Nanoseconds that a full score takes by the cost model of native/core/cost_model.hpp."""

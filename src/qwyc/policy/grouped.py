@@ -16,7 +16,16 @@ from qwyc.target.target import Decided, Target
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
+PER_WORD = (
+    63  # policies in a word of the native core's sets, as kPathPolicies in native/core/path.hpp
+)
+
 ENOUGH_DIFFERENCES = 20  # on other rows, to tell how many rows of a group differ together
+
+
+def has_policy(sets: npt.NDArray[np.uint64], k: int) -> npt.NDArray[np.bool_]:
+    """Which of N sets of policies, (N, words), have the k-th policy."""
+    return np.asarray(sets[:, k // PER_WORD] >> np.uint64(k % PER_WORD) & np.uint64(1), dtype=bool)
 
 
 def in_random_order(units: npt.NDArray[np.intp], seed: int) -> npt.NDArray[np.intp]:
@@ -231,6 +240,15 @@ class Differing:
         self._full: list[Decided] = []  # of each block
         # For each policy: rows that differ, counted from the first row of all, and in which way each.
         self._found: list[list[tuple[Any, Any]]] = [[] for _ in range(n_policies)]
+        # The same for all policies: rows, (M,), and the policies that differ, (M, words).
+        self._sets: list[tuple[Any, npt.NDArray[np.uint64]]] = []
+
+    def add_sets(self, start: int, wrong: npt.NDArray[np.uint64], full: Decided) -> None:
+        """The policies that decide each row of a block differently, as sets (N, words), and the full
+        decisions, of two classes. Blocks come in order."""
+        self._full.append(full.astype(self._small))
+        rows = np.flatnonzero((wrong != 0).any(axis=1))
+        self._sets.append(((start + rows).astype(_row_dtype(start + len(full))), wrong[rows]))
 
     def add(self, start: int, k: int, decided: Any, full: Decided) -> None:
         """What the k-th policy decided about the block that begins at row `start`, and the full
@@ -238,7 +256,7 @@ class Differing:
         if k == 0:
             self._full.append(full.astype(self._small))
         rows, kinds = self.target.differing(decided, full)
-        dtype = np.uint32 if start + len(full) < 2**32 else np.intp
+        dtype = _row_dtype(start + len(full))
         self._found[k].append(((start + rows).astype(dtype), kinds.astype(self._small)))
 
     def by_group(self, units: npt.NDArray[np.intp]) -> GroupCounter:
@@ -247,4 +265,12 @@ class Differing:
         counter.full = np.concatenate(self._full)
         for k, found in enumerate(self._found):
             counter.found[k] = [(units[rows], kinds) for rows, kinds in found]
+            for rows, sets in self._sets:
+                own = rows[has_policy(sets, k)]
+                counter.found[k].append((units[own], 1 - counter.full[own].astype(np.intp)))
         return counter
+
+
+def _row_dtype(n_rows: int) -> type[np.unsignedinteger[Any]] | type[np.signedinteger[Any]]:
+    """What holds the numbers of so many rows in little memory."""
+    return np.uint32 if n_rows < 2**32 else np.intp

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from qwyc import _native
 from qwyc.errors import OptionError
 from qwyc.policy.counts import Sums, sum_over_rows, sums_of_stops
+from qwyc.policy.grouped import has_policy
 from qwyc.policy.policy import Policy
 from qwyc.policy.rule import StoppingRule
 from qwyc.policy.scores import ScoreMatrix
@@ -24,6 +25,17 @@ from qwyc.target.two_classes import TwoClasses
 REPORTS = 20  # parts of the rows, where somebody wants to know how far it is
 
 Watch = Callable[[int, Any, Decided], None]  # (policy, what it decided (N,), full decisions (N,))
+
+
+@dataclass(frozen=True, eq=False)
+class PathSeen:
+    """What every policy of a path does with N rows."""
+
+    full: npt.NDArray[np.float64]  # (N,) full scores
+    stops: npt.NDArray[np.int64]  # (K, T) rows that took 1, 2, ..., T steps
+    differences: npt.NDArray[np.int64]  # (K, 2) rows that are decided differently
+    # (N, words) the policies that decide a row differently (`grouped.has_policy`); (0, words) if not asked
+    wrong: npt.NDArray[np.uint64]
 
 
 class AnyPath(ABC):
@@ -137,7 +149,7 @@ class Path(AnyPath):
         if report is not None:
             every = np.arange(len(full_scores), dtype=np.int64) if chosen is None else chosen
             parts = list(np.array_split(every, REPORTS))
-        counts = []  # stops, differences and decisions of each part
+        counts = []  # stops, differences and, if asked for, sets of policies of each part
         for i, part in enumerate(parts):
             counts.append(
                 _native.count_path(
@@ -155,10 +167,10 @@ class Path(AnyPath):
             )
             if report is not None:
                 report(len(self) * (i + 1) // len(parts))
-        stops, differences, decided = zip(*counts, strict=True)
+        stops, differences, wrong = zip(*counts, strict=True)
         full = self.target.decide(matrix.full if rows is None else matrix.full[rows])
         if watch is not None:
-            whole = np.concatenate(decided, axis=1)  # (K, N)
+            sets = np.concatenate(wrong)  # (N, words)
             for k in range(len(self)):
-                watch(k, whole[k].astype(np.int64), full)
+                watch(k, full ^ has_policy(sets, k), full)
         return sums_of_stops(self, full, np.sum(stops, axis=0), np.sum(differences, axis=0))

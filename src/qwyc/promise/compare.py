@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from qwyc.errors import InputError
 from qwyc.model.ensemble import Ensemble, Sample
-from qwyc.policy.counts import Sums, sum_over_rows
+from qwyc.policy.counts import Sums, sum_over_rows, sums_of_stops
 from qwyc.policy.estimate_policy import EstimatePolicy
 from qwyc.policy.grouped import Differing, GroupCounter, in_random_order
 from qwyc.policy.scores import ScoreMatrix
@@ -21,6 +21,7 @@ from qwyc.promise.certified import Certified
 from qwyc.promise.group_labels import group_numbers
 from qwyc.rows.blocks import error_in_block, row_blocks
 from qwyc.rows.odd_values import ERROR, FLAG
+from qwyc.rows.sparse import is_sparse
 from qwyc.runtime.progress import ProgressOption
 from qwyc.target.target import Decided
 
@@ -108,23 +109,36 @@ def sums_of_path(
     which rows are decided differently, to count groups. `look` is called with each block of rows, and
     `look_at_scores` with each block and what each base model says about it. `unseen` is as in
     `compare`."""
-    path = certified.needed_choices().path
+    ensemble, path = certified.ensemble, certified.needed_choices().path
     digest, done, left_out = hashlib.sha256(), 0, 0
     sums = [np.zeros(Sums.size(path.target, len(path.order), len(path)))]
     stops = np.zeros((len(path), len(path.order)), dtype=np.int64)  # (K, T)
-    n_scores = len(path.order) * certified.ensemble.base_models.n_scores  # of a row
-    rows = BLOCK if certified.ensemble.has_code else max(1024, SCORES // n_scores)
-    for sample in _samples(certified.ensemble, X, progress, look, unseen, min(BLOCK, rows)):
+    count = None if look_at_scores else ensemble.base_models.path_counter(path)
+    rows = BLOCK
+    if not ensemble.has_code and (count is None or is_sparse(X)):
+        n_scores = len(path.order) * ensemble.base_models.n_scores  # of a row
+        rows = min(BLOCK, max(1024, SCORES // n_scores))
+    for sample in _samples(ensemble, X, progress, look, unseen, rows):
         left_out += sample.left_out
         if sample.is_empty:
             continue
-        scores = certified.ensemble.scores(sample, threads=threads)
-        if look_at_scores is not None:
-            look_at_scores(sample, scores)
-        digest.update(scores.full_bytes)
-        watch = None if differing is None else partial(differing.add, done)
-        part_sums = path.sums(scores, threads=threads, watch=watch)
-        done += len(scores.full)
+        seen = None
+        if count is not None:
+            seen = count(sample.rows, with_wrong=differing is not None, threads=threads)
+        if seen is not None:
+            full_scores, full = seen.full, path.target.decide(seen.full)
+            part_sums = sums_of_stops(path, full, seen.stops, seen.differences)
+            if differing is not None:
+                differing.add_sets(done, seen.wrong, full)
+        else:
+            scores = ensemble.scores(sample, threads=threads)
+            if look_at_scores is not None:
+                look_at_scores(sample, scores)
+            full_scores = scores.full
+            watch = None if differing is None else partial(differing.add, done)
+            part_sums = path.sums(scores, threads=threads, watch=watch)
+        digest.update(np.ascontiguousarray(full_scores).reshape(-1))
+        done += len(full_scores)
         sums.append(part_sums.vector())
         assert part_sums.stops is not None  # it is the path's own
         stops += part_sums.stops

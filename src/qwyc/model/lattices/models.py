@@ -26,6 +26,7 @@ from qwyc.model.native import (
 )
 from qwyc.policy.costs import Costs
 from qwyc.policy.features import Pairs
+from qwyc.policy.path import AnyPath
 from qwyc.policy.rule import StoppingRule
 from qwyc.rows.schema import Schema
 from qwyc.runtime.arguments import check_choice
@@ -183,6 +184,9 @@ class LatticeModels:
     def runner(self, policy: StoppingRule, survival: Floats | None = None) -> NativeRunner:
         """The lattices laid out for one policy, of the kind that the engine runs."""
         return native_runner(self.native, "lattices", policy, self.rows_at_once)
+
+    def path_counter(self, path: AnyPath) -> None:
+        """None: scores have to be made first."""
 
     def expected_cost(self) -> None:
         """There is no cost model of lattices."""
