@@ -124,8 +124,8 @@ def test_rows_in_the_order_of_their_classes_are_decided_like_the_oracle(
     n_classes, n_rows, decimals
 ):
     """Blocks of several slabs, where rows with the same classes left are put together. If features have few
-    thresholds and few rows are expected to quit, rows become bytes first; with 40 classes, there are several
-    blocks then."""
+    thresholds and few rows are expected to quit, rows become bytes first. With 40 classes, there are
+    several blocks then."""
     ensemble = class_ensemble(n_classes, 40, decimals=decimals)
     if decimals is not None:
         assert len(np.unique(ensemble.base_models.trees.threshold)) <= 255
