@@ -176,6 +176,9 @@ class QuitEngine {
     // Nanoseconds for one row of many on one thread, by the cost model and the expected survival.
     double expected_cost() const { return layout().expected_cost; }
 
+    // Whether all rows are evaluated in full.
+    bool never_quits() const { return quit_end_ == 0; }
+
     // The state of a row that is evaluated alone. No memory is allocated.
     struct OneRow {
         int32_t step;

@@ -249,7 +249,7 @@ class PlainArrays {
         const int cores = cores_for(engine, rows.n, threads);
         if (cores <= 0) return false;
         if constexpr (std::is_same_v<Quitter, AnyQuitter>)
-            if (rows.n <= (kIsTrees<Engine> ? kFewRows : kFewLattices)) {
+            if (rows.n <= few_rows(engine)) {
                 if (!run_few(engine, rows, out)) return false;
                 if (quitter_.watcher) quitter_.watcher->see(rows, out, cores);
                 return true;
@@ -258,6 +258,16 @@ class PlainArrays {
         if (finite_only_ && !is_finite<typename Engine::Value>(rows, cores)) return false;
         quitter_.decide(rows, out, cores);
         return true;
+    }
+
+    // So many are decided one after the other. In full, several rows of trees may take less time
+    // together.
+    template <class Engine>
+    static int64_t few_rows(const Engine& engine) {
+        if constexpr (kIsTrees<Engine>)
+            return engine.never_quits() ? 1 : kFewRows;
+        else
+            return kFewLattices;
     }
 
     template <class Engine, class In>

@@ -183,6 +183,19 @@ TEST(questions_about_categories_have_a_bit_each) {
     CHECK(!usable(sets(2, 1009)));
 }
 
+TEST(a_category_may_be_in_no_set_at_all) {
+    for (const bool truncates : {false, true}) {
+        Trees<float> trees;
+        trees.rules.truncates = truncates;
+        for (int32_t f = 0; f < trees.n_features; ++f) {
+            trees.add_stump(f, 0, kCategorical, 1, 2);
+            trees.add_stump(f, 0, kCategorical | kInSetLeft | kDefaultLeft, 3, 4);
+        }
+        check_leaves<float>(trees, 1);
+        check_leaves<double>(trees, 2);
+    }
+}
+
 TEST(forests_that_do_not_fit_have_no_codes) {
     Trees<float> trees = columns(1, 1);
     CHECK(usable(trees));
