@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -19,17 +18,6 @@ constexpr size_t kSteps = 8;  // after so many steps, rows that are done are lef
 
 constexpr size_t kFirstSteps = 64;  // for which rows are followed in their first slab
 constexpr int64_t kNoRow = -1;
-
-constexpr float kFloatInf = std::numeric_limits<float>::infinity();
-
-// The least float that is no less, and the largest that is no more.
-float rounded_up(double x) {
-    const auto rounded = static_cast<float>(x);
-    return rounded < x ? std::nextafter(rounded, kFloatInf) : rounded;
-}
-float rounded_down(double x) {
-    return -rounded_up(-x);
-}
 
 }  // namespace
 
@@ -55,8 +43,8 @@ PathTables::PathTables(const PathView& path) : order_(path.order), threshold_(pa
             PathStep& step = group.steps[r];
             double highest = -kInf, least = kInf;
             for (int32_t k = 0; k < kPathBits; ++k) {
-                step.low[k] = rounded_up(highest);
-                step.high[k] = rounded_down(least);
+                step.low[k] = static_cast<float>(highest);
+                step.high[k] = static_cast<float>(least);
                 const double lower = k < n ? path.lower[(first + k) * T + r] : -kInf;
                 const double upper = k < n ? path.upper[(first + k) * T + r] : kInf;
                 step.threshold[0][k] = lower, step.threshold[1][k] = -upper;
@@ -106,7 +94,7 @@ void PathCounter::add(const Source& source, double base, const double* full, int
             const bool is_row = row < n;
             const bool positive = is_row && target.decide(full[row]);
             slab.bound[i] = is_row ? static_cast<uint8_t>(group.n) : 0;
-            slab.state[i] = {is_row ? alive : 0, 0, positive ? ~uint64_t{0} : 0, is_row ? first + row : kNoRow};
+            slab.state[i] = {alive, 0, positive ? ~uint64_t{0} : 0, is_row ? first + row : kNoRow};
         }
         follow(g, 0, source);
     }

@@ -17,9 +17,9 @@ inline constexpr int32_t kPathRows = 512;     // of a slab: rows that are follow
 // What the policies of a group do after one step. Policies have a bit each, the boldest the
 // highest; those that are missing never quit.
 struct alignas(64) PathStep {
-    // Of the first k policies, the highest lower threshold and the least upper one, rounded
-    // outwards: a sum that lets one of them quit is, as a float, at most low[k] or at least
-    // high[k].
+    // Of the first k policies, the highest lower threshold and the least upper one. Rounding keeps
+    // the order of numbers: a sum that lets one of them quit is, as a float, at most low[k] or at
+    // least high[k]. NaN for none.
     float low[kPathBits], high[kPathBits];
     // Lower thresholds, which a sum is below; and upper ones, which it is above: with the signs
     // changed, it is below those too. -inf where a policy does not quit.

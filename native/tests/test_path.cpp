@@ -19,9 +19,10 @@ struct Path {
     int64_t K, T;
     double threshold;
 
-    // crossing: lower thresholds of some policies are above upper ones of others.
+    // crossing: lower thresholds of some policies are above upper ones of others. every: one of so
+    // many steps has thresholds.
     Path(uint64_t seed, int64_t n_policies, int64_t n_steps, double centre, double width,
-         bool crossing)
+         bool crossing, int32_t every = 1)
         : order(n_steps), K(n_policies), T(n_steps), threshold(centre) {
         Random random(seed);
         std::iota(order.begin(), order.end(), 0);
@@ -31,10 +32,9 @@ struct Path {
             for (int64_t r = 0; r < T; ++r) {
                 const double wide = width * 3 * static_cast<double>(K - k) / static_cast<double>(K);
                 const double middle = centre + (crossing ? width * random.normal() : 0);
-                const bool none = random.below(8) == 0 || k == 0;
-                lower.push_back(none ? -kInf : middle - wide * random.uniform());
-                upper.push_back(random.below(8) == 0 || k == 0 ? kInf
-                                                               : middle + wide * random.uniform());
+                const auto none = [&] { return k == 0 || r % every != 0 || random.below(8) == 0; };
+                lower.push_back(none() ? -kInf : middle - wide * random.uniform());
+                upper.push_back(none() ? kInf : middle + wide * random.uniform());
             }
     }
     PathView view() const { return {order, lower, upper, threshold, K}; }
@@ -155,10 +155,24 @@ TEST(sums_next_to_thresholds) {
     check_known(path, values, full, "next to thresholds");
 }
 
+// Sums past the last row are those of the first, which do not count again.
+TEST(the_sum_of_the_first_row_is_no_number) {
+    constexpr int64_t n = 17, T = 12;
+    std::vector<float> values(n * T, 1);
+    values[0] = std::numeric_limits<float>::infinity(), values[9 * n] = -values[0];
+    Path path(1, 2, T, 0, 1, false);
+    std::iota(path.order.begin(), path.order.end(), 0);
+    std::fill(path.upper.begin(), path.upper.end(), kInf);
+    std::fill(path.lower.begin(), path.lower.end(), -kInf);
+    path.lower[T + 9] = path.lower[T + 10] = 5;
+    check_known(path, values, std::vector<double>(n, 12.25), "no number");
+}
+
 template <class Real, class In>
-void check_trees(const Trees<Real>& trees, int64_t n, int64_t K, uint64_t seed, bool crossing) {
+void check_trees(const Trees<Real>& trees, int64_t n, int64_t K, uint64_t seed, bool crossing,
+                 int32_t every = 1) {
     const EngineProblem<Real, In> problem(trees, random_rows<In>(seed, n, trees.n_features), seed);
-    const Path path(seed, K, trees.n_trees(), problem.centre, problem.width, crossing);
+    const Path path(seed, K, trees.n_trees(), problem.centre, problem.width, crossing, every);
     std::vector<int64_t> all(n);
     std::iota(all.begin(), all.end(), 0);
     const Counted expected =
@@ -200,8 +214,9 @@ TEST(large_and_deep_trees) {
 // Rows of several slabs are followed together, from step to step.
 TEST(many_trees_and_rows) {
     for (int64_t n : {1, 64, 511, 512, 513, 3000})
-        check_trees<float, float>(random_trees<float>(n, {.n_trees = 330, .depth = 4}), n, 40, n,
-                                  false);
+        for (int32_t every : {1, 29, 70})
+            check_trees<float, float>(random_trees<float>(n, {.n_trees = 330, .depth = 4}), n, 40,
+                                      n, false, every);
 }
 
 }  // namespace
