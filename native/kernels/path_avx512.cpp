@@ -237,11 +237,13 @@ inline uint64_t below(__m512d x, const double* thresholds) {
         m[b] = _mm512_cmp_pd_mask(x, _mm512_load_pd(thresholds + 8 * b), _CMP_LT_OQ);
     const __mmask16 first = _mm512_kunpackb(m[1], m[0]);
     if constexpr (Blocks == 2) return first;
-    const __mmask32 half = _mm512_kunpackw(_mm512_kunpackb(m[3], m[2]), first);
-    if constexpr (Blocks == 4) return half;
-    const __mmask16 third = _mm512_kunpackb(m[5], m[4]);
-    if constexpr (Blocks == 6) return _mm512_kunpackd(third, half);
-    return _mm512_kunpackd(_mm512_kunpackw(_mm512_kunpackb(m[7], m[6]), third), half);
+    const __mmask16 second = Blocks == 3 ? m[2] : _mm512_kunpackb(m[3], m[2]);
+    const __mmask32 half = _mm512_kunpackw(second, first);
+    if constexpr (Blocks <= 4) return half;
+    const __mmask32 third = Blocks == 5 ? m[4] : _mm512_kunpackb(m[5], m[4]);
+    if constexpr (Blocks <= 6) return _mm512_kunpackd(third, half);
+    return _mm512_kunpackd(
+        _mm512_kunpackw(_mm512_kunpackb(m[7], m[6]), static_cast<__mmask16>(third)), half);
 }
 
 template <int Blocks>
@@ -278,7 +280,9 @@ void settle_in(const PathStep& step, const PathFound& found, const PathRows& row
 void settle(const PathStep& step, int32_t most, const PathFound& found, const PathRows& rows,
             uint32_t* counts) {
     if (most <= 16) return settle_in<2>(step, found, rows, counts);
+    if (most <= 24) return settle_in<3>(step, found, rows, counts);
     if (most <= 32) return settle_in<4>(step, found, rows, counts);
+    if (most <= 40) return settle_in<5>(step, found, rows, counts);
     if (most <= 48) return settle_in<6>(step, found, rows, counts);
     return settle_in<8>(step, found, rows, counts);
 }

@@ -148,11 +148,13 @@ TEST(sums_next_to_thresholds) {
         values.push_back(x - 0.25);
     const std::vector<double> full(values);
     values.insert(values.end(), full.begin(), full.end());  // two base models
-    Path path(1, 6, 2, 0, 1, false);
-    path.order = {0, 1};
-    path.lower = {-kInf, -kInf, at, 0, -at, 0, kInf, 0, -1e300, 0, 3e38, 0};
-    path.upper = {kInf, kInf, at, 0, at, 0, kInf, 0, 1e300, 0, 3e38, 0};
-    check_known(path, values, full, "next to thresholds");
+    const double thresholds[][2] = {{-kInf, kInf},   {at, at},     {-at, at},   {kInf, kInf},
+                                    {-1e300, 1e300}, {3e38, 3e38}, {-kInf, at}, {at, kInf}};
+    for (const auto& [lower, upper] : thresholds) {
+        Path path(1, 1, 2, 0, 1, false);
+        path.order = {0, 1}, path.lower = {lower, 0}, path.upper = {upper, 0};
+        check_known(path, values, full, "next to " + std::to_string(lower));
+    }
 }
 
 // Sums past the last row are those of the first, which do not count again.
