@@ -96,4 +96,5 @@ def _count(
 
 
 def _add(sums: list[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
-    return np.sum(sums, axis=0)
+    total: npt.NDArray[np.float64] = np.sum(sums, axis=0)
+    return total
