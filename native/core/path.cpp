@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -15,21 +14,10 @@ namespace qwyc {
 
 namespace {
 
-constexpr size_t kSteps = 4;  // after so many steps, rows that are done are left out
+constexpr size_t kSteps = 8;  // after so many steps, rows that are done are left out
 
-constexpr size_t kFirstSteps = 32;  // for which rows are followed in their first slab
+constexpr size_t kFirstSteps = 64;  // for which rows are followed in their first slab
 constexpr int64_t kNoRow = -1;
-
-constexpr float kFloatInf = std::numeric_limits<float>::infinity();
-
-// The least float that is no less, and the largest that is no more.
-float rounded_up(double x) {
-    const auto rounded = static_cast<float>(x);
-    return rounded < x ? std::nextafter(rounded, kFloatInf) : rounded;
-}
-float rounded_down(double x) {
-    return -rounded_up(-x);
-}
 
 }  // namespace
 
@@ -55,13 +43,15 @@ PathTables::PathTables(const PathView& path) : order_(path.order), threshold_(pa
             PathStep& step = group.steps[r];
             double highest = -kInf, least = kInf;
             for (int32_t k = 0; k < kPathBits; ++k) {
-                step.low[k] = rounded_up(highest);
-                step.high[k] = rounded_down(least);
-                step.lower[k] = k < n ? path.lower[(first + k) * T + r] : -kInf;
-                step.minus_upper[k] = k < n ? -path.upper[(first + k) * T + r] : -kInf;
-                highest = std::max(highest, step.lower[k]);
-                least = std::min(least, -step.minus_upper[k]);
+                step.low[k] = static_cast<float>(highest);
+                step.high[k] = static_cast<float>(least);
+                const double lower = k < n ? path.lower[(first + k) * T + r] : -kInf;
+                const double upper = k < n ? path.upper[(first + k) * T + r] : kInf;
+                step.threshold[0][k] = lower, step.threshold[1][k] = -upper;
+                highest = std::max(highest, lower), least = std::min(least, upper);
             }
+            // A row whose policies do not quit any more is never found, whatever its sum.
+            step.low[0] = step.high[0] = std::numeric_limits<float>::quiet_NaN();
             step.later = later;
             later |= here[r];
         }
@@ -117,68 +107,60 @@ void PathCounter::follow(size_t number, size_t level, const Source& source) {
     Slab& slab = *slabs_[number][level];
     copied_ = level == 0 ? nullptr : &slab;
     start(slab);
-    int32_t left = slab.n;
-    for (size_t r = slab.begin; r < slab.end && left > 0; ++r) {
+    bool whole = true;
+    for (size_t r = slab.begin; r < slab.end && n_ > 0; ++r) {
         const PathStep& step = group.steps[r];
-        left = 0;
-        for (size_t s = 0; s < sets_.size(); ++s) {
-            const Set& set = sets_[s];
-            if (set.n == 0) continue;
-            const int32_t most = std::min(group.n, kMost[s]);
-            advance(source, r, step, most, set);
-            kernels_.settle(step, most, found_, set.rows, stops + r * kPathBits);
-            left += set.n;
+        advance(source, r, step, whole);
+        kernels_.settle(step, most_, found_, rows_, stops + r * kPathBits);
+        if ((r + 1) % kSteps == 0 || r + 1 == slab.end) {
+            keep();
+            whole = false;
         }
-        if ((r + 1) % kSteps == 0 || r + 1 == slab.end) regroup();
     }
     if constexpr (std::is_same_v<Source, Leaves>)
-        if (left > 0 && slab.end < group.steps.size()) hand_on(number, level, source);
+        if (n_ > 0 && slab.end < group.steps.size()) hand_on(number, level, source);
     finish(number, slab);
 }
 
-// Copies the rows that go on to the next slab, after that was followed if they are too many.
+// Copies the rows that go on to the next slab. That is followed first if they would be too many.
 void PathCounter::hand_on(size_t group, size_t level, const Leaves& leaves) {
     Slab& slab = *slabs_[group][level];
     Slab& next = *slabs_[group][level + 1];
-    const int32_t n = sets_[0].n + sets_[1].n;
-    if (next.n + n > kPathRows) {
-        const auto kept = std::make_unique<std::array<Set, kMost.size()>>(sets_);
+    if (next.n + n_ > kPathRows) {
+        const std::vector<double> sum(sum_, sum_ + n_);
+        const std::vector<uint8_t> bound(bound_, bound_ + n_);
+        const std::vector<uint16_t> place(place_, place_ + n_);
         follow(group, level + 1, leaves);
-        sets_ = *kept;
+        n_ = static_cast<int32_t>(sum.size());
+        std::copy(sum.begin(), sum.end(), sum_);
+        std::copy(bound.begin(), bound.end(), bound_);
+        std::copy(place.begin(), place.end(), place_);
+        pad();
         copied_ = level == 0 ? nullptr : &slab;
     }
-    int32_t at = 0;
-    for (const Set& set : sets_)
-        for (int32_t i = 0; i < set.n; ++i, ++at) {
-            const int32_t to = next.n + at;
-            place_[at] = set.place[i];
-            PathPlace& from = slab.state[set.place[i]];
-            next.sum[to] = set.sum[i], next.bound[to] = set.bound[i], next.state[to] = from;
-            from.row = kNoRow, from.wrong = 0;
-        }
-    std::fill_n(place_ + n, kMore, uint16_t{0});
+    for (int32_t i = 0; i < n_; ++i) {
+        PathPlace& from = slab.state[place_[i]];
+        const int32_t to = next.n + i;
+        next.sum[to] = sum_[i], next.bound[to] = bound_[i], next.state[to] = from;
+        from.row = kNoRow, from.wrong = 0;
+    }
     const size_t n_steps = tables_.groups()[group].steps.size();
     constexpr int64_t kStride = kPathRows + kMore;
     columns_.clear();
     for (size_t r = next.begin; r < n_steps; ++r) columns_.push_back(number_at(leaves, r));
-    kernels_.pick(columns_.data(), columns_.size(), place_, n,
+    kernels_.pick(columns_.data(), columns_.size(), place_, n_,
                   next.number.of(columns_.size() * kStride) + next.n, kStride);
-    next.n += n;
+    next.n += n_;
 }
 
-// The sets of a slab's first step.
 void PathCounter::start(Slab& slab) {
-    for (Set& set : sets_) {
-        set.rows = {set.sum, set.bound, set.place, slab.state};
-        set.n = 0, set.whole = false;
-    }
-    Set& all = sets_.back();
-    all.n = slab.n, all.whole = true;
-    std::copy_n(slab.sum, slab.n, all.sum);
-    std::copy_n(slab.bound, slab.n, all.bound);
-    for (int32_t i = 0; i < slab.n; ++i) all.place[i] = static_cast<uint16_t>(i);
-    pad(all);
-    if (slab.begin > 0) regroup();
+    rows_.state = slab.state;
+    n_ = slab.n;
+    std::copy_n(slab.sum, n_, sum_);
+    std::copy_n(slab.bound, n_, bound_);
+    for (int32_t i = 0; i < n_; ++i) place_[i] = static_cast<uint16_t>(i);
+    pad();
+    most_ = n_ == 0 ? 0 : *std::max_element(bound_, bound_ + n_);
 }
 
 // Keeps what was decided of the rows that are still here.
@@ -193,9 +175,15 @@ void PathCounter::finish(size_t group, Slab& slab) {
 
 template <class Score>
 void PathCounter::advance(const Scores<Score>& scores, size_t step, const PathStep& bounds,
-                          int32_t most, const Set& set) {
-    kernels_.advance<Score>()(bounds, most, scores.values + tables_.order()[step] * scores.stride,
-                              set.whole, set.n, set.rows, found_);
+                          bool whole) {
+    kernels_.advance<Score>()(bounds, most_, scores.values + tables_.order()[step] * scores.stride,
+                              whole, n_, rows_, found_);
+}
+
+void PathCounter::advance(const Leaves& leaves, size_t step, const PathStep& bounds, bool whole) {
+    PathLeaves here = leaves.trees[tables_.order()[step]];
+    here.number = number_at(leaves, step);
+    kernels_.advance_leaves(bounds, most_, here, whole, n_, rows_, found_);
 }
 
 const uint8_t* PathCounter::number_at(const Leaves& leaves, size_t step) const {
@@ -203,30 +191,17 @@ const uint8_t* PathCounter::number_at(const Leaves& leaves, size_t step) const {
     return leaves.number + int64_t{tables_.order()[step]} * kPathRows;
 }
 
-void PathCounter::advance(const Leaves& leaves, size_t step, const PathStep& bounds, int32_t most,
-                          const Set& set) {
-    PathLeaves here = leaves.trees[tables_.order()[step]];
-    here.number = number_at(leaves, step);
-    kernels_.advance_leaves(bounds, most, here, set.whole, set.n, set.rows, found_);
-}
-
-// Leaves out rows that are done, and moves rows to the sets where they belong.
-void PathCounter::regroup() {
-    for (size_t s = 0; s < sets_.size(); ++s) {
-        Set& set = sets_[s];
-        Set& milder = sets_[s == 0 ? 0 : s - 1];
-        const int32_t most = s == 0 ? 0 : kMost[s - 1];
-        set.n = kernels_.keep(set.rows, set.n, most, milder.rows, milder.n);
-        set.whole = false;
-    }
-    for (Set& set : sets_) pad(set);
+// Leaves out rows that are done.
+void PathCounter::keep() {
+    n_ = kernels_.keep(rows_, n_, most_);
+    pad();
 }
 
 // What the kernels find past the rows.
-void PathCounter::pad(Set& set) {
-    std::fill_n(set.sum + set.n, kMore, 0.0);
-    std::fill_n(set.bound + set.n, kMore, uint8_t{0});
-    std::fill_n(set.place + set.n, kMore, uint16_t{0});
+void PathCounter::pad() {
+    std::fill_n(sum_ + n_, kMore, 0.0);
+    std::fill_n(bound_ + n_, kMore, uint8_t{0});
+    std::fill_n(place_ + n_, kMore, uint16_t{0});
 }
 
 void PathCounter::add_to(const PathCountsOut& out) {

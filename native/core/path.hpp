@@ -105,31 +105,17 @@ class PathCounter {
         Buffer<uint8_t> number;  // (steps from `begin` on, kPathRows + kMore) where copied
     };
 
-    // Rows of a slab that are followed together, whose bounds are at most these: low bounds take
-    // fewer comparisons.
-    static constexpr std::array<int32_t, 2> kMost{15, kPathPolicies};
-    struct Set {
-        alignas(64) double sum[kPathRows + kMore];
-        alignas(64) uint8_t bound[kPathRows + kMore];
-        alignas(64) uint16_t place[kPathRows + kMore];
-        int32_t n;
-        bool whole;  // rows are those at places [0, n)
-        PathRows rows;
-    };
-
     template <class Source>
     void follow(size_t group, size_t level, const Source& source);
     template <class Score>
-    void advance(const Scores<Score>& scores, size_t step, const PathStep& bounds, int32_t most,
-                 const Set& set);
-    void advance(const Leaves& leaves, size_t step, const PathStep& bounds, int32_t most,
-                 const Set& set);
+    void advance(const Scores<Score>& scores, size_t step, const PathStep& bounds, bool whole);
+    void advance(const Leaves& leaves, size_t step, const PathStep& bounds, bool whole);
     const uint8_t* number_at(const Leaves& leaves, size_t step) const;
     void hand_on(size_t group, size_t level, const Leaves& leaves);
     void start(Slab& slab);
     void finish(size_t group, Slab& slab);
-    void regroup();
-    static void pad(Set& set);
+    void keep();
+    void pad();
 
     const PathTables& tables_;
     const PathKernels& kernels_;
@@ -139,12 +125,16 @@ class PathCounter {
     std::span<const PathLeaves> trees_;
     int64_t n_rows_ = 0;
 
-    const Slab* copied_ = nullptr;  // the slab in hand, if its leaf numbers are copies
-    std::array<Set, kMost.size()> sets_;
+    // Rows of the slab in hand that are followed.
+    const Slab* copied_ = nullptr;  // the slab, if its leaf numbers are copies
+    int32_t n_, most_;              // how many rows; no bound is above this
+    alignas(64) double sum_[kPathRows + kMore];
+    alignas(64) uint8_t bound_[kPathRows + kMore];
     alignas(64) uint16_t place_[kPathRows + kMore];
+    PathRows rows_{sum_, bound_, place_, nullptr};
+    int32_t row_[2 * kPathRows + kMore];
+    PathFound found_{row_, 0};
     std::vector<const uint8_t*> columns_;
-    int32_t low_[kPathRows + kMore], high_[kPathRows + kMore];
-    PathFound found_{low_, high_, 0, 0};
 };
 
 // Over scores that are known already: values (T, stride) by base model, full (stride,). `rows` are

@@ -17,13 +17,14 @@ inline constexpr int32_t kPathRows = 512;     // of a slab: rows that are follow
 // What the policies of a group do after one step. Policies have a bit each, the boldest the
 // highest; those that are missing never quit.
 struct alignas(64) PathStep {
-    // Of the first k policies, the highest lower threshold and the least upper one, rounded
-    // outwards: a sum that lets one of them quit is, as a float, at most low[k] or at least
-    // high[k].
+    // Of the first k policies, the highest lower threshold and the least upper one. Rounding keeps
+    // the order of numbers: a sum that lets one of them quit is, as a float, at most low[k] or at
+    // least high[k]. NaN for none.
     float low[kPathBits], high[kPathBits];
-    double lower[kPathBits];        // -inf where a policy does not quit
-    double minus_upper[kPathBits];  // the same: a sum above the threshold, with signs changed
-    uint64_t later;                 // policies that may quit after a later step
+    // Lower thresholds, which a sum is below; and upper ones, which it is above: with the signs
+    // changed, it is below those too. -inf where a policy does not quit.
+    double threshold[2][kPathBits];
+    uint64_t later;  // policies that may quit after a later step
 };
 
 // What is known of a row at a place of a slab.
@@ -44,11 +45,11 @@ struct PathRows {
     PathPlace* state;  // by place
 };
 
-// Numbers of rows that a policy of theirs may have quit, ascending: negative, or positive. Both
-// have space for 16 numbers more.
+// Rows that a policy of theirs may have quit: i where row i may quit negative, ~i where it may quit
+// positive. A row for which both may be comes twice, and i first. There is space for 16 more.
 struct PathFound {
-    int32_t *low, *high;
-    int32_t n_low, n_high;
+    int32_t* row;
+    int32_t n;
 };
 
 // What a tree adds to the rows of a slab.
@@ -94,10 +95,8 @@ struct PathKernels {
     void (*settle)(const PathStep& step, int32_t most, const PathFound& found, const PathRows& rows,
                    uint32_t* counts);
 
-    // Leaves out rows whose bound is 0, and moves those with a bound of at most `most` to the end
-    // of `others`. Returns how many rows are left.
-    int32_t (*keep)(const PathRows& rows, int32_t n, int32_t most, const PathRows& others,
-                    int32_t& n_others);
+    // Leaves out rows whose bound is 0. Returns how many are left; most: their largest bound.
+    int32_t (*keep)(const PathRows& rows, int32_t n, int32_t& most);
 
     // counts[p][k] += how many of n places, where the full decision is p, have bit k of `wrong`.
     void (*tally)(const PathPlace* state, int32_t n, std::array<uint32_t, kPathBits>* counts);

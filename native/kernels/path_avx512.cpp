@@ -50,10 +50,16 @@ struct Finder {
             Parts == 4 ? _mm512_test_epi32_mask(bound, _mm512_set1_epi32(32)) : 0;
         const __mmask16 a = _mm512_cmp_ps_mask(sum, low.at(bound, upper), _CMP_LE_OQ);
         const __mmask16 b = _mm512_cmp_ps_mask(sum, high.at(bound, upper), _CMP_GE_OQ);
-        _mm512_storeu_si512(found.low + found.n_low, _mm512_maskz_compress_epi32(a, number));
-        _mm512_storeu_si512(found.high + found.n_high, _mm512_maskz_compress_epi32(b, number));
-        found.n_low += __builtin_popcount(a);
-        found.n_high += __builtin_popcount(b);
+        const __m512i row = _mm512_mask_xor_epi32(number, static_cast<__mmask16>(b & ~a), number,
+                                                  _mm512_set1_epi32(-1));
+        const auto some = static_cast<__mmask16>(a | b);
+        _mm512_storeu_si512(found.row + found.n, _mm512_maskz_compress_epi32(some, row));
+        found.n += __builtin_popcount(some);
+        if ((a & b) != 0) {  // thresholds cross, or are as good as equal
+            _mm512_storeu_si512(found.row + found.n, _mm512_maskz_compress_epi32(
+                                                         static_cast<__mmask16>(a & b), ~number));
+            found.n += __builtin_popcount(a & b);
+        }
         number = _mm512_add_epi32(number, _mm512_set1_epi32(16));
     }
 };
@@ -79,7 +85,7 @@ template <int Parts, class Score>
 void advance_in(const PathStep& step, const Score* column, bool whole, int32_t n,
                 const PathRows& rows, PathFound& into) {
     Finder<Parts> finder(step);
-    PathFound found{into.low, into.high, 0, 0};
+    PathFound found{into.row, 0};
     alignas(64) Score last[16] = {};
     for (int32_t i = 0; i < n; i += 16) {
         __m512d score[2];
@@ -151,7 +157,7 @@ void advance_leaves_in(const PathStep& step, const PathLeaves& leaves, bool whol
     Finder<Parts> finder(step);
     const Bounds<TableParts> table(leaves.table);
     const SlabNumbers numbers(leaves.number);
-    PathFound found{into.low, into.high, 0, 0};
+    PathFound found{into.row, 0};
     alignas(64) uint8_t number[64];
     for (int32_t i = 0; i < n; i += 64) {
         _mm512_store_si512(number, whole ? _mm512_load_si512(leaves.number + i)
@@ -229,90 +235,84 @@ inline uint64_t below(__m512d x, const double* thresholds) {
     __mmask8 m[8] = {};
     for (int b = 0; b < Blocks; ++b)
         m[b] = _mm512_cmp_pd_mask(x, _mm512_load_pd(thresholds + 8 * b), _CMP_LT_OQ);
-    if constexpr (Blocks == 1) return m[0];
     const __mmask16 first = _mm512_kunpackb(m[1], m[0]);
     if constexpr (Blocks == 2) return first;
-    const __mmask32 half = _mm512_kunpackw(_mm512_kunpackb(m[3], m[2]), first);
-    if constexpr (Blocks == 4) return half;
-    const __mmask16 third = _mm512_kunpackb(m[5], m[4]);
-    if constexpr (Blocks == 6) return _mm512_kunpackd(third, half);
-    return _mm512_kunpackd(_mm512_kunpackw(_mm512_kunpackb(m[7], m[6]), third), half);
+    const __mmask16 second = Blocks == 3 ? m[2] : _mm512_kunpackb(m[3], m[2]);
+    const __mmask32 half = _mm512_kunpackw(second, first);
+    if constexpr (Blocks <= 4) return half;
+    const __mmask32 third = Blocks == 5 ? m[4] : _mm512_kunpackb(m[5], m[4]);
+    if constexpr (Blocks <= 6) return _mm512_kunpackd(third, half);
+    return _mm512_kunpackd(
+        _mm512_kunpackw(_mm512_kunpackb(m[7], m[6]), static_cast<__mmask16>(third)), half);
 }
 
-// Low: policies that quit negative; otherwise positive, with signs changed.
-template <int Blocks, bool Low>
-void settle_in(const PathStep& step, const int32_t* found, int32_t n_found, const PathRows& rows,
+template <int Blocks>
+void settle_in(const PathStep& step, const PathFound& found, const PathRows& rows,
                uint32_t* counts) {
     const __m512i one = _mm512_set1_epi8(1);
-    const double* const thresholds = Low ? step.lower : step.minus_upper;
     const uint64_t later = step.later;
     const double* const sums = rows.sum;
     uint8_t* __restrict const bound = rows.bound;
     const uint16_t* __restrict const places = rows.place;
     PathPlace* __restrict const states = rows.state;
-    for (int32_t begin = 0; begin < n_found; begin += kMostCounted) {
-        const int32_t end = n_found - begin < kMostCounted ? n_found : begin + kMostCounted;
+    for (int32_t begin = 0; begin < found.n; begin += kMostCounted) {
+        const int32_t end = found.n - begin < kMostCounted ? found.n : begin + kMostCounted;
         __m512i counted = _mm512_setzero_si512();
         for (int32_t at = begin; at < end; ++at) {
-            const int32_t i = found[at];
+            const int32_t row = found.row[at];
+            const int32_t side = row >> 31;  // -1: upper thresholds, and signs are changed
+            const int32_t i = row ^ side;
             PathPlace& state = states[places[i]];
-            const __m512d sum = _mm512_set1_pd(sums[i]);
-            const __m512d x = Low ? sum : _mm512_xor_pd(sum, _mm512_set1_pd(-0.0));
-            const uint64_t quit = below<Blocks>(x, thresholds) & state.alive;
+            const auto sign = static_cast<long long>(static_cast<uint64_t>(side) << 63);
+            const __m512d x = _mm512_xor_pd(_mm512_set1_pd(sums[i]),
+                                            _mm512_castsi512_pd(_mm512_set1_epi64(sign)));
+            const uint64_t quit = below<Blocks>(x, step.threshold[-side]) & state.alive;
             counted = _mm512_mask_add_epi8(counted, quit, counted, one);
             const uint64_t alive = state.alive & ~quit;
             state.alive = alive;
-            state.wrong |= quit & (Low ? state.positive : ~state.positive);
+            state.wrong |= quit & (state.positive ^ static_cast<uint64_t>(int64_t{side}));
             bound[i] = static_cast<uint8_t>(64 - _lzcnt_u64(alive & later));
         }
         add_bytes(counted, counts);
     }
 }
 
-template <bool Low>
-void settle_as(const PathStep& step, int32_t most, const int32_t* found, int32_t n_found,
-               const PathRows& rows, uint32_t* counts) {
-    if (n_found == 0) return;
-    if (most <= 8) return settle_in<1, Low>(step, found, n_found, rows, counts);
-    if (most <= 16) return settle_in<2, Low>(step, found, n_found, rows, counts);
-    if (most <= 32) return settle_in<4, Low>(step, found, n_found, rows, counts);
-    if (most <= 48) return settle_in<6, Low>(step, found, n_found, rows, counts);
-    return settle_in<8, Low>(step, found, n_found, rows, counts);
-}
-
 void settle(const PathStep& step, int32_t most, const PathFound& found, const PathRows& rows,
             uint32_t* counts) {
-    settle_as<true>(step, most, found.low, found.n_low, rows, counts);
-    settle_as<false>(step, most, found.high, found.n_high, rows, counts);
+    if (most <= 16) return settle_in<2>(step, found, rows, counts);
+    if (most <= 24) return settle_in<3>(step, found, rows, counts);
+    if (most <= 32) return settle_in<4>(step, found, rows, counts);
+    if (most <= 40) return settle_in<5>(step, found, rows, counts);
+    if (most <= 48) return settle_in<6>(step, found, rows, counts);
+    return settle_in<8>(step, found, rows, counts);
 }
 
-// Rows of 16, with the bits that are set in `some`, from number n on.
-inline int32_t put(const PathRows& rows, int32_t n, uint32_t some, const __m512d* sum,
-                   __m128i bound, __m256i place) {
-    const auto first = static_cast<__mmask8>(some), second = static_cast<__mmask8>(some >> 8);
-    double* const to = rows.sum + n;
-    _mm512_storeu_pd(to, _mm512_maskz_compress_pd(first, sum[0]));
-    _mm512_storeu_pd(to + __builtin_popcount(first), _mm512_maskz_compress_pd(second, sum[1]));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(rows.bound + n),
-                     _mm_maskz_compress_epi8(static_cast<__mmask16>(some), bound));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(rows.place + n),
-                        _mm256_maskz_compress_epi16(static_cast<__mmask16>(some), place));
-    return n + __builtin_popcount(some);
-}
-
-int32_t keep(const PathRows& rows, int32_t n, int32_t most, const PathRows& others,
-             int32_t& n_others) {
+int32_t keep(const PathRows& rows, int32_t n, int32_t& most) {
     int32_t kept = 0;
+    __m128i largest = _mm_setzero_si128();
     for (int32_t i = 0; i < n; i += 16) {
-        const __m512d sum[2] = {_mm512_load_pd(rows.sum + i), _mm512_load_pd(rows.sum + i + 8)};
+        const __m512d first = _mm512_load_pd(rows.sum + i);
+        const __m512d second = _mm512_load_pd(rows.sum + i + 8);
         const __m128i bound = _mm_load_si128(reinterpret_cast<const __m128i*>(rows.bound + i));
         const __m256i place = _mm256_load_si256(reinterpret_cast<const __m256i*>(rows.place + i));
-        const uint32_t goes_on = _mm_test_epi8_mask(bound, bound);
-        const uint32_t moves =
-            goes_on & _mm_cmple_epu8_mask(bound, _mm_set1_epi8(static_cast<char>(most)));
-        if (moves != 0) n_others = put(others, n_others, moves, sum, bound, place);
-        kept = put(rows, kept, goes_on & ~moves, sum, bound, place);
+        const __mmask16 some = _mm_test_epi8_mask(bound, bound);
+        const auto of_first = static_cast<__mmask8>(some);
+        const auto of_second = static_cast<__mmask8>(some >> 8);
+        double* const to = rows.sum + kept;
+        _mm512_storeu_pd(to, _mm512_maskz_compress_pd(of_first, first));
+        _mm512_storeu_pd(to + __builtin_popcount(of_first),
+                         _mm512_maskz_compress_pd(of_second, second));
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(rows.bound + kept),
+                         _mm_maskz_compress_epi8(some, bound));
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(rows.place + kept),
+                            _mm256_maskz_compress_epi16(some, place));
+        largest = _mm_max_epu8(largest, bound);
+        kept += __builtin_popcount(some);
     }
+    alignas(16) uint8_t each[16];
+    _mm_store_si128(reinterpret_cast<__m128i*>(each), largest);
+    most = 0;
+    for (const uint8_t bound : each) most = bound > most ? bound : most;
     return kept;
 }
 

@@ -1,5 +1,8 @@
 """A classifier certified anew, on other rows; and what travels to workers."""
 
+import warnings
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import xgboost
@@ -48,6 +51,42 @@ def test_blocks_add_up(fitted, monkeypatch):
     np.testing.assert_allclose(parts.cost, whole.cost)
     assert parts.rows == 3000
     assert qwyc.verify(fast, X_new[:3000]) == checked
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_rows_without_a_matrix_of_scores_certify_the_same(fitted, monkeypatch, repeated):
+    """Trees count their path themselves; other base models make scores first."""
+    fast, X_new = fitted
+    loaded = replace(fast, ensemble=replace(fast.ensemble, base_models=without_counts(fast)))
+    rows = np.repeat(X_new[:4000], 3, axis=0) if repeated else X_new[:4000]
+    groups = np.arange(len(rows)) // 40
+    made = []
+    for scores_first in (False, True):
+        if scores_first:
+            monkeypatch.setattr(type(loaded.ensemble.base_models), "path_counter", no_counter)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            by_row = qwyc.recertify(loaded, rows, alpha=0.05)
+        assert any("equal another row" in str(one.message) for one in caught) == repeated
+        made += [by_row, qwyc.recertify(loaded, rows, alpha=0.05, groups=groups)]
+    for direct, by_scores in zip(made[:2], made[2:], strict=True):
+        assert str(direct.certificate) == str(by_scores.certificate)
+        counts, others = (one.choices.evidence.counts for one in (direct, by_scores))
+        np.testing.assert_array_equal(counts.stops, others.stops)
+        np.testing.assert_array_equal(counts.differences, others.differences)
+        for k in range(len(counts)):
+            assert counts[k].groups == others[k].groups
+    assert made[1].choices.evidence.counts.groups is not None
+
+
+def no_counter(models, path):
+    return None
+
+
+def without_counts(fast):
+    """Trees that do not know how many training rows reached each leaf, as those of a file."""
+    models = fast.ensemble.base_models
+    return replace(models, trees=replace(models.trees, leaf_weight=np.zeros(0)))
 
 
 def test_a_recertified_classifier_is_saved_and_loaded(fitted, tmp_path):

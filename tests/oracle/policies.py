@@ -1,5 +1,5 @@
-"""A policy with thresholds, applied to known scores. Twin of native/core/apply.cpp and of the
-early-exit engine, native/core/engine_quit.cpp."""
+"""A policy with thresholds, applied to known scores. Twin of native/core/apply.cpp, of native/core/path.cpp
+for every policy of a path, and of the early-exit engine, native/core/engine_quit.cpp."""
 
 from __future__ import annotations
 

@@ -2,8 +2,13 @@
 
 import numpy as np
 import pytest
+import xgboost
 
+import qwyc
+from oracle.policies import apply_policy
+from qwyc import _native
 from qwyc.policy.counts import sum_over_rows
+from qwyc.policy.grouped import has_policy
 from qwyc.policy.path import Path
 from qwyc.policy.scores import ScoreMatrix
 
@@ -55,3 +60,50 @@ def test_rows_that_are_not_there_are_refused():
     for rows in ([10], [-1]):
         with pytest.raises(ValueError, match="numbers of rows"):
             path.sums(matrix, rows=np.array(rows))
+
+
+@pytest.mark.parametrize("isa", _native.available_isas())
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_counts_are_the_oracles_on_every_instruction_set(dtype, isa):
+    rng = np.random.default_rng(3)
+    path = make_path(rng, 66, 25, nested=False)
+    matrix = ScoreMatrix.from_array(
+        rng.normal(size=(1500, 25)).astype(dtype), base=0.2, threshold=0.1
+    )
+    rules = path.order, path.lower, path.upper, path.threshold
+    by_model = np.ascontiguousarray(matrix.values.T)
+    found = _native.count_path(by_model, matrix.base, matrix.full, *rules, None, True, 2, isa)
+    check_counts(path, matrix, *found)
+
+
+@pytest.mark.parametrize("isa", _native.available_isas())
+def test_trees_count_what_their_scores_say(adult_codes, isa):
+    """Most rows of most policies are followed to the end here, through the slabs of later steps."""
+    X, y, X_new, _ = adult_codes
+    model = xgboost.XGBClassifier(n_estimators=90, max_depth=4).fit(X[:4000], y[:4000])
+    ensemble = qwyc.read_model(model)
+    path = qwyc.fit_path(ensemble.scores(X[4000:8000]))
+    scores = ensemble.scores(X_new[:3001])
+    rules = path.order, path.lower, path.upper, path.threshold
+    for rows in (X_new[:3001], X_new[:3001].astype(np.float64)):
+        full, *found = ensemble.base_models.native.count_path(rows, *rules, True, 2, isa)
+        np.testing.assert_array_equal(full, scores.full)
+        check_counts(path, scores, *found)
+        assert not len(ensemble.base_models.native.count_path(rows, *rules, False, 2, isa)[3])
+
+
+def check_counts(path, matrix, stops, differences, wrong):
+    positive = matrix.full >= path.threshold
+    for k in range(len(path)):
+        decided, steps, _ = apply_policy(
+            matrix.values,
+            matrix.base,
+            matrix.full,
+            path.order,
+            path.lower[k],
+            path.upper[k],
+            path.threshold,
+        )
+        np.testing.assert_array_equal(stops[k], np.bincount(steps - 1, minlength=len(path.order)))
+        assert differences[k].tolist() == [(positive & ~decided).sum(), (~positive & decided).sum()]
+        np.testing.assert_array_equal(has_policy(wrong, k), positive != decided)

@@ -20,6 +20,7 @@ def _deliver(parcel: Parcel) -> tuple[Any, str, Watch | None]:
 
 
 CASE_MATTERS = True  # in names of columns
+ADDED = 16  # arrays that one task adds up
 
 
 def columns(data: Any) -> list[str]:
@@ -43,15 +44,15 @@ def decide(data: Any, parcel: Parcel, work: Adding, classes: npt.NDArray[Any]) -
 
 
 def total(data: Any, parcel: Parcel, work: Counting, size: int) -> npt.NDArray[np.float64]:
-    """Sums over all rows: one row for each partition, which Dask adds up in a tree."""
-    import pandas
-
-    meta = pandas.DataFrame(np.empty((0, size)))
-    parts = data[list(work.features)].map_partitions(
-        _count, *_deliver(parcel), work, meta=meta, enforce_metadata=False
-    )
-    sums: npt.NDArray[np.float64] = parts.sum().compute().sort_index().to_numpy()
-    return sums
+    """Sums over all rows: an array for each partition, added up in a tree. A frame of them would have
+    hundreds of columns, which Dask examines one by one."""
+    delivered = _deliver(parcel)
+    parts = data[list(work.features)].to_delayed()
+    sums = [delayed(_count)(part, *delivered, work) for part in parts]
+    while len(sums) > 1:
+        sums = [delayed(_add)(sums[i : i + ADDED]) for i in range(0, len(sums), ADDED)]
+    total: npt.NDArray[np.float64] = compute(*sums)[0]
+    return total
 
 
 def count(data: Any) -> int:
@@ -90,8 +91,10 @@ def _decide(frame: Any, content: bytes | Model, key: str, watch: Watch | None, w
 
 def _count(
     frame: Any, content: bytes | Model, key: str, watch: Watch | None, work: Counting
-) -> Any:
-    import pandas
+) -> npt.NDArray[np.float64]:
+    return work.on_pandas(_classifier(content, key, watch), frame)
 
-    sums = work.on_pandas(_classifier(content, key, watch), frame)
-    return pandas.DataFrame(sums[np.newaxis])
+
+def _add(sums: list[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
+    total: npt.NDArray[np.float64] = np.sum(sums, axis=0)
+    return total

@@ -137,7 +137,7 @@ def sums_of_path(
             full_scores = scores.full
             watch = None if differing is None else partial(differing.add, done)
             part_sums = path.sums(scores, threads=threads, watch=watch)
-        digest.update(np.ascontiguousarray(full_scores).reshape(-1))
+        digest.update(np.ascontiguousarray(full_scores).reshape(-1).data)
         done += len(full_scores)
         sums.append(part_sums.vector())
         assert part_sums.stops is not None  # it is the path's own
