@@ -24,7 +24,7 @@ struct MaskCost {
     static constexpr Of kSlab{30, 0, 0, 1};
     static constexpr Of kWord{60, 8, 1.7, 15.5};
     static constexpr Of kFew{50, 2, 0.85, 9.5};
-    static constexpr double kSplit = 0.42, kReachSplit = 2.5;  // of a slab, to make planes
+    static constexpr double kSplit = 0.42, kReachSplit = 1.8;  // of a slab, to make planes
     static constexpr double kFullTree = 8;  // of a word in full: sums are not tested
 };
 
