@@ -94,10 +94,11 @@ void copy_rows(const RowsView<In>& rows, In* out) {
     }
 }
 
-// Rows of a block: a share for each thread, and at most some thousand.
-inline int64_t rows_to_copy(int64_t n, int64_t width, int64_t bytes_each, int threads) {
-    constexpr int64_t kBytes = 1 << 20, kLeast = 256, kMost = 16384;
-    const int64_t fits = kBytes / (bytes_each * std::max<int64_t>(width, 1));
+// Rows of a block: a share for each thread, and at most some thousand. bytes: of all columns.
+inline int64_t rows_to_copy(int64_t n, int64_t width, int64_t bytes_each, int threads,
+                            int64_t bytes = 1 << 20) {
+    constexpr int64_t kLeast = 256, kMost = 16384;
+    const int64_t fits = bytes / (bytes_each * std::max<int64_t>(width, 1));
     const int64_t share = n / std::max(threads, 1) + 1;
     return (std::min(std::clamp(fits, kLeast, kMost), share) + kLeast - 1) / kLeast * kLeast;
 }

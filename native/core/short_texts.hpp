@@ -203,13 +203,27 @@ struct TextSpan {
     uint64_t size;
 };
 
+// Cells that point to objects, whose text is in them. Texts that are read have the same header but
+// for some bits: four words from `header` on, of which the first is their type, which all objects
+// have, and the second the size of the text. Pointers may be null.
+struct TextObjects {
+    const uint8_t* const* object;
+    int32_t header, size, text;  // bytes from the begin of an object on
+    uint64_t mask[4], kind[4];   // bits of a header that tell kinds apart, and those of texts
+};
+
 // Each writes codes, and returns false where a value is refused.
 struct TextKernels {
     template <class Out>
     using Read = bool (*)(const ShortTexts&, const TextCells&, Out*);
+    // Of known texts that are read in groups: codes of the n objects from the first on, up to one
+    // that is no text or not known, or somewhat less. Returns how many are written.
+    template <class Out>
+    using ReadObjects = int64_t (*)(const ShortTexts&, const TextObjects&, int64_t n, Out*);
     template <class Out>
     struct Reads {
         Read<Out> text32, text64, views, spans;
+        ReadObjects<Out> objects;
     };
     Reads<float> of_float;
     Reads<double> of_double;

@@ -21,7 +21,8 @@ struct TableLayout {
 
     template <class In>
     static TableLayout of(const Table& table, int threads) {
-        constexpr int64_t kMost = 65536;  // of columns that lie in memory
+        constexpr int64_t kMost = 65536;     // of columns that lie in memory
+        constexpr int64_t kBytes = 3 << 19;  // of others: most are used once, when they are written
         TableLayout layout;
         for (int64_t j = 0; j < table.n_features(); ++j) {
             const Column& column = table.column(j);
@@ -31,7 +32,7 @@ struct TableLayout {
         }
         const int64_t n = table.n_rows(), share = n / std::max(threads, 1) + 1;
         layout.rows_at_once = layout.converted > 0
-                                  ? rows_to_copy(n, layout.converted, sizeof(In), threads)
+                                  ? rows_to_copy(n, layout.converted, sizeof(In), threads, kBytes)
                                   : std::min(kMost, (share + 255) / 256 * 256);
         return layout;
     }

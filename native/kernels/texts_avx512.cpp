@@ -32,6 +32,7 @@ inline Number number_at(const uint8_t* at) {  // which need not be aligned
 template <class Offset>
 struct OffsetAt {
     static constexpr int64_t kBytes = sizeof(Offset);  // of a cell, in `data`
+    static constexpr bool kFetches = true;             // texts that follow are fetched ahead
 
     // The sizes of 16 texts from a cell on.
     static __m512i sizes(const uint8_t* at) {
@@ -50,6 +51,7 @@ struct OffsetAt {
 // As ViewAt of core/table.cpp has them.
 struct ViewAt {
     static constexpr int64_t kBytes = 16;
+    static constexpr bool kFetches = true;
 
     static TextSpan of(const TextCells& cells, const uint8_t* at) {
         const auto size = number_at<int32_t>(at);
@@ -62,6 +64,7 @@ struct ViewAt {
 
 struct SpanAt {
     static constexpr int64_t kBytes = sizeof(TextSpan);
+    static constexpr bool kFetches = true;
 
     static __m512i sizes(const uint8_t* at) {
         const __m512i second = _mm512_setr_epi64(1, 3, 5, 7, 9, 11, 13, 15);
@@ -221,7 +224,9 @@ class Groups {
     // wrong then.
     bool read(const TextCells& cells, int64_t i, Out* out) const {
         const uint8_t* const data = cells.data + (cells.first + i) * At::kBytes;
-        const Texts<At> texts(cells, data);
+        return read(Texts<At>(cells, data), data, out);
+    }
+    bool read(const Texts<At>& texts, const uint8_t* data, Out* out) const {
         const __m512i size = texts.sizes();
         __m512i numbers;
         uint64_t low = 0, high = 0;  // numbers of eight cells each
@@ -237,7 +242,7 @@ class Groups {
 #pragma GCC unroll 16
         for (int j = 0; j < kGroup; ++j) {
             const auto [begin, n] = texts[j];
-            if (j % 4 == 0) fetch_ahead(begin);
+            if (At::kFetches && j % 4 == 0) fetch_ahead(begin);
             const Register text = load(begin, n);
             uint64_t found;
             if constexpr (by_size) {
@@ -372,6 +377,8 @@ bool read_all(const ShortTexts& known, const TextCells& cells, Out* out) {
                            : read_groups<At, by_size, false>(known, cells, out);
 }
 
+#include "kernels/texts_avx512_objects.inc"
+
 template <class At, class Out>
 bool read_cells(const ShortTexts& known, const TextCells& cells, Out* out) {
     if (known.by_size)
@@ -382,9 +389,9 @@ bool read_cells(const ShortTexts& known, const TextCells& cells, Out* out) {
 }
 
 template <class Out>
-constexpr TextKernels::Reads<Out> kReads{read_cells<OffsetAt<int32_t>, Out>,
-                                         read_cells<OffsetAt<int64_t>, Out>,
-                                         read_cells<ViewAt, Out>, read_cells<SpanAt, Out>};
+constexpr TextKernels::Reads<Out> kReads{
+    read_cells<OffsetAt<int32_t>, Out>, read_cells<OffsetAt<int64_t>, Out>, read_cells<ViewAt, Out>,
+    read_cells<SpanAt, Out>, read_objects<Out>};
 
 }  // namespace
 

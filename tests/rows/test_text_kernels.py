@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -140,6 +142,75 @@ def test_objects_of_all_kinds_in_one_column():
     for isa in _native.available_isas():
         found = codes(rows, texts, isa)
         np.testing.assert_array_equal(found, [0, 1, NULL, NULL, 2, UNSEEN] * 100)
+
+
+class Text(str):
+    """Not exactly a str."""
+
+    __slots__ = ()
+
+
+def table_of(objects, texts, isa, unseen):
+    """A table of one column of objects, and whether it takes them."""
+    given = _native.TextCodes(texts, [float(i) for i in range(len(texts))], unseen, NULL, isa)
+    shape = _native.TableShape([False], float("nan"), False, False, True)
+    table = _native.Table(len(objects), shape)
+    return table, table.add_objects(0, objects, given)
+
+
+@pytest.mark.parametrize("isa", _native.available_isas())
+@pytest.mark.parametrize(
+    ("strange", "code"),
+    [
+        (None, NULL),
+        (float("nan"), NULL),
+        ("ä", 2),
+        ("日本", UNSEEN),
+        ("zz" * 40, UNSEEN),
+        (b"a", None),
+        (7, None),
+        (Text("a"), None),
+        (object(), None),
+        ((), None),
+    ],
+)
+def test_one_object_of_another_kind(isa, strange, code):
+    texts = ["a", "bcd", "ä", "the same size", "this size too"]
+    for at in (0, 5, 15, 16, 40, 99):
+        objects = np.array(["".join(["", *texts[i % 5]]) for i in range(100)], object)
+        objects[at] = strange
+        expected = np.arange(100.0) % 5
+        expected[at] = code
+        table, taken = table_of(objects, texts, isa, UNSEEN)
+        assert taken == (code is not None)
+        if taken:
+            np.testing.assert_array_equal(table.matrix32(1)[0], expected)
+        table, _ = table_of(objects, texts, isa, float("inf"))
+        found = table.matrix32(1)
+        assert (found is None) == (code in (None, UNSEEN))
+        if found is not None:
+            np.testing.assert_array_equal(found[0], expected)
+
+
+@pytest.mark.parametrize("isa", _native.available_isas())
+def test_objects_that_are_not_there(isa):
+    """NumPy takes a null pointer for None."""
+    objects = np.array(["".join(["", *["one", "two"][i % 2]]) for i in range(64)], object)
+    objects[20] = None  # which lives for ever
+    ctypes.memset(objects.ctypes.data + 20 * objects.itemsize, 0, objects.itemsize)
+    expected = np.arange(64.0) % 2
+    expected[20] = NULL
+    table, taken = table_of(objects, ["one", "two"], isa, UNSEEN)
+    assert taken
+    np.testing.assert_array_equal(table.matrix32(1)[0], expected)
+
+
+@pytest.mark.parametrize("isa", _native.available_isas())
+def test_every_second_object(isa):
+    texts = ["one", "two"]
+    objects = np.array(["".join(["", *texts[i // 2 % 2]]) for i in range(200)], object)
+    objects[1::2] = 5
+    np.testing.assert_array_equal(codes(objects[::2], texts, isa), np.arange(100.0) % 2)
 
 
 def test_of_equal_texts_the_last_counts():

@@ -70,11 +70,10 @@ class _Matched(NamedTuple):
 
     def has(self, labels: Any) -> bool:
         """Whether other labels have the same text, where that is known without a long look."""
-        if type(labels) is not type(self.labels):
-            return False
         if isinstance(labels, list):
             return bool(labels == self.names)
-        return bool(self.labels.is_(labels) or labels.tolist() == self.names)
+        is_same = type(labels) is type(self.labels) and self.labels.is_(labels)
+        return bool(is_same or labels.tolist() == self.names)
 
 
 class _Taken(NamedTuple):
