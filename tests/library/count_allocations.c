@@ -32,7 +32,7 @@ int posix_memalign(void** out, size_t to, size_t n) {
     return *out ? 0 : 12;
 }
 
-enum { MOST = 8000, ONES = 200 };
+enum { MOST = 8000, FEWER = 3000, ONES = 200 };
 static int32_t label[MOST], steps[MOST];
 
 static long batch(const qwyc_model* model, const double* data, int64_t n, double* score) {
@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
             }
             one = count;
         }
-        const long more = batch(model, data, MOST, score), fewer = batch(model, data, 1000, score);
+        const long more = batch(model, data, MOST, score), fewer = batch(model, data, FEWER, score);
         printf("%ld %ld %ld\n", one, fewer, more);
         free(data), free(score), free(single), qwyc_free(model);
     }

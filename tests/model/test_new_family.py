@@ -50,6 +50,9 @@ class LinearTerms:
     def runner(self, policy, survival=None):
         return TermByTerm(self, policy)
 
+    def path_counter(self, path):
+        return None
+
     def expected_cost(self):
         return 10.0 * self.n_models
 

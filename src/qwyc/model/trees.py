@@ -35,7 +35,7 @@ HALF_ULP_32, HALF_ULP_64 = 2.0**-24, 2.0**-53  # relative error of one rounding
 SMALLEST_32 = 2.0**-149  # absolute error of one rounding near zero
 LARGEST_32, LARGEST_64 = (float(np.finfo(kind).max) for kind in (np.float32, np.float64))
 # Other trees are compared for many rows at once (native/core/masked_trees.hpp).
-WHY_WALKED = "node by node, having more than 64 leaves or a category of more than 254 kinds"
+WHY_WALKED = "node by node, because they have many leaves or a category of more than 254 kinds"
 
 
 def _unknown() -> Floats:
