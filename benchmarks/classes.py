@@ -29,6 +29,7 @@ from .sizes import SIZES, Sizes
 NAME = "classes"
 DEPTH, LEARNING_RATE = 6, 0.1
 TRAINING_ROWS, SAMPLE_ROWS, TEST_ROWS = 30_000, 40_000, 30_000
+SMALL = (64, 512, 2_048)  # batches in which few rows have the same classes left
 MADE_UP_ROWS = 6_000  # a third each, where it is only to be seen that it runs
 FILE = "covertype.parquet"
 
@@ -98,11 +99,14 @@ def classes(sizes: Sizes) -> Result:
         result.differ[peer.name] = _check(peer, test, own)
     rows = enlarged(test, sizes.rows)
     result.lines[1] = [
-        each
-        for size in (1, max(sizes.batches))
-        for each in timed(contestants, rows, size, 1, sizes)
+        each for size in batches_of(sizes) for each in timed(contestants, rows, size, 1, sizes)
     ]
     return result
+
+
+def batches_of(sizes: Sizes) -> tuple[int, ...]:
+    """Rows per call."""
+    return tuple(sorted({*sizes.batches, *(size for size in SMALL if size < sizes.rows)}))
 
 
 def _ours(fast: Any) -> list[Peer]:
@@ -169,7 +173,7 @@ def main() -> None:
 
 def show(console: Console, result: Result, sizes: Sizes) -> None:
     """The table of a run."""
-    batches = (1, max(sizes.batches))
+    batches = batches_of(sizes)
     title = f"\n{result.title}; 1 thread; µs per row"
     report.show(console, title, *report.case_rows(result, 1, batches))
     console.print("\n".join(report.case_words(result)))

@@ -115,17 +115,28 @@ def write_files(folder: Path) -> list[Path]:
     return paths
 
 
+# Runs a command and prints its exit code, processor time and peak memory in KB. In a small process of
+# its own: the peak of a command is at least the memory of the process that starts it.
+START = """
+import os, subprocess, sys
+null = subprocess.DEVNULL
+process = subprocess.Popen(sys.argv[1:], stdout=null, stderr=null)
+_, status, used = os.wait4(process.pid, 0)
+print(os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, used.ru_maxrss)
+"""
+
+
 def run_command(python: str, given: list[str], folder: Path) -> tuple[float, float]:
     """Processor time in seconds and peak memory in MB of a command."""
-    null = subprocess.DEVNULL
-    with subprocess.Popen(
-        [python, "-W", "ignore", "-m", "qwyc", *given], cwd=folder, stdout=null, stderr=null
-    ) as process:
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode not in (0, 1, 3):  # verify may print FAIL or UNDECIDED
-        raise SystemExit(f"{' '.join(given)} ended with {process.returncode}")
-    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+    command = [python, "-W", "ignore", "-m", "qwyc", *given]
+    started = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", START, *command],
+        cwd=folder, check=True, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    code, seconds, peak = started.stdout.split()
+    if int(code) not in (0, 1, 3):  # verify may print FAIL or UNDECIDED
+        raise SystemExit(f"{' '.join(given)} ended with {code}")
+    return float(seconds), int(peak) / 1024
 
 
 def arguments(command: str, file: Path, name: str) -> list[str]:

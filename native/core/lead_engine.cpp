@@ -47,7 +47,12 @@ struct RulingCost {
 
 // Of so few rows hardly any have the same classes left: they are evaluated together, for all
 // classes.
-constexpr int64_t kFewToRuleOut = 2048;
+constexpr int64_t kFewToRuleOut = 1024;
+// But of still fewer, most are soon walked one by one, for the classes that are left.
+constexpr int64_t kWalkedSoon = 24;
+
+// So few rows are walked one by one, where none has codes.
+constexpr int32_t kMostWalked = 4;
 
 // So few rows are walked one by one from the first step on.
 constexpr int32_t kWalkedAtFirst = 12;
@@ -160,7 +165,7 @@ void LeadEngine<Real>::divide(std::span<const double> survival) {
         }
     }
     for (const BatchSize& size : kBatchSizes) {
-        if (rules_out_ && size.most > kFewToRuleOut) break;
+        if (rules_out_ && size.typical > kFewToRuleOut) break;
         std::vector<double> best(quit_end_ + 1, kInf);
         std::vector<const Choice*> next(quit_end_ + 1);
         best[quit_end_] = 0;
@@ -212,7 +217,7 @@ void LeadEngine<Real>::divide_at_tests(std::span<const double> survival) {
             segment.tree_begin.push_back(static_cast<int32_t>(segment.trees.size()));
         }
         // Rows of the first segment have the same classes, and are evaluated together.
-        segment.walk_below = !full_.coded_kernels() ? 4
+        segment.walk_below = !full_.coded_kernels() ? kMostWalked
                              : begin == 0           ? kWalkedAtFirst
                                                     : kMaxWalkedRows;
         const double classes = classes_left(begin, K);
@@ -361,12 +366,13 @@ void LeadEngine<Real>::decide(const RowsView<In>& rows, const ClassDecisionsOut&
             : std::clamp<int64_t>(block_bytes / bytes / kSlab * kSlab, kSlab, kMaxBlockRows);
     const int64_t share = (rows.n / std::max(threads, 1) / kSlab + 1) * kSlab;  // rows per thread
     const int64_t at_once = std::min({share, kRowsAtOnce, max_rows_in_int32(rows.row_stride)});
+    const int64_t few = full_.coded_kernels() ? kWalkedSoon : kMostWalked;
     parallel_for(rows.n, at_once, threads, [&](int64_t begin, int64_t end) {
         const ClassDecisionsOut here{out.label + begin, out.steps ? out.steps + begin : nullptr,
                                      out.score ? out.score + begin * K : nullptr};
         const auto some = rows.part(begin, end);
         const int64_t n = end - begin;
-        if (rules_out_ && (n > kFewToRuleOut || n <= ruling_[0].walk_below))
+        if (rules_out_ && (n > kFewToRuleOut || n <= few))
             RulingWorker<In>(*this, chosen, masks).run(some, static_cast<int32_t>(block), here);
         else
             Worker<In>(*this, chosen, masks).run(some, static_cast<int32_t>(block), here);

@@ -18,7 +18,7 @@ from qwyc.policy.fit.lead_problem import LeadProblem
 from qwyc.policy.fit.ruling_out import fit_ruling_out, steps_with_tests
 
 ISAS = _native.available_isas()
-# More than 2,048 rows are put in order by the classes that are left, where a policy rules classes out.
+# More than 1,024 rows are put in order by the classes that are left, where a policy rules classes out.
 ROWS = {False: 700, True: 2_100}
 
 
