@@ -38,7 +38,7 @@ def headline(
         factor(results, "xgboost", FULL, "XGBoost", 60, large, f"{batch}: in full"),
         factor(results, "lightgbm", FULL, "LightGBM", 90, large, f"{batch}: in full"),
         factor(results, "catboost", FULL, "CatBoost", 2.5, large, f"{batch}: in full"),
-        factor(results, "forest", QUITTING, "scikit-learn", 50, large, f"{batch}: quitting"),
+        factor(results, "forest", QUITTING, "scikit-learn", 100, large, f"{batch}: quitting"),
         factor(results, "forest", FULL, "scikit-learn", 7, large, f"{batch}: in full"),
         factor(results, "classes", FULL, "XGBoost", 40, large, f"{batch}: in full"),
         factor(results, "classes", QUITTING, FULL, 3, large, f"{batch}: quitting"),
