@@ -77,6 +77,19 @@ def test_counts_are_the_oracles_on_every_instruction_set(dtype, isa):
 
 
 @pytest.mark.parametrize("isa", _native.available_isas())
+def test_counts_of_any_number_of_policies(isa):
+    """Kernels look at as few policies as there are, in steps of eight."""
+    rng = np.random.default_rng(5)
+    matrix = ScoreMatrix.from_array(rng.normal(size=(600, 12)), base=0.2, threshold=0.1)
+    by_model = np.ascontiguousarray(matrix.values.T)
+    for K in [k + more for k in range(8, 65, 8) for more in (-1, 0, 1)]:
+        path = make_path(rng, K, 12, nested=True)
+        rules = path.order, path.lower, path.upper, path.threshold
+        found = _native.count_path(by_model, matrix.base, matrix.full, *rules, None, True, 1, isa)
+        check_counts(path, matrix, *found)
+
+
+@pytest.mark.parametrize("isa", _native.available_isas())
 def test_trees_count_what_their_scores_say(adult_codes, isa):
     """Most rows of most policies are followed to the end here, through the slabs of later steps."""
     X, y, X_new, _ = adult_codes
