@@ -16,10 +16,8 @@ from qwyc.target.target import Decided, Target
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-PER_WORD = (
-    63  # policies in a word of the native core's sets, as kPathPolicies in native/core/path.hpp
-)
-
+# Policies in a word of the native core's sets: kPathPolicies in native/core/path_kernels.hpp.
+PER_WORD = 63
 ENOUGH_DIFFERENCES = 20  # on other rows, to tell how many rows of a group differ together
 
 
