@@ -62,7 +62,7 @@ double walk_cost(const RowTrees& trees);
 struct Needs {
     int32_t features = 0, questions = 0, trees = 0;
     double planes = 0;  // nanoseconds to make them, for a slab
-    LargeCost large;    // of large trees, beside what all trees take
+    LargeCost large{};  // of large trees, beside what all trees take
     int32_t late = 0;   // trees that only a few rows of a word reach before they quit
     double far = 0;     // nanoseconds to fetch the cache lines of one row, where rows are wide
 

@@ -73,6 +73,10 @@ class FullEngine {
 
     // The cheaper way for a row that is evaluated by itself, through so many trees.
     RowWay row_way(double n_trees) const;
+    const RowWay& row_way() const {
+        std::call_once(way_once_, [this] { way_ = row_way(static_cast<double>(order_.size())); });
+        return way_;
+    }
     const DeepTrees<Real>& deep() const { return layout().deep; }
 
     // (T,) what trees cost on masks, by the cost model; nothing where they are walked.
@@ -150,7 +154,8 @@ class FullEngine {
     RowTrees row_trees_;
     std::vector<int32_t> order_;         // of the source
     const CodedKernels* coded_kernels_;  // or null: rows never have codes
-    mutable std::once_flag once_asked_, once_;
+    mutable std::once_flag once_asked_, once_, way_once_;
+    mutable RowWay way_{};  // through all trees
     mutable std::unique_ptr<const Asked> asked_;
     mutable std::unique_ptr<const Layout> layout_;
 };
@@ -236,7 +241,10 @@ class QuitEngine {
     Outcome follow(OneRow& state, const int32_t* leaf, int32_t end) const;
 
     // How a row goes that is evaluated by itself.
-    RowWay row_way() const { return full_.row_way(taken_); }
+    const RowWay& row_way() const {
+        std::call_once(way_once_, [this] { way_ = full_.row_way(taken_); });
+        return way_;
+    }
 
     int32_t n_steps() const { return static_cast<int32_t>(policy_.order().size()); }
 
@@ -246,7 +254,8 @@ class QuitEngine {
     int32_t quit_end_;             // no row quits at this step or later
     std::vector<double> reached_;  // (T,) the share of rows that reaches each step
     double taken_ = 0;             // steps before quit_end_ of a row, on average
-    mutable std::once_flag once_;
+    mutable std::once_flag once_, way_once_;
+    mutable RowWay way_{};
     mutable std::unique_ptr<const Layout> layout_;
 };
 

@@ -56,7 +56,7 @@ auto FullEngine<Real>::make_layout() const -> std::unique_ptr<const Layout> {
     const auto n = static_cast<int32_t>(order_.size());
     layout->plan = make_plan(layout->questions);
     use_large(*layout);
-    const RowWay way = row_way(n);
+    const RowWay& way = row_way();
     const double walk = way.row + way.trees * n / kWalksAtOnce;
     layout->walk_below = layout->plan.any_masked ? rows_to_walk(walk, layout->plan.needs) : 6;
     return layout;
@@ -127,7 +127,7 @@ template <class In>
 void FullEngine<Real>::score_few(const RowsView<In>& rows, const int32_t* row, int32_t n,
                                  double* full) const {
     const auto n_trees = static_cast<int32_t>(order_.size());
-    const RowWay way = row_way(n_trees);
+    const RowWay& way = row_way();
     with_walk(forest_, row_trees_, way, rows, row, n, [&](const auto* values, const auto& walk) {
         FullSum sum[kMaxWalkedRows];
         std::fill_n(sum, n, forest_.start());

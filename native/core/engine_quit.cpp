@@ -116,10 +116,11 @@ bool QuitEngine<Real, Policy>::walk_some(OneRow& state, const In* row, int32_t m
     const int32_t stop = std::min(quit_end_, most);
     const int64_t width = forest_.n_features();
     const RowsView<In> rows{row, 1, width, width, 1};
+    const int32_t at_once = row_way().coded ? kWalksAtOnce : full_.row_trees().at_once;
     const auto walk_with = [&](const auto* values, const auto& walk) {
         int32_t leaf[kWalksAtOnce];
         while (state.step < stop) {
-            const int32_t end = std::min(state.step + kWalksAtOnce, stop);
+            const int32_t end = std::min(state.step + at_once, stop);
             walk(policy_.order().data(), state.step, end, values, 1, leaf);
             const Outcome outcome = follow(state, leaf, end);
             if (outcome == Outcome::kContinue) continue;

@@ -7,6 +7,7 @@
 
 #include "core/cuts.hpp"
 #include "core/float_mode.hpp"
+#include "core/questions.hpp"
 
 namespace qwyc {
 
@@ -68,6 +69,9 @@ RowTrees::RowTrees(const Forest<Real>& forest) {
         first += n;
     }
     lay_side_by_side(forest);
+    // Walks of large trees wait for memory, and all together.
+    const bool near = total <= 2 * int64_t{kMaxMaskedLeaves} * forest.n_trees();
+    if (oblivious.empty() && n_features > kMaxFlatFeatures && near) at_once = kFewWalks;
 }
 
 template <class Real>

@@ -15,7 +15,8 @@
 
 namespace qwyc {
 
-inline constexpr int32_t kWalksAtOnce = 16;    // trees that a row walks at once
+inline constexpr int32_t kWalksAtOnce = 16;    // trees that a row walks at once, at most
+inline constexpr int32_t kFewWalks = 8;        // or fewer
 inline constexpr int32_t kRowsWalked = 4;      // rows that walk the same trees at once
 inline constexpr int32_t kMaxWalkedRows = 32;  // more are never walked one by one
 
@@ -35,7 +36,11 @@ struct RowTrees {
     // False where a tree has a split that is not a comparison, or does not fit; the forest itself
     // is walked then.
     bool usable = false;
-    int64_t n_features = 0;       // of a row
+    int64_t n_features = 0;  // of a row
+    // Trees that a single row walks before it is known whether it quits. Values of wide rows do not
+    // fit registers, and more walks at once then take so much longer that few, node by node, are
+    // better.
+    int32_t at_once = kWalksAtOnce;
     std::vector<int32_t> begin;   // (T,) first entry
     std::vector<int32_t> levels;  // (T,) steps from the root to the lowest leaf
     std::vector<Entry<float>> single;

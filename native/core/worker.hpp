@@ -72,6 +72,11 @@ struct Rowwise {
     }
 };
 
+// Whether n rows walk the nodes of the forest rather than `trees`.
+inline bool node_by_node(const RowTrees& trees, int32_t n) {
+    return !trees.usable || (n == 1 && trees.at_once < kWalksAtOnce);
+}
+
 // Walks rows through trees at steps of an order.
 template <class Real>
 struct RowWalker {
@@ -85,12 +90,12 @@ struct RowWalker {
     void operator()(const int32_t* order, int32_t begin, int32_t end, const In* const* row,
                     int32_t n, int32_t* leaf) const {
         if constexpr (std::is_same_v<In, TileValue<In, Real>>) {
-            if (trees.usable) {
+            if (!node_by_node(trees, n)) {
                 kernels.walk<In>()(trees, order + begin, end - begin, row, n, leaf);
                 return;
             }
         }
-        constexpr int32_t kAtOnce = 8;
+        constexpr int32_t kAtOnce = kFewWalks;
         for (int32_t i = 0; i < n; ++i)
             for (int32_t at = begin; at < end; at += kAtOnce) {
                 int32_t* const here = leaf + i * kWalksAtOnce + at - begin;
@@ -111,14 +116,21 @@ auto with_values(const RowTrees& trees, const RowsView<In>& rows, const int32_t*
     const auto copied = [&]<class V>(V* copy) {
         const V* to[kMaxWalkedRows];
         for (int32_t i = 0; i < n; ++i) {
-            const int64_t at = (row ? row[i] : i) * rows.row_stride;
+            const int64_t at = row ? row[i] : i;
             to[i] = copy;
-            for (int64_t f = 0; f < rows.width; ++f) *copy++ = static_cast<V>(rows.column(f)[at]);
+            if (rows.column_stride == 1) {  // many values at a time
+                const In* const from = rows.row(at);
+                for (int64_t f = 0; f < rows.width; ++f) copy[f] = static_cast<V>(from[f]);
+            } else {
+                for (int64_t f = 0; f < rows.width; ++f)
+                    copy[f] = static_cast<V>(rows.column(f)[at * rows.row_stride]);
+            }
+            copy += rows.width;
         }
         return use(to);
     };
     if constexpr (!std::is_same_v<In, TileValue<In, Real>>)
-        if (trees.usable) return copied(scratch().values.of(n * rows.width));
+        if (!node_by_node(trees, n)) return copied(scratch().values.of(n * rows.width));
     if (rows.column_stride != 1)
         return copied(reinterpret_cast<In*>(scratch().rows.of(n * rows.width * sizeof(In))));
     const In* to[kMaxWalkedRows];

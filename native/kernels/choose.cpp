@@ -56,7 +56,7 @@ struct Choice {
     bool runs;
 };
 
-// Best first. Tested at each call, which takes a few loads and needs no shared state.
+// Best first.
 template <class Visit>
 void each_choice(Visit visit) {
 // `other`: where an instruction set has no tables of its own for these.
@@ -81,7 +81,7 @@ void each_choice(Visit visit) {
 #undef QWYC_TABLES
 }
 
-Choice choose(std::string_view isa) {
+Choice find(std::string_view isa) {
     Choice found{};
     each_choice([&](const Choice& choice) {
         if (!found.table && choice.runs && (isa.empty() || choice.table->isa == isa))
@@ -89,6 +89,12 @@ Choice choose(std::string_view isa) {
     });
     if (!found.table) throw std::invalid_argument("this machine does not run " + std::string(isa));
     return found;
+}
+
+// One row takes less time than looking for its kernels would.
+Choice choose(std::string_view isa) {
+    static const Choice best = find("");
+    return isa.empty() ? best : find(isa);
 }
 
 }  // namespace

@@ -66,6 +66,30 @@ TEST(random_forests_of_every_kind) {
     }
 }
 
+// Where values do not fit registers, single rows walk fewer trees at once.
+TEST(plain_comparisons_of_many_features) {
+    const auto grown = [](auto trees, uint64_t seed, int64_t n_features) {
+        trees.n_features = n_features;
+        Random random(seed);
+        trees.rules = random_rules(random, 30);
+        for (int32_t t = 0; t < 30; ++t) {
+            grow(trees, random, {.special = false}, 6);
+            trees.end_tree();
+        }
+        return trees;
+    };
+    constexpr int64_t kNarrow = RowTrees::kMaxFlatFeatures;
+    const Forest<float> narrow = grown(Trees<float>{}, 0, kNarrow).forest();
+    CHECK_EQUAL(RowTrees(narrow).at_once, kWalksAtOnce);
+    for (uint64_t seed = 0; seed < 4; ++seed) {
+        const Trees<float> trees = grown(Trees<float>{}, seed, kNarrow + 1);
+        const Forest<float> forest = trees.forest();
+        CHECK_EQUAL(RowTrees(forest).at_once, kFewWalks);
+        check_both(trees, 100, seed, "float");
+        check_both(grown(Trees<double>{}, seed, kNarrow + 1), 100, seed, "double");
+    }
+}
+
 TEST(any_number_of_rows) {
     for (int64_t n : {0, 1, 2, 6, 7, 8, 63, 64, 65, 127, 128, 129, 511, 512, 513, 1025})
         check_both(random_trees<float>(5, {.n_trees = 20}), n, n, "float");
