@@ -110,6 +110,16 @@ def test_wealth_is_a_supermartingale_by_enumeration():
         assert failed <= risk
 
 
+def test_the_wealth_of_several_bets_is_their_sum():
+    z = np.random.default_rng(0).choice([-0.1, 0.6], size=300, p=[0.98, 0.02])
+    wealth = np.cumprod(1 - 0.9 * z).max()
+    for factor, reached in [(0.999, True), (1.001, False)]:
+        risk = 1 / (factor * wealth)
+        assert betting._reaches([(-0.9, 1.0)], z, risk) is reached
+        assert betting._reaches([(-0.9, 0.1)] * 10, z, risk) is reached  # no bet does by itself
+        assert betting._reaches([(-0.9, 0.999), (-0.1, 0.001)], z, risk) is reached
+
+
 @pytest.mark.parametrize("kind", ["alike", "unlike", "large"])
 def test_more_differences_never_help_and_bounds_agree_with_tests(kind):
     rng = np.random.default_rng(8)

@@ -92,7 +92,7 @@ class GroupCounts:
     @property
     def largest(self) -> int:
         """Rows of the largest group."""
-        return int(self.sizes.sum(axis=1).max(initial=0))
+        return int(self._rows(None).max(initial=0))
 
     def cap(self, among: int | None) -> int:
         """The rows of the largest group, of all rows or of a class: here, or among those of the prior."""
@@ -120,7 +120,10 @@ class GroupCounts:
         )
 
     def _rows(self, among: int | None) -> Ints:
-        rows: Ints = self.sizes.sum(axis=1) if among is None else self.sizes[:, among]
+        if among is not None:
+            return self.sizes[:, among]
+        # Adding a few columns takes less time than adding up the numbers of each row.
+        rows: Ints = np.ascontiguousarray(self.sizes.T).sum(axis=0)
         return rows
 
 

@@ -126,11 +126,20 @@ def groups_at(groups: Weighed, share: float, risk: float) -> int | None:
 def _reaches(stakes: list[tuple[float, float]], z: Floats, risk: float) -> bool:
     """Whether the wealth of some fixed bets, each with its stake, ever reaches 1 / risk."""
     with np.errstate(divide="ignore"):  # a bet of everything that is lost
-        logs = [
-            math.log(stake) + np.cumsum(np.log1p(np.maximum(bet * z, -1.0)))
-            for bet, stake in stakes
-        ]
-    return bool(np.logaddexp.reduce(logs, axis=0).max() >= math.log(1 / risk))
+        logs = np.array(
+            [
+                math.log(stake) + np.cumsum(np.log1p(np.maximum(bet * z, -1.0)))
+                for bet, stake in stakes
+            ]
+        )
+    # The sum over the bets is at least the largest, and at most that by their number: mostly there is
+    # nothing to add up.
+    enough = math.log(1 / risk)
+    largest = logs.max(axis=0)
+    if largest.max() >= enough:
+        return True
+    near = logs[:, largest >= enough - math.log(len(stakes)) - 1e-6]
+    return bool((np.logaddexp.reduce(near, axis=0) >= enough).any())
 
 
 def _bet_below(groups: Weighed, clump: float, share: float, risk: float) -> tuple[float, float]:
