@@ -24,6 +24,7 @@ extern const LatticeKernels<double> lattices_of_double;
 namespace avx2 {
 extern const Kernels table;
 extern const MaskKernels masks_table;
+extern const PathKernels path_table;
 extern const LatticeKernels<float> lattices_of_float;
 extern const LatticeKernels<double> lattices_of_double;
 }  // namespace avx2
@@ -59,10 +60,10 @@ struct Choice {
 // Best first.
 template <class Visit>
 void each_choice(Visit visit) {
-// `other`: where an instruction set has no tables of its own for these.
-#define QWYC_TABLES(isa, other)                                            \
-    &isa::table, &isa::masks_table, &other::row_table, &other::path_table, \
-        &isa::lattices_of_float, &isa::lattices_of_double
+// `rows` and `paths`: where an instruction set has no tables of its own for these.
+#define QWYC_TABLES(isa, rows, paths)                                                              \
+    &isa::table, &isa::masks_table, &rows::row_table, &paths::path_table, &isa::lattices_of_float, \
+        &isa::lattices_of_double
 #if QWYC_X86
     const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                       __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
@@ -72,12 +73,12 @@ void each_choice(Visit visit) {
                         __builtin_cpu_supports("avx512vl") &&
                         __builtin_cpu_supports("avx512vbmi") &&
                         __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("gfni");
-    visit(Choice{QWYC_TABLES(avx512, avx512), avx512});
-    visit(Choice{QWYC_TABLES(avx2, portable), avx2});
+    visit(Choice{QWYC_TABLES(avx512, avx512, avx512), avx512});
+    visit(Choice{QWYC_TABLES(avx2, portable, avx2), avx2});
 #elif QWYC_NEON
-    visit(Choice{QWYC_TABLES(neon, portable), true});
+    visit(Choice{QWYC_TABLES(neon, portable, portable), true});
 #endif
-    visit(Choice{QWYC_TABLES(portable, portable), true});
+    visit(Choice{QWYC_TABLES(portable, portable, portable), true});
 #undef QWYC_TABLES
 }
 

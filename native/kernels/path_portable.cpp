@@ -45,24 +45,7 @@ void settle(const PathStep& step, int32_t, const PathFound& found, const PathRow
     }
 }
 
-int32_t keep(const PathRows& rows, int32_t n, int32_t& most) {
-    int32_t kept = 0;
-    most = 0;
-    for (int32_t i = 0; i < n; ++i) {
-        rows.sum[kept] = rows.sum[i];
-        rows.place[kept] = rows.place[i];
-        const uint8_t bound = rows.bound[kept] = rows.bound[i];
-        most = std::max<int32_t>(most, bound);
-        kept += bound != 0;
-    }
-    return kept;
-}
-
-void tally(const PathPlace* state, int32_t n, std::array<uint32_t, kPathBits>* counts) {
-    for (int32_t i = 0; i < n; ++i)
-        for (uint64_t bits = state[i].wrong; bits != 0; bits &= bits - 1)
-            ++counts[state[i].positive & 1][std::countr_zero(bits)];
-}
+#include "kernels/path_rows.inc"
 
 }  // namespace
 
