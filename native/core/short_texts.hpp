@@ -65,10 +65,12 @@ class ShortTexts {
     std::vector<double> code64;  // (K + 2,)
     bool refuses_other = false, refuses_null = false;
 
+    static constexpr size_t kLongestNarrow = 31;
+    bool is_narrow = false;  // all texts have up to 31 bytes, so that 32 are compared
+
     // For kernels that read a group of cells at once, if there are few texts and short ones.
-    static constexpr size_t kMostGrouped = 63, kLongestGrouped = 62, kLongestNarrow = 31;
+    static constexpr size_t kMostGrouped = 63, kLongestGrouped = 62;
     bool in_groups = false;
-    bool is_narrow = false;       // all texts have up to 31 bytes, so that 32 are compared
     bool has_byte_codes = false;  // codes of known texts are 0, 1, ..., 255
     Padded number_of_size;        // if by_size; otherwise any
     Padded size_of, code_of;      // by number; 255 is the size of `other`
@@ -106,9 +108,9 @@ class ShortTexts {
     void prepare_groups() {
         uint32_t longest = 0;
         for (uint8_t k = 0; k < other; ++k) longest = std::max(longest, size[k]);
+        is_narrow = longest <= kLongestNarrow;
         in_groups = other <= kMostGrouped && longest <= kLongestGrouped;
         if (!in_groups) return;
-        is_narrow = longest <= kLongestNarrow;
         if (by_size) std::copy_n(number.begin(), kPadded, number_of_size.bytes);
         has_byte_codes = true;
         for (uint8_t k = 0; k <= other; ++k) {
@@ -190,6 +192,7 @@ struct TextCells {
     const uint8_t* data;                     // offsets, Arrow's views, or spans
     const uint8_t* bytes = nullptr;          // of text with offsets
     const uint8_t* const* blocks = nullptr;  // of text with views
+    const int64_t* block_bytes = nullptr;    // of each; null where no text is in a block
     int64_t first = 0;                       // cells before these, in `data` and `valid`
     const uint8_t* valid = nullptr;          // bit a cell; null: there are no nulls
     const uint8_t* null = nullptr;           // byte a cell, from the first of these on; or null
@@ -222,8 +225,9 @@ struct TextKernels {
     using ReadObjects = int64_t (*)(const ShortTexts&, const TextObjects&, int64_t n, Out*);
     template <class Out>
     struct Reads {
-        Read<Out> text32, text64, views, spans;
-        ReadObjects<Out> objects;
+        Read<Out> text32, text64, views;
+        Read<Out> spans;           // or null
+        ReadObjects<Out> objects;  // null if that is
     };
     Reads<float> of_float;
     Reads<double> of_double;

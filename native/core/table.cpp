@@ -189,13 +189,13 @@ struct ViewAt {
 
 TextCells text_cells(const Part<Range>& part) {
     const Chunk& chunk = part.chunk;
-    return {chunk.data, chunk.bytes, chunk.blocks,     chunk.first, chunk.valid,
-            chunk.null, nullptr,     part.cells.begin, part.cells.n};
+    return {chunk.data,  chunk.bytes, chunk.blocks, chunk.block_bytes, chunk.first,
+            chunk.valid, chunk.null,  nullptr,      part.cells.begin,  part.cells.n};
 }
 TextCells text_cells(const Part<Picked>& part) {
     const Chunk& chunk = part.chunk;
-    return {chunk.data, chunk.bytes,    chunk.blocks,      chunk.first, chunk.valid,
-            chunk.null, part.cells.row, part.cells.before, part.cells.n};
+    return {chunk.data,  chunk.bytes, chunk.blocks,   chunk.block_bytes, chunk.first,
+            chunk.valid, chunk.null,  part.cells.row, part.cells.before, part.cells.n};
 }
 
 template <class At, class Cells, class Out>

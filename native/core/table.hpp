@@ -51,6 +51,7 @@ struct Chunk {
     const uint8_t* data = nullptr;           // numbers, or offsets or views of text
     const uint8_t* bytes = nullptr;          // of text with offsets
     const uint8_t* const* blocks = nullptr;  // of text with views; at least one
+    const int64_t* block_bytes = nullptr;    // of each; null where no text is in a block
     const uint8_t* valid = nullptr;          // bit a cell; null: there are no nulls
     const uint8_t* null = nullptr;           // byte a cell, from the first of these on; or null
     // Numbers are positions in it; floats are codes themselves.

@@ -27,6 +27,7 @@ extern const MaskKernels masks_table;
 extern const PathKernels path_table;
 extern const LatticeKernels<float> lattices_of_float;
 extern const LatticeKernels<double> lattices_of_double;
+extern const TextKernels texts_table;
 }  // namespace avx2
 namespace avx512 {
 extern const RowKernels row_table;
@@ -130,6 +131,7 @@ const TextKernels* text_kernels(std::string_view isa) {
     const Choice found = choose(isa);
 #if QWYC_X86
     if (found.table == &avx512::table) return &avx512::texts_table;
+    if (found.table == &avx2::table) return &avx2::texts_table;
 #endif
     static_cast<void>(found);
     return nullptr;

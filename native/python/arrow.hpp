@@ -143,9 +143,12 @@ inline Chunk chunk_of(const ArrowArray& array, Cell cell) {
                 .stride = bytes_of(cell),
                 .data = buffer(1)};
     if (array.null_count != 0) chunk.valid = buffer(0);
-    if (cell == Cell::kTextView && array.n_buffers > 2)  // the last has the sizes of the others
+    if (cell == Cell::kTextView && array.n_buffers > 2) {  // the last has the sizes of the others
         chunk.blocks = reinterpret_cast<const uint8_t* const*>(array.buffers + 2);
-    else if (is_text(cell))
+        if (array.n_buffers > 3)
+            chunk.block_bytes =
+                reinterpret_cast<const int64_t*>(array.buffers[array.n_buffers - 1]);
+    } else if (is_text(cell))
         chunk.bytes = buffer(2);
     if ((!chunk.data || (cell == Cell::kTextView && !chunk.blocks)) && chunk.n > 0)
         throw std::runtime_error("an Arrow array has no data");

@@ -144,7 +144,8 @@ class Objects : public ForeignCells {
             __builtin_prefetch(ahead);
             __builtin_prefetch(ahead + sizeof(PyASCIIObject));  // its characters
         };
-        const ShortTexts* const known = texts.short_texts();
+        const ShortTexts* known = texts.short_texts();
+        if (known && !texts.kernels().reads(Out()).spans) known = nullptr;
         bool in_groups = consecutive && known && known->in_groups && stride_ == sizeof(PyObject*);
         int64_t others = 0;  // groups in which an object is no such text
         for (int64_t begin = 0, end; begin < n; begin = end) {
