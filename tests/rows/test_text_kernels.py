@@ -34,6 +34,8 @@ def looked_up(texts: list[str]) -> list[str]:
     others += [text[:-1] + "~" for text in texts] + [text.swapcase() for text in texts]
     # Sizes whose lowest byte is that of a known text.
     others += [text + "y" * 256 for text in texts] + [text + "\0" * 256 for text in texts]
+    # Sizes that a text must have, besides its bytes, where the places of both are the same.
+    others += [text + "\0" * n for text in texts[:8] for n in range(3, 60)]
     others += ["", "\0", "\x01", "y" * 64, "\0" * 63 + "\x01", "\0" * 64, "é" * 32, "z" * 300]
     rows = [*texts * 3, *others]
     return [rows[i] for i in np.random.default_rng(0).permutation(len(rows))]
