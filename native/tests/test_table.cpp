@@ -264,8 +264,9 @@ TEST(texts_of_three_kinds) {
 }
 
 // Views by groups: of the first block only, of others, of several, and of texts that are in them.
+// At the same place, another block has another text that is known.
 TEST(views_in_several_blocks) {
-    const std::vector<std::string> known{kLong, kLong + " and " + kLong, "red"};
+    const std::vector<std::string> known{kLong, "not " + kLong.substr(4), "red"};
     const auto codes = std::make_shared<TextCodes>(known, std::vector<double>{0, 1, 2}, -1, kNan);
     std::vector<std::string> blocks(12);
     std::vector<uint8_t> views;
