@@ -1,6 +1,7 @@
 #include "core/table.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -71,6 +72,46 @@ inline auto with_numbers(const Chunk& chunk, const Use& use) {
     return use([&chunk](int64_t i) { return number_at<Number>(chunk, i); });
 }
 
+// Whether one of the codes is refused. Counted as numbers, which compilers do for several at once.
+template <class Cells, class Out>
+bool any_refused(const Part<Cells>& part, const Out* out) {
+    std::conditional_t<sizeof(Out) == 4, int32_t, int64_t> found = 0;
+    part.each([&](int64_t, int64_t place) { found |= out[place] == static_cast<Out>(kRefused); });
+    return found != 0;
+}
+
+// The codes of a list as Out, for many cells: as many as a power of two, past the list that of a
+// null.
+template <class Out>
+class ShortList {
+  public:
+    static constexpr uint64_t kMost = 1024;
+
+    explicit ShortList(const std::vector<double>& codes) : size_(std::bit_ceil(codes.size())) {
+        for (uint64_t i = 0; i < size_; ++i)
+            code_[i] = static_cast<Out>(codes[std::min<uint64_t>(i, codes.size() - 1)]);
+    }
+
+    // The codes of all cells, unless a position is past the list.
+    template <class Cells, class Number>
+    bool read(const Part<Cells>& part, const Number& number_of, Out* out) const {
+        uint64_t bits = 0;
+        part.each([&](int64_t i, int64_t) { bits |= unsigned_of(number_of(i)); });
+        if (bits >= size_) return false;
+        part.each([&](int64_t i, int64_t place) { out[place] = code_[unsigned_of(number_of(i))]; });
+        return true;
+    }
+
+  private:
+    template <class Number>
+    static auto unsigned_of(Number number) {
+        return static_cast<std::make_unsigned_t<Number>>(number);
+    }
+
+    const uint64_t size_;
+    Out code_[kMost];
+};
+
 template <class Number, class Cells, class Out>
 bool read_codes(const Part<Cells>& part, Out* out) {
     const double* const codes = part.chunk.codes->data();
@@ -83,9 +124,12 @@ bool read_codes(const Part<Cells>& part, Out* out) {
             return codes[std::min(static_cast<uint64_t>(static_cast<int64_t>(number_of(i))), null)];
         };
         if (!part.has_nulls()) {
-            part.each([&](int64_t i, int64_t place) { out[place] = static_cast<Out>(code_of(i)); });
-            if (may_refuse)
-                part.each([&](int64_t, int64_t place) { refused |= out[place] == kRefused; });
+            const bool many =
+                null < ShortList<Out>::kMost && part.cells.n > static_cast<int64_t>(null);
+            if (!(many && ShortList<Out>(*part.chunk.codes).read(part, number_of, out)))
+                part.each(
+                    [&](int64_t i, int64_t place) { out[place] = static_cast<Out>(code_of(i)); });
+            refused = may_refuse && any_refused(part, out);
             return;
         }
         part.each([&](int64_t i, int64_t place) {

@@ -190,6 +190,9 @@ class Texts<ViewAt> {
     }
 
   private:
+    static int64_t address(const uint8_t* at) {
+        return static_cast<int64_t>(reinterpret_cast<uintptr_t>(at));
+    }
     void find(const TextCells& cells, int i) {  // eight of them
         const uint8_t* const at = data_ + 8 * ViewAt::kBytes * i;
         const __m512i low = _mm512_loadu_si512(at), high = _mm512_loadu_si512(at + 64);
@@ -200,11 +203,12 @@ class Texts<ViewAt> {
         };
         size_[i] = part(0);
         const __mmask8 is_far = _mm256_cmpgt_epi32_mask(size_[i], _mm256_set1_epi32(12));
-        const __m512i block = _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), is_far, part(2),
-                                                          cells.blocks, sizeof(void*));
-        const __m512i here = _mm512_add_epi64(
-            _mm512_set1_epi64(static_cast<int64_t>(reinterpret_cast<uintptr_t>(at))),
-            _mm512_setr_epi64(4, 20, 36, 52, 68, 84, 100, 116));
+        __m512i block = _mm512_set1_epi64(address(cells.blocks[0]));  // most often the only one
+        if (const __m256i number = part(2); _mm256_mask_test_epi32_mask(is_far, number, number))
+            block = _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), is_far, number,
+                                                cells.blocks, sizeof(void*));
+        const __m512i here = _mm512_add_epi64(_mm512_set1_epi64(address(at)),
+                                              _mm512_setr_epi64(4, 20, 36, 52, 68, 84, 100, 116));
         const __m512i far = _mm512_add_epi64(block, _mm512_cvtepi32_epi64(part(3)));
         _mm512_store_si512(begin_ + 8 * i, _mm512_mask_mov_epi64(here, is_far, far));
     }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <memory>
 
@@ -100,6 +101,46 @@ std::optional<OutMatrix<Out>> matrix(const HeldTable& table, int threads) {
     }
     if (!read) return std::nullopt;
     return out;
+}
+
+// Values of one row, as Python has them. Returns false where one is neither a number nor text that
+// is taken, and its feature then has no column.
+bool add_row(HeldTable& table, const nb::tuple& values, const ArrowColumns& columns) {
+    const auto& [features, texts] = columns;
+    require(table.n_rows() == 1 && values.size() == features.size(),
+            "a row must have one value per feature");
+    const std::shared_ptr<double[]> memory = std::make_unique<double[]>(features.size());
+    table.written.push_back(memory);
+    for (size_t k = 0; k < features.size(); ++k) {
+        check_feature(table, features[k]);
+        double& cell = memory[k];
+        Chunk chunk{.cell = Cell::kFloat64,
+                    .at = 0,
+                    .n = 1,
+                    .stride = sizeof cell,
+                    .data = reinterpret_cast<const uint8_t*>(&cell)};
+        PyObject* const value = nb::handle(values[k]).ptr();
+        if (texts[k]) {
+            if (!PyUnicode_CheckExact(value)) return false;
+            Py_ssize_t size;
+            const char* const text = PyUnicode_AsUTF8AndSize(value, &size);
+            if (!text) PyErr_Clear();
+            cell = text ? texts[k]->of({text, static_cast<size_t>(size)}) : kRefused;
+            if (cell == kRefused) return false;
+        } else if (PyFloat_CheckExact(value)) {
+            cell = PyFloat_AS_DOUBLE(value);
+        } else if (PyLong_CheckExact(value)) {
+            int overflow;
+            const int64_t number = PyLong_AsLongLongAndOverflow(value, &overflow);
+            if (overflow) return false;
+            std::memcpy(&cell, &number, sizeof cell);
+            chunk.cell = Cell::kInt64;
+        } else {
+            return false;
+        }
+        table.column(features[k]).chunks.assign(1, std::move(chunk));
+    }
+    return true;
 }
 
 }  // namespace
@@ -332,6 +373,11 @@ void bind_tables(nb::module_& m) {
              "The columns of an Arrow stream, one for each feature, or one only. Columns with "
              "`positions` are integers, the positions of categories. Returns the features whose "
              "columns have a type that is not read here.")
+        .def(
+            "add_row", &add_row, "values"_a, "columns"_a,
+            nb::sig("def add_row(self, values: tuple[object, ...], columns: ArrowColumns) -> bool"),
+            "The values of the only row, one for each feature. False where one is neither a number "
+            "nor text that is taken: the row is then to be added in another way.")
         .def("add_objects", &add_objects, "feature"_a, "objects"_a, "texts"_a,
              nb::sig("def add_objects(self, feature: int, objects: NDArray[numpy.generic], "
                      "texts: TextCodes) -> bool"),

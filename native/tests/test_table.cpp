@@ -164,6 +164,44 @@ TEST(codes_by_position) {
     CHECK_ALL_EQUAL(read(wide, 0, 2), (std::vector<double>{-1, 5}), "past the range of int64");
 }
 
+// Lists of some lengths, the last of them with a category that is refused, and positions past the
+// end, at first and for all cells but these.
+TEST(codes_of_many_positions) {
+    for (const int64_t length : {1, 2, 3, 64, 65, 1024, 1025, 5000})
+        for (const bool refuses : {false, true}) {
+            const auto codes = std::make_shared<std::vector<double>>(length);
+            for (int64_t i = 0; i < length; ++i) (*codes)[i] = 3.0 * static_cast<double>(i) - 1;
+            if (refuses) (*codes)[length / 2] = kInf;
+            std::vector<int32_t> positions(6000);
+            for (size_t i = 0; i < positions.size(); ++i)
+                positions[i] = static_cast<int32_t>(i * 7 % (length + (i < 3000)) - (i == 9));
+            std::vector<double> expected;
+            for (int32_t at : positions)
+                expected.push_back((*codes)[at < 0 || at >= length ? length - 1 : at]);
+            const Column column = column_of({{.cell = Cell::kInt32,
+                                              .at = 0,
+                                              .n = 6000,
+                                              .stride = 4,
+                                              .data = bytes_of(positions.data()),
+                                              .codes = codes}});
+            for (const int64_t begin : {0, 3000}) {
+                const std::vector<double> part(expected.begin() + begin, expected.end());
+                const bool refused = std::find(part.begin(), part.end(), kInf) != part.end();
+                const auto found = read(column, begin, 6000, refused);
+                const auto narrow = read<float>(column, begin, 6000, refused);
+                if (refused) continue;
+                CHECK_ALL_EQUAL(found, part, "codes");
+                CHECK_ALL_EQUAL(narrow, std::vector<float>(part.begin(), part.end()), "floats");
+            }
+            std::vector<int32_t> row;
+            for (int32_t i = 0; i < 3000; ++i) row.push_back(i * 11 % 3000);
+            std::vector<double> out(3000);
+            column.read_some(3000, row.data(), 3000, out.data());
+            CHECK_ALL_EQUAL(out, std::vector<double>(expected.begin() + 3000, expected.end()),
+                            "picked");
+        }
+}
+
 const std::string kLong = "more than twelve bytes";
 
 // The texts in all three forms, after one that is not among them.
@@ -239,6 +277,46 @@ void check_texts(std::string_view isa) {
 
 TEST(texts_of_three_kinds) {
     for (std::string_view isa : available_isas()) check_texts(isa);
+}
+
+// Views by groups: of the first block only, of others, of several, and of texts that are in them.
+// At the same place, another block has another text that is known.
+TEST(views_in_several_blocks) {
+    const std::vector<std::string> known{kLong, "not " + kLong.substr(4), "red"};
+    std::vector<std::string> blocks(12);
+    std::vector<uint8_t> views;
+    std::vector<double> expected;
+    for (int32_t i = 0; i < 640; ++i) {
+        const int32_t kind = i % 5 % 3, block = i < 128 ? 0 : i < 256 ? 11 : i * 7 % 12;
+        std::string& bytes = blocks[block];
+        bytes += "?" + known[kind];
+        const auto size = static_cast<int32_t>(known[kind].size());
+        int32_t view[4] = {size, 0, block, static_cast<int32_t>(bytes.size()) - size};
+        std::memcpy(view + 1, known[kind].data(), size > 12 ? 4 : size);
+        const auto* const begin = bytes_of(view);
+        views.insert(views.end(), begin, begin + 16);
+        expected.push_back(kind);
+    }
+    std::vector<const uint8_t*> begins;
+    std::vector<int64_t> sizes;
+    for (std::string& block : blocks) {
+        block.shrink_to_fit();
+        begins.push_back(bytes_of(block.data()));
+        sizes.push_back(static_cast<int64_t>(block.size()));
+    }
+    Column column = column_of({{.cell = Cell::kTextView,
+                                .at = 0,
+                                .n = 640,
+                                .data = views.data(),
+                                .blocks = begins.data(),
+                                .block_bytes = sizes.data()}});
+    for (std::string_view isa : available_isas()) {
+        column.texts =
+            std::make_shared<TextCodes>(known, std::vector<double>{0, 1, 2}, -1, kNan, isa);
+        CHECK_ALL_EQUAL(read(column, 0, 640), expected, "views");
+        CHECK_ALL_EQUAL(read<float>(column, 100, 640),
+                        std::vector<float>(expected.begin() + 100, expected.end()), "floats");
+    }
 }
 
 // Texts of all lengths that are the same in all but one byte, wherever they lie in memory.

@@ -235,6 +235,11 @@ class Table:
         The columns of an Arrow stream, one for each feature, or one only. Columns with `positions` are integers, the positions of categories. Returns the features whose columns have a type that is not read here.
         """
 
+    def add_row(self, values: tuple[object, ...], columns: ArrowColumns) -> bool:
+        """
+        The values of the only row, one for each feature. False where one is neither a number nor text that is taken: the row is then to be added in another way.
+        """
+
     def add_objects(self, feature: int, objects: NDArray[numpy.generic], texts: TextCodes) -> bool:
         """
         Categories as Python objects, (N,). False where one is neither text nor missing.

@@ -332,13 +332,21 @@ class FrameReader:
         if not hasattr(frame, "__arrow_c_stream__"):  # a record batch
             frame = sys.modules["pyarrow"].Table.from_batches([frame])
         codes: list[_native.PositionCodes | None] = []
+        if polars and len(table) == 1 and _add_row(table, frame, columns):
+            return self._without(features, positions)
         if polars:
             frame, codes = self._polars.with_positions(frame, features, texts)
         stream = frame.__arrow_c_stream__()
         others = table.add_arrow(stream, columns, one=False, positions=codes)
-        if not others and len(features) == len(positions):
-            return others  # which is what small batches mostly come to
-        return sorted({*others, *range(len(positions))} - (set(features) - set(others)))
+        rest = self._without(features, positions)
+        return sorted({*others, *rest}) if others else rest
+
+    @staticmethod
+    def _without(features: Sequence[int], positions: Sequence[int]) -> Iterable[int]:
+        """The other features, which mostly are none."""
+        if len(features) == len(positions):
+            return ()
+        return sorted(set(range(len(positions))) - set(features))
 
     def learn(self, X: Any) -> None:
         """Keep the codes of the texts of a frame, where a model knows categories by their hashes. Tables
@@ -364,6 +372,16 @@ class FrameReader:
         if not _is_read(values):
             values = values.astype(self._schema.dtype)
         table.add_numbers(j, values, null)
+
+
+def _add_row(table: _native.Table, frame: Any, columns: _native.ArrowColumns) -> bool:
+    """Adds the values of a Polars frame of one row, which takes less time than its export. False if one
+    is of a type of which Python does not show whether the model takes it."""
+    try:
+        values = frame.row(0)
+    except Exception:  # a time zone that Python does not know, for example
+        return False
+    return table.add_row(values, columns)
 
 
 def as_series(frame: Any, label: Any) -> Any:
