@@ -37,7 +37,7 @@ struct Picked {
 // Cells of a chunk, counted from its first.
 template <class Cells>
 struct Part {
-    const Chunk& chunk;
+    const ColumnChunk& chunk;
     const Column& column;
     Cells cells;
 
@@ -55,7 +55,7 @@ struct Part {
 };
 
 template <class Number>
-inline Number number_at(const Chunk& chunk, int64_t i) {
+inline Number number_at(const ColumnChunk& chunk, int64_t i) {
     Number x;
     std::memcpy(&x, chunk.data + (chunk.first + i) * chunk.stride, sizeof x);
     return x;
@@ -63,7 +63,7 @@ inline Number number_at(const Chunk& chunk, int64_t i) {
 
 // Calls use(number_of), which gives the number of a cell; most often they lie one after the other.
 template <class Number, class Use>
-inline auto with_numbers(const Chunk& chunk, const Use& use) {
+inline auto with_numbers(const ColumnChunk& chunk, const Use& use) {
     if (chunk.stride == sizeof(Number) &&
         reinterpret_cast<uintptr_t>(chunk.data) % sizeof(Number) == 0) {
         const auto* const from = reinterpret_cast<const Number*>(chunk.data) + chunk.first;
@@ -200,7 +200,7 @@ struct TextAt {
         return sizeof(Offset) == 4 ? reads.text32 : reads.text64;
     }
 
-    [[gnu::always_inline]] double operator()(const TextCodes& texts, const Chunk& chunk,
+    [[gnu::always_inline]] double operator()(const TextCodes& texts, const ColumnChunk& chunk,
                                              int64_t i) const {
         Offset offset[2];  // which need not be aligned
         std::memcpy(offset, chunk.data + (chunk.first + i) * sizeof(Offset), sizeof offset);
@@ -219,7 +219,7 @@ struct ViewAt {
         return kernels.reads(Out()).views;
     }
 
-    [[gnu::always_inline]] double operator()(const TextCodes& texts, const Chunk& chunk,
+    [[gnu::always_inline]] double operator()(const TextCodes& texts, const ColumnChunk& chunk,
                                              int64_t i) const {
         const uint8_t* const view = chunk.data + 16 * (chunk.first + i);
         int32_t part[4];
@@ -232,12 +232,12 @@ struct ViewAt {
 };
 
 TextCells text_cells(const Part<Range>& part) {
-    const Chunk& chunk = part.chunk;
+    const ColumnChunk& chunk = part.chunk;
     return {chunk.data,  chunk.bytes, chunk.blocks, chunk.block_bytes, chunk.first,
             chunk.valid, chunk.null,  nullptr,      part.cells.begin,  part.cells.n};
 }
 TextCells text_cells(const Part<Picked>& part) {
-    const Chunk& chunk = part.chunk;
+    const ColumnChunk& chunk = part.chunk;
     return {chunk.data,  chunk.bytes, chunk.blocks,   chunk.block_bytes, chunk.first,
             chunk.valid, chunk.null,  part.cells.row, part.cells.before, part.cells.n};
 }
@@ -330,7 +330,7 @@ bool check(const Checks& checks, int64_t n, const Out* x) {
 // The chunk that a row is in, or the end.
 auto chunk_at(const Column& column, int64_t row) {
     return std::partition_point(column.chunks.begin(), column.chunks.end(),
-                                [&](const Chunk& c) { return c.at + c.n <= row; });
+                                [&](const ColumnChunk& c) { return c.at + c.n <= row; });
 }
 
 template <class Out>
@@ -338,7 +338,7 @@ constexpr Cell kCellOf = std::is_same_v<Out, float> ? Cell::kFloat32 : Cell::kFl
 
 // Whether cells are numbers of type Out, one after the other, that none of them is null.
 template <class Out>
-bool lies_as(const Chunk& chunk) {
+bool lies_as(const ColumnChunk& chunk) {
     return chunk.cell == kCellOf<Out> && chunk.stride == sizeof(Out) && !chunk.valid &&
            !chunk.null && reinterpret_cast<uintptr_t>(chunk.data) % alignof(Out) == 0;
 }
@@ -349,7 +349,7 @@ template <class Out>
 bool Column::lies_as() const {
     return !checks.has_missing() &&
            std::all_of(chunks.begin(), chunks.end(),
-                       [](const Chunk& chunk) { return qwyc::lies_as<Out>(chunk); });
+                       [](const ColumnChunk& chunk) { return qwyc::lies_as<Out>(chunk); });
 }
 
 template <class Out>

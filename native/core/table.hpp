@@ -42,7 +42,7 @@ class ForeignCells {
 };
 
 // Some consecutive cells of a column.
-struct Chunk {
+struct ColumnChunk {
     Cell cell;
     int64_t at;  // the row of its first cell
     int64_t n;
@@ -73,7 +73,7 @@ struct Checks {
 };
 
 struct Column {
-    std::vector<Chunk> chunks;
+    std::vector<ColumnChunk> chunks;
     std::shared_ptr<const TextCodes> texts;  // of categories
     Checks checks;
     bool refuses_categories = false;

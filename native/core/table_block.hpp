@@ -42,9 +42,10 @@ struct TableLayout {
     template <class In>
     static bool keeps_values(const Column& column) {
         if (column.checks.has_missing() || column.checks.refuses_infinity) return false;
-        return std::all_of(column.chunks.begin(), column.chunks.end(), [](const Chunk& chunk) {
-            return chunk.codes || chunk.is_text() || keeps_numbers<In>(chunk.cell);
-        });
+        return std::all_of(
+            column.chunks.begin(), column.chunks.end(), [](const ColumnChunk& chunk) {
+                return chunk.codes || chunk.is_text() || keeps_numbers<In>(chunk.cell);
+            });
     }
 
     template <class In>

@@ -132,16 +132,16 @@ inline int64_t bytes_of(Cell cell) {
 }
 
 // The cells of an array, without its dictionary.
-inline Chunk chunk_of(const ArrowArray& array, Cell cell) {
+inline ColumnChunk chunk_of(const ArrowArray& array, Cell cell) {
     const auto buffer = [&](int64_t i) {
         return i < array.n_buffers ? static_cast<const uint8_t*>(array.buffers[i]) : nullptr;
     };
-    Chunk chunk{.cell = cell,
-                .at = 0,
-                .n = array.length,
-                .first = array.offset,
-                .stride = bytes_of(cell),
-                .data = buffer(1)};
+    ColumnChunk chunk{.cell = cell,
+                      .at = 0,
+                      .n = array.length,
+                      .first = array.offset,
+                      .stride = bytes_of(cell),
+                      .data = buffer(1)};
     if (array.null_count != 0) chunk.valid = buffer(0);
     if (cell == Cell::kTextView && array.n_buffers > 2) {  // the last has the sizes of the others
         chunk.blocks = reinterpret_cast<const uint8_t* const*>(array.buffers + 2);

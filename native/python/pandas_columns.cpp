@@ -41,11 +41,11 @@ bool write_codes(HeldTable& table, Column& column, const Objects& objects) {
     const int64_t n = table.n_rows();
     const std::shared_ptr<Out[]> codes = std::make_unique_for_overwrite<Out[]>(n);
     if (!objects.read(nullptr, 0, n, codes.get())) return false;
-    const Chunk chunk{.cell = sizeof(Out) == 4 ? Cell::kFloat32 : Cell::kFloat64,
-                      .at = 0,
-                      .n = n,
-                      .stride = sizeof(Out),
-                      .data = reinterpret_cast<const uint8_t*>(codes.get())};
+    const ColumnChunk chunk{.cell = sizeof(Out) == 4 ? Cell::kFloat32 : Cell::kFloat64,
+                            .at = 0,
+                            .n = n,
+                            .stride = sizeof(Out),
+                            .data = reinterpret_cast<const uint8_t*>(codes.get())};
     table.written.push_back(codes);
     column.chunks.assign(n > 0 ? 1 : 0, chunk);
     return true;
@@ -80,7 +80,7 @@ bool add_cells(HeldTable& table, int64_t feature, const char* at, Py_ssize_t str
         return table.single ? write_codes<float>(table, column, *cells)
                             : write_codes<double>(table, column, *cells);
     if (!column.refuses_categories && !cells->are_texts()) return false;
-    const Chunk chunk{.cell = Cell::kForeign, .at = 0, .n = n, .foreign = cells};
+    const ColumnChunk chunk{.cell = Cell::kForeign, .at = 0, .n = n, .foreign = cells};
     column.chunks.assign(n > 0 ? 1 : 0, chunk);
     table.has_objects = true;
     return true;
@@ -128,12 +128,12 @@ bool add_categories(HeldTable& table, const nb::object& values, const TakenColum
     if (!held || held->ndim != 1 || held->shape[0] != table.n_rows()) return false;
     const auto cell = cell_of_format(held.format(), held->itemsize);
     if (!cell || *cell < Cell::kInt8 || *cell > Cell::kUInt64) return false;
-    const Chunk chunk{.cell = *cell,
-                      .at = 0,
-                      .n = table.n_rows(),
-                      .stride = held->strides[0],
-                      .data = static_cast<const uint8_t*>(held->buf),
-                      .codes = known->codes.codes};
+    const ColumnChunk chunk{.cell = *cell,
+                            .at = 0,
+                            .n = table.n_rows(),
+                            .stride = held->strides[0],
+                            .data = static_cast<const uint8_t*>(held->buf),
+                            .codes = known->codes.codes};
     table.column(column.feature).refuses_categories = known->codes.refuses;
     table.column(column.feature).chunks.assign(1, chunk);
     table.owners.push_back(std::move(codes));
@@ -210,11 +210,11 @@ std::optional<nb::list> add_blocks(HeldTable& table, const nb::object& blocks,
                 others.append(nb::make_tuple(at, values[i]));
                 continue;
             }
-            const Chunk chunk{.cell = *cell,
-                              .at = 0,
-                              .n = table.n_rows(),
-                              .stride = held->strides[1],
-                              .data = begin};
+            const ColumnChunk chunk{.cell = *cell,
+                                    .at = 0,
+                                    .n = table.n_rows(),
+                                    .stride = held->strides[1],
+                                    .data = begin};
             table.column(column.feature).chunks.assign(1, chunk);
         }
         if (readable || are_objects) table.owners.push_back(values);

@@ -51,7 +51,7 @@ std::optional<Cell> numpy_cell(const nb::dlpack::dtype& dtype) {
 
 using AnyVector = nb::ndarray<nb::ro, nb::ndim<1>, nb::device::cpu>;
 
-Chunk chunk_of(const HeldTable& table, const AnyVector& values) {
+ColumnChunk chunk_of(const HeldTable& table, const AnyVector& values) {
     const auto cell = numpy_cell(values.dtype());
     require(cell.has_value(), "a column must hold numbers that the native core reads");
     require(static_cast<int64_t>(values.shape(0)) == table.n_rows(),
@@ -114,11 +114,11 @@ bool add_row(HeldTable& table, const nb::tuple& values, const ArrowColumns& colu
     for (size_t k = 0; k < features.size(); ++k) {
         check_feature(table, features[k]);
         double& cell = memory[k];
-        Chunk chunk{.cell = Cell::kFloat64,
-                    .at = 0,
-                    .n = 1,
-                    .stride = sizeof cell,
-                    .data = reinterpret_cast<const uint8_t*>(&cell)};
+        ColumnChunk chunk{.cell = Cell::kFloat64,
+                          .at = 0,
+                          .n = 1,
+                          .stride = sizeof cell,
+                          .data = reinterpret_cast<const uint8_t*>(&cell)};
         PyObject* const value = nb::handle(values[k]).ptr();
         if (texts[k]) {
             if (!PyUnicode_CheckExact(value)) return false;
@@ -194,7 +194,7 @@ std::vector<int64_t> add_arrow(HeldTable& table, const nb::handle& capsule,
         for (int64_t k = 0; k < n_columns; ++k) {
             if (!cells[k] || batch->length == 0) continue;
             const ArrowArray& array = one ? *batch : *batch->children[k];
-            Chunk chunk = chunk_of(array, *cells[k]);
+            ColumnChunk chunk = chunk_of(array, *cells[k]);
             chunk.at = at, chunk.n = batch->length;
             if (!one) {  // a batch is a structure, which may begin within its columns
                 chunk.first += batch->offset;
@@ -336,7 +336,7 @@ void bind_tables(nb::module_& m) {
             [](HeldTable& self, int64_t feature, AnyVector values,
                std::optional<Vector<bool>> null) {
                 check_feature(self, feature);
-                Chunk chunk = chunk_of(self, values);
+                ColumnChunk chunk = chunk_of(self, values);
                 if (null) {
                     require(static_cast<int64_t>(null->shape(0)) == self.n_rows(),
                             "null must have one value per row");
@@ -354,7 +354,7 @@ void bind_tables(nb::module_& m) {
             "add_codes",
             [](HeldTable& self, int64_t feature, AnyVector values, const PositionCodes& codes) {
                 check_feature(self, feature);
-                Chunk chunk = chunk_of(self, values);
+                ColumnChunk chunk = chunk_of(self, values);
                 require(chunk.cell >= Cell::kInt8 && chunk.cell <= Cell::kUInt64,
                         "positions must be integers");
                 chunk.codes = codes.codes;

@@ -5,12 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "core/kernels.hpp"
 #include "core/table.hpp"
 #include "tests/check.hpp"
-
-namespace qwyc {
-std::vector<std::string_view> available_isas();  // of core/kernels.hpp, which has another Chunk
-}
 
 namespace {
 
@@ -23,7 +20,7 @@ const uint8_t* bytes_of(const void* data) {
     return static_cast<const uint8_t*>(data);
 }
 
-Column column_of(std::vector<Chunk> chunks, Checks checks = {kNan}) {
+Column column_of(std::vector<ColumnChunk> chunks, Checks checks = {kNan}) {
     return {std::move(chunks), nullptr, checks};
 }
 
@@ -100,13 +97,13 @@ TEST(booleans_are_bytes_or_bits) {
 TEST(nulls_by_bits_and_by_bytes) {
     const double numbers[] = {0, 1, 2, 3, 4, 5};
     const uint8_t valid[] = {0b11101011}, null[] = {1, 0, 0, 0, 1};
-    Chunk chunk{.cell = Cell::kFloat64,
-                .at = 0,
-                .n = 5,
-                .first = 1,
-                .stride = 8,
-                .data = bytes_of(numbers),
-                .valid = valid};
+    ColumnChunk chunk{.cell = Cell::kFloat64,
+                      .at = 0,
+                      .n = 5,
+                      .first = 1,
+                      .stride = 8,
+                      .data = bytes_of(numbers),
+                      .valid = valid};
     CHECK_ALL_EQUAL(read(column_of({chunk}), 0, 5), (std::vector<double>{1, kNan, 3, kNan, 5}),
                     "by bits, which begin where numbers do");
     chunk.valid = nullptr, chunk.null = null;
@@ -119,7 +116,7 @@ TEST(nulls_by_bits_and_by_bytes) {
 TEST(chunks_of_any_length) {
     std::vector<int32_t> numbers(40);
     std::iota(numbers.begin(), numbers.end(), 0);
-    std::vector<Chunk> chunks;
+    std::vector<ColumnChunk> chunks;
     int64_t at = 0;
     for (int64_t n : {3, 0, 1, 20, 0, 0, 9, 7, 0}) {
         chunks.push_back({.cell = Cell::kInt32,
@@ -143,13 +140,13 @@ TEST(codes_by_position) {
     const auto codes = std::make_shared<std::vector<double>>(std::vector<double>{7, 5, kInf, -1});
     const int8_t positions[] = {1, 0, -1, 3, 127, -128, 2, 1};
     const uint8_t valid[] = {0b11111110};
-    const Chunk chunk{.cell = Cell::kInt8,
-                      .at = 0,
-                      .n = 8,
-                      .stride = 1,
-                      .data = bytes_of(positions),
-                      .valid = valid,
-                      .codes = codes};
+    const ColumnChunk chunk{.cell = Cell::kInt8,
+                            .at = 0,
+                            .n = 8,
+                            .stride = 1,
+                            .data = bytes_of(positions),
+                            .valid = valid,
+                            .codes = codes};
     CHECK_ALL_EQUAL(read(column_of({chunk}), 0, 6), (std::vector<double>{-1, 7, -1, -1, -1, -1}),
                     "null, and positions that are out of range");
     read(column_of({chunk}), 0, 8, true);  // the category at 2 is refused
@@ -234,13 +231,13 @@ struct Texts {
             views.insert(views.end(), view, view + 16);
         }
     }
-    std::vector<Chunk> chunks(int64_t n) const {
-        const Chunk chunk{.cell = Cell::kText32, .at = 0, .n = n, .first = 1};
-        std::vector<Chunk> all(3, chunk);
+    std::vector<ColumnChunk> chunks(int64_t n) const {
+        const ColumnChunk chunk{.cell = Cell::kText32, .at = 0, .n = n, .first = 1};
+        std::vector<ColumnChunk> all(3, chunk);
         all[0].data = bytes_of(small.data());
         all[1].cell = Cell::kText64, all[1].data = bytes_of(large.data());
         all[2].cell = Cell::kTextView, all[2].data = views.data();
-        for (Chunk& one : all) {
+        for (ColumnChunk& one : all) {
             one.bytes = bytes_of(bytes.data()), one.blocks = blocks.data();
             one.block_bytes = block_bytes.data();
         }
@@ -259,7 +256,7 @@ void check_texts(std::string_view isa) {
     const auto strict =
         std::make_shared<TextCodes>(known, std::vector<double>{0, 1, 2, 3, 4}, kRefused, kNan, isa);
     const uint8_t valid[] = {0b11111011, 0b11};  // no text at row 1
-    for (Chunk chunk : texts.chunks(9)) {
+    for (ColumnChunk chunk : texts.chunks(9)) {
         Column column = column_of({chunk});
         column.texts = codes;
         CHECK_ALL_EQUAL(read(column, 0, 9), (std::vector<double>{0, 0, 1, 2, 3, -1, 4, -1, 0}),
@@ -367,7 +364,7 @@ TEST(many_texts) {
 
 TEST(values_that_are_refused_or_mean_missing) {
     const double numbers[] = {1, kNan, kInf, -999, 1e300};
-    const Chunk chunk{
+    const ColumnChunk chunk{
         .cell = Cell::kFloat64, .at = 0, .n = 5, .stride = 8, .data = bytes_of(numbers)};
     CHECK_ALL_EQUAL(read(column_of({chunk}, {.missing = -999}), 0, 5),
                     (std::vector<double>{1, kNan, kInf, kNan, 1e300}), "missing");
@@ -387,7 +384,8 @@ TEST(large_integers_are_refused_where_asked) {
     const uint64_t unsigned_numbers[] = {uint64_t(past) - 1, uint64_t(past), UINT64_MAX};
     const uint8_t null[] = {0, 0, 1, 1, 1};
     const Checks checks{.missing = kNan, .refuses_large_integers = true};
-    Chunk chunk{.cell = Cell::kInt64, .at = 0, .n = 5, .stride = 8, .data = bytes_of(numbers)};
+    ColumnChunk chunk{
+        .cell = Cell::kInt64, .at = 0, .n = 5, .stride = 8, .data = bytes_of(numbers)};
     CHECK_EQUAL(read(column_of({chunk}, checks), 0, 2)[1], static_cast<double>(1 - past));
     for (int64_t i : {2, 3, 4}) read(column_of({chunk}, checks), i, i + 1, true);
     chunk.null = null;

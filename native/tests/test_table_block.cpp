@@ -13,7 +13,7 @@ using namespace qwyc;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 template <class Number>
-Chunk chunk_of(Cell cell, const std::vector<Number>& numbers, int64_t at = 0) {
+ColumnChunk chunk_of(Cell cell, const std::vector<Number>& numbers, int64_t at = 0) {
     return {.cell = cell,
             .at = at,
             .n = static_cast<int64_t>(numbers.size()),
