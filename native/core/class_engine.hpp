@@ -37,6 +37,11 @@ class ClassEngine {
     template <class In>
     void score_few(const RowsView<In>& rows, const int32_t* row, int32_t n, double* full) const;
 
+    // Full scores of a row from its leaves in the trees of `order`. full: (K,)
+    void score_leaves(const int32_t* leaf, double* full) const;
+    // Trees, class by class as the source adds them.
+    const std::vector<int32_t>& order() const { return order_; }
+
     // Scores slabs of rows on one thread: class_worker.hpp.
     template <class In>
     class Worker;
@@ -110,22 +115,39 @@ class LeadEngine {
     // them is tested; those of ruling_ have no other test.
     struct Segment {
         int32_t begin, end;
-        int32_t walk_below;  // so few rows are walked one by one
+        int32_t walk_below;    // so few rows are walked one by one
+        int32_t number_bytes;  // of leaf numbers of a word of rows
         std::vector<ClassPart> parts;
         // In ruling_, the same trees class by class: those of class k are
         // trees[tree_begin[k]:tree_begin[k + 1]].
         std::vector<int32_t> trees, tree_begin;
     };
+    // Where the leaf number of a tree is: in which segment of a plan, and there from which byte on;
+    // and the leaves (absolute indices), by number.
+    struct KeptLeaf {
+        int32_t segment, at;
+        bool large;
+        const double* leaf;
+    };
     // A division of the steps, for blocks of up to so many rows.
     struct Plan {
         int64_t most_rows;
         std::vector<int32_t> segments;  // in segments_
+        // For rows that never quit: the steps that have no test as one more segment, or -1: leaves
+        // are not kept. By tree of full_.order(): where its leaf is.
+        int32_t last = -1;
+        std::vector<KeptLeaf> leaves;
+        int64_t number_bytes = 0;  // of all segments
     };
+    // Leaf numbers are kept if there are so many bytes of them at most.
+    static constexpr int64_t kMostKept = 768 << 10;
+    static constexpr int32_t kMostKeptSegments = 24;
     const Plan& plan_for(int64_t n_rows) const {
         return *std::find_if(plans_.begin(), plans_.end(),
                              [=](const Plan& plan) { return n_rows <= plan.most_rows; });
     }
     Segment make_segment(int32_t begin, int32_t end) const;
+    void keep_leaves(Plan& plan, double never_quit);
     void divide(std::span<const double> survival);
     void divide_at_tests(std::span<const double> survival);
 
@@ -178,6 +200,7 @@ class LeadEngine {
     std::vector<int32_t> tree_begin_;  // (quit_end_ + 1,) in trees_
     RowCodes codes_;                   // where classes are ruled out, if usable
     std::vector<Segment> segments_;
+    int32_t last_ = -1;        // of segments_: the steps that have no test, if leaves are kept
     std::vector<Plan> plans_;  // the last is for any number of rows, unless classes are ruled out
     std::vector<Segment> ruling_;  // from each test to the next, where classes are ruled out
     double expected_cost_ = 0;

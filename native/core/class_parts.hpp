@@ -38,6 +38,7 @@ struct ClassPart {
     std::vector<LeafBytes> bytes;     // by tree: `single` once more, or empty
     std::vector<ClassBits> asked_by;  // by question: the classes whose trees ask it
     CodedQuestions coded;             // if rows have codes; otherwise empty
+    int32_t number_begin = 0;         // bytes of leaf numbers of the segment's parts before it
 
     bool masked() const { return trees.n_trees() > 0; }
 };
@@ -185,14 +186,16 @@ class ClassPartMaker {
 // stride), whole words of rows, float or double.
 class ClassAdder {
   public:
+    // kept: leaf numbers, where sums are doubles that steps add to.
     ClassAdder(const MaskKernels& kernels, const ClassPart& part, int32_t n_classes, bool vectors,
-               uint64_t* masks, int32_t words)
+               uint64_t* masks, int32_t words, const LeafNumbers& kept = {})
         : kernels_(kernels),
           part_(part),
           n_classes_(n_classes),
           vectors_(vectors),
           masks_(masks),
-          words_(words) {}
+          words_(words),
+          kept_(kept) {}
 
     template <class Sum>
     void add(const ClassRun& run, Sum* sums, int64_t stride) {
@@ -228,11 +231,13 @@ class ClassAdder {
         kernels_.add_single(part_.trees, part_.single[c].data(), begin, end, masks_, words_, sums);
     }
     void add_channel(int32_t c, int32_t begin, int32_t end, double* sums) {
+        const LeafNumbers kept = c == 0 ? kept_ : LeafNumbers{};
         if (!part_.bytes.empty() && kernels_.add_bytes)
-            kernels_.add_bytes(part_.trees, part_.bytes.data(), begin, end, masks_, words_, sums);
+            kernels_.add_bytes(part_.trees, part_.bytes.data(), begin, end, masks_, words_, sums,
+                               kept);
         else if (part_.both.empty())
             kernels_.add_steps(part_.trees, part_.single[c].data(), begin, end, masks_, words_,
-                               sums);
+                               sums, kept);
         else
             kernels_.add_double(part_.trees, part_.both[c], begin, end, masks_, words_, sums);
     }
@@ -243,6 +248,7 @@ class ClassAdder {
     bool vectors_;
     uint64_t* masks_;
     int32_t words_;
+    LeafNumbers kept_;
     int32_t sliced_ = -1;  // group of trees whose planes are made
 };
 

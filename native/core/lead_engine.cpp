@@ -68,6 +68,9 @@ double encoding_cost(const RowCodes& codes) {
     return cost;
 }
 
+// Leaves are kept if at least this share of rows never quits.
+constexpr double kLeastCompleted = 0.003;
+
 struct BatchSize {
     double typical;
     int64_t most;
@@ -177,7 +180,7 @@ void LeadEngine<Real>::divide(std::span<const double> survival) {
                 if (cost < best[a]) best[a] = cost, next[a] = &choice;
             }
         }
-        Plan plan{size.most, {}};
+        Plan plan{size.most, {}, -1, {}, 0};
         for (int32_t a = 0; a < quit_end_; a = next[a]->end) {
             const int32_t b = next[a]->end;
             const auto [at, is_new] =
@@ -192,6 +195,7 @@ void LeadEngine<Real>::divide(std::span<const double> survival) {
             }
             plan.segments.push_back(at->second);
         }
+        keep_leaves(plan, survival[quit_end_]);
         plans_.push_back(std::move(plan));
         expected_cost_ = best[0] / size.typical;  // in the end, of one row of many
     }
@@ -260,7 +264,39 @@ typename LeadEngine<Real>::Segment LeadEngine<Real>::make_segment(int32_t begin,
         if (tests(r)) maker.test(r);
         untested = r + 1;
     }
-    return {begin, end, 0, maker.make(), {}, {}};
+    Segment segment{begin, end, 0, 0, maker.make(), {}, {}};
+    for (ClassPart& part : segment.parts) {
+        part.number_begin = segment.number_bytes;
+        segment.number_bytes += part.trees.number_bytes;
+    }
+    return segment;
+}
+
+// Where rows that never quit are not rare, the leaves that they have reached are kept: to find them
+// again takes several times as long.
+template <class Real>
+void LeadEngine<Real>::keep_leaves(Plan& plan, double never_quit) {
+    if (never_quit < kLeastCompleted || plan.segments.size() >= kMostKeptSegments) return;
+    std::vector<KeptLeaf> of_tree(forest_.trees().n_trees());
+    size_t n = 0;
+    const auto add = [&](const Segment& segment, size_t number) {
+        for (const ClassPart& part : segment.parts)
+            for (int32_t t = 0; t < part.trees.n_trees(); ++t, ++n)
+                of_tree[part.masked_trees[t]] = {
+                    static_cast<int32_t>(number),
+                    part.number_begin + part.trees.trees[t].number_begin, part.trees.is_large(t),
+                    &part.trees.leaf_value.whole[part.trees.trees[t].table_begin]};
+        plan.number_bytes += segment.number_bytes;
+    };
+    for (size_t s = 0; s < plan.segments.size(); ++s) add(segments_[plan.segments[s]], s);
+    if (last_ < 0) {
+        last_ = static_cast<int32_t>(segments_.size());
+        segments_.push_back(make_segment(quit_end_, static_cast<int32_t>(order_.size())));
+    }
+    add(segments_[last_], plan.segments.size());
+    if (n != of_tree.size()) return;  // some are walked
+    plan.last = last_;
+    for (int32_t tree : full_.order()) plan.leaves.push_back(of_tree[tree]);
 }
 
 template <class Real>

@@ -99,13 +99,15 @@ class LeadEngine<Real>::Rows {
             const int32_t n = std::min(kAtOnce, n_in_full_ - begin);
             double* const score = scratch().score.of(static_cast<size_t>(n) * K_);
             full.run_some(rows, std::span<const int32_t>(in_full_ + begin, n), score);
-            for (int32_t i = 0; i < n; ++i) {
-                const int64_t row = in_full_[begin + i];
-                out.label[row] = forest_.ties().decide(score + i * int64_t{K_}, K_);
-                if (out.steps) out.steps[row] = static_cast<int32_t>(engine_.order_.size());
-                if (out.score) std::copy_n(score + i * int64_t{K_}, K_, out.score + row * K_);
-            }
+            for (int32_t i = 0; i < n; ++i)
+                complete_row(in_full_[begin + i], score + i * int64_t{K_}, out);
         }
+    }
+    // score: (K,) full
+    void complete_row(int64_t row, const double* score, const ClassDecisionsOut& out) const {
+        out.label[row] = forest_.ties().decide(score, K_);
+        if (out.steps) out.steps[row] = static_cast<int32_t>(engine_.order_.size());
+        if (out.score) std::copy_n(score, K_, out.score + row * K_);
     }
 
     const LeadEngine& engine_;

@@ -336,6 +336,8 @@ MaskedTrees lay_out(const Forest<Real>& forest, const Questions<Real>& questions
     out.step_value.resize(out.step_value.size() + 32);  // kernels may load 64 values of any table
     int32_t end = 0;
     for (MaskedTree& tree : out.trees) {
+        tree.number_begin = out.number_bytes;
+        out.number_bytes += tree.bits > kMaxPlanes ? 128 : 64;
         if (tree.bits > kMaxPlanes) continue;
         tree.halves_begin = end;
         end += 2 * size_of_table(tree);

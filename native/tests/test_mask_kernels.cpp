@@ -144,7 +144,7 @@ void check_rows(const Problem<In, Real>& problem, const MaskKernels& kernels,
         }
         kernels.add_single(layout, layout.step_value.data(), begin, end, work.masks, words, single);
         kernels.add_steps(layout, layout.step_value.data(), begin, end, work.masks, words,
-                          step_sums);
+                          step_sums, {});
         if (doubles)
             kernels.add_double(layout, layout.leaf_value, begin, end, work.masks, words, sums);
     }
