@@ -10,6 +10,9 @@
 
 namespace qwyc {
 
+// Trees of more levels than these take longer to walk than their number of leaves says.
+constexpr double kWalkedLevels = 8;
+
 // Those of large trees too, where these are faster on masks.
 template <class Real>
 static Questions<Real> questions_of(const ClassForest<Real>& forest) {
@@ -62,7 +65,12 @@ ClassEngine<Real>::ClassEngine(const ClassForest<Real>& forest)
 
 template <class Real>
 double ClassEngine<Real>::walk_cost() const {
-    return coded_kernels_ ? coded_tree_cost(coded_) : qwyc::walk_cost(row_trees_) / kWalksAtOnce;
+    if (coded_kernels_) return coded_tree_cost(coded_);
+    const Forest<Real>& trees = forest_.trees();
+    double levels = 0;
+    for (int32_t t = 0; t < trees.n_trees(); ++t) levels += trees.depth_of(t);
+    levels /= static_cast<double>(trees.n_trees());
+    return qwyc::walk_cost(row_trees_) / kWalksAtOnce * std::max(levels / kWalkedLevels, 1.0);
 }
 
 // What the source's own sums of one row begin with, (K,).

@@ -110,6 +110,8 @@ class LeadEngine {
     class Worker;
     template <class In>
     class RulingWorker;
+    template <class In>
+    class FullSumsWorker;
 
     // Steps after which rows that have quit are left out. Where classes are ruled out, the last of
     // them is tested; those of ruling_ have no other test.
@@ -133,14 +135,15 @@ class LeadEngine {
     struct Plan {
         int64_t most_rows;
         std::vector<int32_t> segments;  // in segments_
-        // For rows that never quit: the steps that have no test as one more segment, or -1: leaves
-        // are not kept. By tree of full_.order(): where its leaf is.
+        // The steps that have no test, as one more segment, or -1: some trees are walked.
         int32_t last = -1;
+        // For rows that never quit, by tree of full_.order(): where its leaf is; or empty: leaves
+        // are not kept.
         std::vector<KeptLeaf> leaves;
         int64_t number_bytes = 0;  // of all segments
     };
     // Leaf numbers are kept if there are so many bytes of them at most.
-    static constexpr int64_t kMostKept = 768 << 10;
+    static constexpr int64_t kMostKept = 256 << 10;
     static constexpr int32_t kMostKeptSegments = 24;
     const Plan& plan_for(int64_t n_rows) const {
         return *std::find_if(plans_.begin(), plans_.end(),
@@ -148,6 +151,7 @@ class LeadEngine {
     }
     Segment make_segment(int32_t begin, int32_t end) const;
     void keep_leaves(Plan& plan, double never_quit);
+    void bound_errors();
     void divide(std::span<const double> survival);
     void divide_at_tests(std::span<const double> survival);
 
@@ -196,6 +200,10 @@ class LeadEngine {
     int32_t only_;                     // the class of a filter, or -1
     bool rules_out_;                   // so that rows are evaluated for some classes only
     int32_t quit_end_;                 // no row quits at this step or later
+    int32_t first_drop_;               // the first step after which classes are ruled out
+    // By step, by how much leads of full sums may differ from those of running sums; or empty: full
+    // sums do not take their place.
+    std::vector<double> errors_;
     std::vector<int32_t> trees_;       // of steps [0, quit_end_), in their order
     std::vector<int32_t> tree_begin_;  // (quit_end_ + 1,) in trees_
     RowCodes codes_;                   // where classes are ruled out, if usable

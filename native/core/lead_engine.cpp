@@ -1,9 +1,11 @@
+#include <cmath>
 #include <limits>
 #include <map>
 #include <utility>
 
 #include "core/class_engine.hpp"
 #include "core/cost_model.hpp"
+#include "core/full_sums_worker.hpp"
 #include "core/lead_worker.hpp"
 #include "core/parallel.hpp"
 #include "core/row_leaves.hpp"
@@ -25,6 +27,12 @@ constexpr double kCompact = 0.5;             // the same, per class
 double classes_left(int32_t step, double K) {
     constexpr double kClassesLeft = 1.5, kStepsToRuleOut = 8;
     return step == 0 ? K : std::min(K, kClassesLeft + K / (1.0 + step / kStepsToRuleOut));
+}
+
+// The same where tests are few: of rows that are walked.
+double classes_left_at(int32_t step, double K) {
+    constexpr double kStepsToRuleOut = 6;
+    return 2 + (K - 2) / (1 + std::pow(step / kStepsToRuleOut, 1.5));
 }
 
 // Where rows are put in order by their classes, nanoseconds for one row of many.
@@ -57,6 +65,17 @@ constexpr int32_t kMostWalked = 4;
 // So few rows are walked one by one from the first step on.
 constexpr int32_t kWalkedAtFirst = 12;
 
+// To make the planes of a small tree. bytes: its values are looked up as bytes.
+template <class Real>
+double planes_of(const Forest<Real>& forest, int32_t tree, bool bytes) {
+    const int64_t leaves = forest.leaves_of(tree);
+    const int32_t depth = forest.depth_of(tree);
+    int32_t most = bytes && leaves > kFewLeaves ? kMaxPlanes : 5;
+    while (int64_t{1} << most < leaves) ++most;
+    return depth <= most ? MaskCost::kSplit * ((1 << depth) - 1)
+                         : MaskCost::kReachSplit * static_cast<double>(leaves - 1);
+}
+
 // To turn a row into codes.
 double encoding_cost(const RowCodes& codes) {
     double cost = RowCost::kRow + RowCost::kFeature * codes.questions.features.size();
@@ -67,6 +86,11 @@ double encoding_cost(const RowCodes& codes) {
     }
     return cost;
 }
+
+// Full sums take the place of running sums for up to so many trees, of more than so many rows.
+constexpr size_t kMostForFullSums = 2048;
+constexpr int64_t kFewForFullSums = 128;
+constexpr double kLargest = 1e30;  // of thresholds, inf among them
 
 // Leaves are kept if at least this share of rows never quits.
 constexpr double kLeastCompleted = 0.003;
@@ -111,9 +135,45 @@ LeadEngine<Real>::LeadEngine(const ClassEngine<Real>& full, const LeadPolicyView
         reached[r] = survival.empty() ? 1.0 / (1.0 + static_cast<double>(r) / 6) : survival[r];
         if (r > 0) reached[r] = std::min(reached[r], reached[r - 1]);
     }
+    first_drop_ = static_cast<int32_t>(
+        std::find_if(drop_.begin(), drop_.end(), [](double drop) { return drop < kInf; }) -
+        drop_.begin());
+    bound_errors();
     divide(reached);
     if (rules_out_) divide_at_tests(reached);
     if (quit_end_ < n_steps) expected_cost_ += reached[quit_end_] * full.expected_cost();
+}
+
+// The source's sums and running sums are rounded differently at each addition, and steps are floats.
+template <class Real>
+void LeadEngine<Real>::bound_errors() {
+    const bool same_order = std::is_sorted(order_.begin(), order_.end());
+    if (!same_order || only_ >= 0 || forest_.has_vectors() || !forest_.sums_as_steps()) return;
+    if (trees_.size() > kMostForFullSums) return;
+    constexpr double kRounding = 0x1p-23;  // twice that of a float, for what is rounded here
+    std::vector<double> most, error;       // by class: of a sum
+    for (int32_t k = 0; k < forest_.n_classes(); ++k) {
+        most.push_back(std::abs(forest_.base()[k]));
+        error.push_back(kRounding * most[k]);
+    }
+    const Forest<Real>& trees = forest_.trees();
+    std::vector<double> errors;
+    for (int32_t r = 0; r < quit_end_; ++r) {
+        for (int32_t i = tree_begin_[r]; i < tree_begin_[r + 1]; ++i) {
+            const int32_t tree = trees_[i], k = forest_.class_of(tree);
+            const auto first = static_cast<int32_t>(trees.nodes_of(tree).first + tree);
+            double largest = 0;
+            for (int32_t leaf = first; leaf < first + trees.leaves_of(tree); ++leaf)
+                largest = std::max(largest, std::abs(double{*forest_.step_of(leaf)}));
+            most[k] += largest;
+            error[k] += kRounding * most[k];
+        }
+        errors.push_back(2 * *std::max_element(error.begin(), error.end()));
+        // Few rows may be near to a threshold.
+        constexpr double kFewNear = 0.02;
+        if (!(errors[r] <= kFewNear * std::min({least_[r], drop_[r], kLargest}))) return;
+    }
+    errors_ = std::move(errors);
 }
 
 // The cheapest division for each size of batches. A long segment evaluates rows that have quit; a
@@ -152,7 +212,7 @@ void LeadEngine<Real>::divide(std::span<const double> survival) {
                     large.word *= channels;
                     choice.needs.large += large;
                 } else {
-                    choice.needs.planes += MaskCost::kSplit * static_cast<double>(leaves - 1);
+                    choice.needs.planes += planes_of(trees, tree, !forest_.has_vectors());
                 }
                 for (int32_t q : questions.of_tree(trees, tree)) {
                     if (asked[q] != a) asked[q] = a, ++choice.needs.questions;
@@ -167,6 +227,18 @@ void LeadEngine<Real>::divide(std::span<const double> survival) {
             if (!rules_out_ || tests(b)) choices[a].push_back(choice);
         }
     }
+    // Nanoseconds of one row that walks from step a to b, unless it quits before.
+    std::vector<double> trees_walked(1, 0.0);  // of one row that begins at step 0
+    double left = 1;                           // of the classes
+    for (int32_t r = 0; r < quit_end_; ++r) {
+        trees_walked.push_back(trees_walked[r] +
+                               survival[r] * left * (tree_begin_[r + 1] - tree_begin_[r]));
+        if (drop_[r] < kInf) left = classes_left_at(r + 1, K) / K;
+    }
+    const auto walked = [&](int32_t a, int32_t b) {
+        return WalkCost::kRow +
+               walk * (trees_walked[b] - trees_walked[a]) / std::max(survival[a], 1e-9);
+    };
     for (const BatchSize& size : kBatchSizes) {
         if (rules_out_ && size.typical > kFewToRuleOut) break;
         std::vector<double> best(quit_end_ + 1, kInf);
@@ -175,8 +247,10 @@ void LeadEngine<Real>::divide(std::span<const double> survival) {
         for (int32_t a = quit_end_ - 1; a >= 0; --a) {
             const RowsAtStep rows(size.typical, survival[a]);
             for (const Choice& choice : choices[a]) {
-                const double cost = rows.cost(choice.needs) +
-                                    rows.mean() * kDeepTree * choice.walked + best[choice.end];
+                const double masks = rows.few() ? rows.cost(choice.needs, walked(a, choice.end))
+                                                : rows.cost(choice.needs);
+                const double cost =
+                    masks + rows.mean() * kDeepTree * choice.walked + best[choice.end];
                 if (cost < best[a]) best[a] = cost, next[a] = &choice;
             }
         }
@@ -188,10 +262,8 @@ void LeadEngine<Real>::divide(std::span<const double> survival) {
             if (is_new) {
                 segments_.push_back(make_segment(a, b));
                 const Needs& needs = next[a]->needs;
-                const double share = rules_out_ ? std::min(classes_left(a, K) / K, 0.7) : 0.7;
-                const double one =
-                    WalkCost::kRow + walk * (tree_begin_[b] - tree_begin_[a]) * share;
-                segments_.back().walk_below = needs.questions > 0 ? rows_to_walk(one, needs) : 6;
+                segments_.back().walk_below =
+                    needs.questions > 0 ? rows_to_walk(walked(a, b), needs) : 6;
             }
             plan.segments.push_back(at->second);
         }
@@ -257,7 +329,9 @@ void LeadEngine<Real>::divide_at_tests(std::span<const double> survival) {
 template <class Real>
 typename LeadEngine<Real>::Segment LeadEngine<Real>::make_segment(int32_t begin,
                                                                   int32_t end) const {
-    ClassPartMaker<Real> maker(forest_, full_.questions(), ClassTables::kSteps);
+    ClassPartMaker<Real> maker(
+        forest_, full_.questions(),
+        errors_.empty() || forest_.single() ? ClassTables::kSteps : ClassTables::kStepsAndFull);
     for (int32_t r = begin, untested = begin; r < end; ++r) {
         if (!tests(r) && r + 1 < end) continue;
         maker.add_steps(std::span<const int32_t>(order_).subspan(untested, r + 1 - untested));
@@ -276,7 +350,6 @@ typename LeadEngine<Real>::Segment LeadEngine<Real>::make_segment(int32_t begin,
 // again takes several times as long.
 template <class Real>
 void LeadEngine<Real>::keep_leaves(Plan& plan, double never_quit) {
-    if (never_quit < kLeastCompleted || plan.segments.size() >= kMostKeptSegments) return;
     std::vector<KeptLeaf> of_tree(forest_.trees().n_trees());
     size_t n = 0;
     const auto add = [&](const Segment& segment, size_t number) {
@@ -296,6 +369,7 @@ void LeadEngine<Real>::keep_leaves(Plan& plan, double never_quit) {
     add(segments_[last_], plan.segments.size());
     if (n != of_tree.size()) return;  // some are walked
     plan.last = last_;
+    if (never_quit < kLeastCompleted || plan.segments.size() >= kMostKeptSegments) return;
     for (int32_t tree : full_.order()) plan.leaves.push_back(of_tree[tree]);
 }
 
@@ -408,7 +482,9 @@ void LeadEngine<Real>::decide(const RowsView<In>& rows, const ClassDecisionsOut&
                                      out.score ? out.score + begin * K : nullptr};
         const auto some = rows.part(begin, end);
         const int64_t n = end - begin;
-        if (rules_out_ && (n > kFewToRuleOut || n <= few))
+        if (!errors_.empty() && plan_for(n).last >= 0 && !out.score && n > kFewForFullSums && n <= kFewToRuleOut)
+            FullSumsWorker<In>(*this, chosen, masks).run(some, static_cast<int32_t>(block), here);
+        else if (rules_out_ && (n > kFewToRuleOut || n <= few))
             RulingWorker<In>(*this, chosen, masks).run(some, static_cast<int32_t>(block), here);
         else
             Worker<In>(*this, chosen, masks).run(some, static_cast<int32_t>(block), here);

@@ -201,7 +201,6 @@ struct LayOut {
         }
         // A table of 64 values takes longer than one of 32, unless it is bytes, so a deeper tree of
         // up to 32 leaves is not made complete. One of few leaves never is.
-        constexpr int32_t kFewLeaves = 16;
         const int32_t most = bytes && tree.n_leaves > kFewLeaves ? kMaxPlanes : 5;
         if (depth <= std::max<int32_t>(tree.bits, most)) {
             tree.bits = static_cast<uint8_t>(depth);
