@@ -10,8 +10,8 @@
 
 namespace qwyc {
 
-// Trees of more levels than these take longer to walk than their number of leaves says.
-constexpr double kWalkedLevels = 8;
+// Nanoseconds for a level of a tree that is walked, where trees are of many levels.
+constexpr double kWalkedLevel = 1.25;
 
 // Those of large trees too, where these are faster on masks.
 template <class Real>
@@ -70,7 +70,7 @@ double ClassEngine<Real>::walk_cost() const {
     double levels = 0;
     for (int32_t t = 0; t < trees.n_trees(); ++t) levels += trees.depth_of(t);
     levels /= static_cast<double>(trees.n_trees());
-    return qwyc::walk_cost(row_trees_) / kWalksAtOnce * std::max(levels / kWalkedLevels, 1.0);
+    return std::max(qwyc::walk_cost(row_trees_) / kWalksAtOnce, kWalkedLevel * levels);
 }
 
 // What the source's own sums of one row begin with, (K,).

@@ -149,6 +149,8 @@ class LeadEngine {
         return *std::find_if(plans_.begin(), plans_.end(),
                              [=](const Plan& plan) { return n_rows <= plan.most_rows; });
     }
+    // Whether a block of so many rows, of which only labels are asked for, is decided by full sums.
+    bool takes_full_sums(int64_t n) const;
     Segment make_segment(int32_t begin, int32_t end) const;
     void keep_leaves(Plan& plan, double never_quit);
     void bound_errors();

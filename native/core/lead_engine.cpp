@@ -87,9 +87,10 @@ double encoding_cost(const RowCodes& codes) {
     return cost;
 }
 
-// Full sums take the place of running sums for up to so many trees, of more than so many rows.
+// Full sums take the place of running sums for up to so many trees and rows. Of up to so few rows,
+// only if these are not expected to be walked soon.
 constexpr size_t kMostForFullSums = 2048;
-constexpr int64_t kFewForFullSums = 128;
+constexpr int64_t kMostRowsForFullSums = 4096, kFewForFullSums = 64;
 constexpr double kLargest = 1e30;  // of thresholds, inf among them
 
 // Leaves are kept if at least this share of rows never quits.
@@ -100,7 +101,7 @@ struct BatchSize {
     int64_t most;
 };
 constexpr BatchSize kBatchSizes[] = {
-    {64, 128}, {512, 2048}, {1 << 20, std::numeric_limits<int64_t>::max()}};
+    {64, 128}, {512, 4096}, {1 << 20, std::numeric_limits<int64_t>::max()}};
 
 }  // namespace
 
@@ -459,6 +460,16 @@ int32_t LeadEngine<Real>::decide_one(const In* row, int32_t* steps, double* scor
 }
 
 template <class Real>
+bool LeadEngine<Real>::takes_full_sums(int64_t n) const {
+    if (errors_.empty() || n > kMostRowsForFullSums) return false;
+    const Plan& plan = plan_for(n);
+    if (plan.last < 0) return false;
+    if (n > kFewForFullSums) return true;
+    constexpr double kFewer = 1.1;  // trees are walked than is expected
+    return plan.segments.size() == 1 && n > kFewer * segments_[plan.segments[0]].walk_below;
+}
+
+template <class Real>
 template <class In>
 void LeadEngine<Real>::decide(const RowsView<In>& rows, const ClassDecisionsOut& out, int threads,
                               std::string_view isa) const {
@@ -482,7 +493,7 @@ void LeadEngine<Real>::decide(const RowsView<In>& rows, const ClassDecisionsOut&
                                      out.score ? out.score + begin * K : nullptr};
         const auto some = rows.part(begin, end);
         const int64_t n = end - begin;
-        if (!errors_.empty() && plan_for(n).last >= 0 && !out.score && n > kFewForFullSums && n <= kFewToRuleOut)
+        if (out.score == nullptr && takes_full_sums(n))
             FullSumsWorker<In>(*this, chosen, masks).run(some, static_cast<int32_t>(block), here);
         else if (rules_out_ && (n > kFewToRuleOut || n <= few))
             RulingWorker<In>(*this, chosen, masks).run(some, static_cast<int32_t>(block), here);
