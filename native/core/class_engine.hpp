@@ -145,6 +145,11 @@ class LeadEngine {
     // Leaf numbers are kept if there are so many bytes of them at most.
     static constexpr int64_t kMostKept = 256 << 10;
     static constexpr int32_t kMostKeptSegments = 24;
+    // Of so few rows hardly any have the same classes left: they are evaluated together, for all
+    // classes.
+    static constexpr int64_t kFewToRuleOut = 1024;
+    // So few rows are walked one by one, where none has codes.
+    static constexpr int32_t kMostWalked = 4;
     const Plan& plan_for(int64_t n_rows) const {
         return *std::find_if(plans_.begin(), plans_.end(),
                              [=](const Plan& plan) { return n_rows <= plan.most_rows; });
@@ -195,14 +200,14 @@ class LeadEngine {
 
     const ClassEngine<Real>& full_;
     const ClassForest<Real>& forest_;
-    std::vector<int32_t> order_;       // (R,) base models
-    std::vector<double> lead_;         // (R, K)
-    std::vector<double> least_;        // (R,) of the classes; inf where no row quits
-    std::vector<double> drop_;         // (R,) inf where no class is ruled out
-    int32_t only_;                     // the class of a filter, or -1
-    bool rules_out_;                   // so that rows are evaluated for some classes only
-    int32_t quit_end_;                 // no row quits at this step or later
-    int32_t first_drop_;               // the first step after which classes are ruled out
+    std::vector<int32_t> order_;  // (R,) base models
+    std::vector<double> lead_;    // (R, K)
+    std::vector<double> least_;   // (R,) of the classes; inf where no row quits
+    std::vector<double> drop_;    // (R,) inf where no class is ruled out
+    int32_t only_;                // the class of a filter, or -1
+    bool rules_out_;              // so that rows are evaluated for some classes only
+    int32_t quit_end_;            // no row quits at this step or later
+    int32_t first_drop_;          // the first step after which classes are ruled out
     // By step, by how much leads of full sums may differ from those of running sums; or empty: full
     // sums do not take their place.
     std::vector<double> errors_;

@@ -129,7 +129,7 @@ class ClassPartMaker {
             for (size_t i = 0; i < leaf.size(); ++i) {
                 const auto number = static_cast<int32_t>(leaf[i]);
                 table[i] = of_steps() ? forest_.step_of(number)[c]
-                               : static_cast<float>(forest_.full_of(number)[c]);
+                                      : static_cast<float>(forest_.full_of(number)[c]);
             }
             part.single.push_back(std::move(table));
         }

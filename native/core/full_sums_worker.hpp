@@ -59,8 +59,8 @@ class LeadEngine<Real>::FullSumsWorker : LeadEngine<Real>::template Rows<In> {
         double* const score = scratch().score.of(K_);
         for (int32_t i = 0; i < left; ++i) {
             for (int32_t k = 0; k < K_; ++k)
-                score[k] = forest_.finish(k, forest_.single() ? single_[k * stride_ + i]
-                                                              : sums_[k * stride_ + i]);
+                score[k] = forest_.finish(
+                    k, forest_.single() ? single_[k * stride_ + i] : sums_[k * stride_ + i]);
             this->complete_row(row_[i], score, out);
         }
         for (int32_t at = 0; at < n_near_; at += kMaxWalkedRows) {
@@ -173,15 +173,14 @@ class LeadEngine<Real>::FullSumsWorker : LeadEngine<Real>::template Rows<In> {
             kernels_.compact_sums(alive, words, sums + at, sums + left);
         }
         // The sums here are those of no class.
-        return left +
-               kernels_.compact(alive, words, spare_, row_ + at, spare_, row_ + left);
+        return left + kernels_.compact(alive, words, spare_, row_ + at, spare_, row_ + left);
     }
 
     double* out_;     // (K, stride) -inf where a class is ruled out, otherwise 0
     double* tested_;  // (K, kOwn) sums of a slab with those in place
     float* single_;   // (K, stride) sums, if the source adds floats; otherwise sums_
     alignas(64) double spare_[kSlab + 64];
-    int32_t* near_;   // rows of the block that are too near to a threshold
+    int32_t* near_;  // rows of the block that are too near to a threshold
     int32_t n_near_;
 };
 

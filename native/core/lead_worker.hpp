@@ -13,8 +13,9 @@ template <class Real>
 template <class In>
 class LeadEngine<Real>::Worker : LeadEngine<Real>::template Rows<In> {
     using Base = typename LeadEngine<Real>::template Rows<In>;
+    using Base::in_full_, Base::n_in_full_, Base::leaf_, Base::row_, Base::stride_, Base::sums_,
+        Base::walked_;
     using Base::K_, Base::deep_, Base::engine_, Base::forest_, Base::kernels_, Base::mask_kernels_;
-    using Base::in_full_, Base::n_in_full_, Base::leaf_, Base::row_, Base::stride_, Base::sums_, Base::walked_;
 
   public:
     Worker(const LeadEngine& engine, const Kernels& kernels, const MaskKernels& masks)

@@ -20,7 +20,7 @@ namespace qwyc {
 inline constexpr int32_t kSlabWords = 8;
 inline constexpr int32_t kSlab = 64 * kSlabWords;
 inline constexpr int32_t kMaxPlanes = 6;        // bits of a leaf number
-inline constexpr int32_t kFewLeaves = 16;        // trees of more may be complete to make them bytes
+inline constexpr int32_t kFewLeaves = 16;       // trees of more may be complete to make them bytes
 inline constexpr int32_t kMaxLargePlanes = 12;  // of a tree of up to kMaxLargeLeaves leaves
 
 // How a tree's planes are made.
