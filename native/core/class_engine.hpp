@@ -141,9 +141,12 @@ class LeadEngine {
         // are not kept.
         std::vector<KeptLeaf> leaves;
         int64_t number_bytes = 0;  // of all segments
+        double never_quit = 0;     // the share of rows that is expected to
     };
-    // Leaf numbers are kept if there are so many bytes of them at most.
-    static constexpr int64_t kMostKept = 256 << 10;
+    // Leaf numbers are kept if there are so many bytes of them at most, and so few rows are expected
+    // to need them: many rows are evaluated again in less time.
+    static constexpr int64_t kMostKept = 512 << 10;
+    static constexpr double kMostCompleted = 20;
     static constexpr int32_t kMostKeptSegments = 24;
     // Of so few rows hardly any have the same classes left: they are evaluated together, for all
     // classes.

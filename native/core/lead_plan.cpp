@@ -75,7 +75,7 @@ constexpr size_t kMostForFullSums = 2048;
 constexpr double kLargest = 1e30;  // of thresholds, inf among them
 
 // Leaves are kept if at least this share of rows never quits.
-constexpr double kLeastCompleted = 0.003;
+constexpr double kLeastCompleted = 0.01;
 
 struct BatchSize {
     double typical;
@@ -197,7 +197,7 @@ void LeadEngine<Real>::divide(std::span<const double> survival) {
                 if (cost < best[a]) best[a] = cost, next[a] = &choice;
             }
         }
-        Plan plan{size.most, {}, -1, {}, 0};
+        Plan plan{size.most, {}, -1, {}, 0, 0};
         for (int32_t a = 0; a < quit_end_; a = next[a]->end) {
             const int32_t b = next[a]->end;
             const auto [at, is_new] =
@@ -313,6 +313,7 @@ void LeadEngine<Real>::keep_leaves(Plan& plan, double never_quit) {
     add(segments_[last_], plan.segments.size());
     if (n != of_tree.size()) return;  // some are walked
     plan.last = last_;
+    plan.never_quit = never_quit;
     if (never_quit < kLeastCompleted || plan.segments.size() >= kMostKeptSegments) return;
     for (int32_t tree : full_.order()) plan.leaves.push_back(of_tree[tree]);
 }

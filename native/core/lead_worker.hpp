@@ -38,7 +38,8 @@ class LeadEngine<Real>::Worker : LeadEngine<Real>::template Rows<In> {
         bool consecutive = true;  // rows are begin, begin + 1...
         const Plan& plan = engine_.plan_for(n);
         const int64_t bytes = plan.number_bytes * words_of(n);
-        keeps_ = !plan.leaves.empty() && bytes <= kMostKept;
+        keeps_ =
+            !plan.leaves.empty() && bytes <= kMostKept && n * plan.never_quit <= kMostCompleted;
         n_kept_ = 0;
         if (keeps_) {
             numbers_ = scratch().numbers.of(bytes);

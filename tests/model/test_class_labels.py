@@ -18,8 +18,8 @@ SIZES = (2, 5, 16, 17, 33, 64, 65, 128, 129, 300, 512, 513, 1_000, 1_025, 2_100,
 
 
 def on_rows(rng, scores, tests, *, rules_out=True, by_class=False):
-    """A policy in the model's own order. After each test, the lead of some row and the distance of some class
-    of a row are exactly the thresholds."""
+    """A policy in the model's own order. After each test, the lead of some row and the distance of a
+    class are exactly the thresholds."""
     N, R, K = scores.values.shape
     lead, drop = np.full((R, K), np.inf), np.full(R, np.inf)
     sums = np.array(np.broadcast_to(scores.base, (N, K)), dtype=float)
