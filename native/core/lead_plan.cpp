@@ -294,6 +294,9 @@ typename LeadEngine<Real>::Segment LeadEngine<Real>::make_segment(int32_t begin,
 // again takes several times as long.
 template <class Real>
 void LeadEngine<Real>::keep_leaves(Plan& plan, double never_quit) {
+    const bool keeps =
+        never_quit >= kLeastCompleted && plan.segments.size() < size_t{kMostKeptSegments};
+    if (plan.segments.empty() || (!keeps && errors_.empty())) return;
     std::vector<KeptLeaf> of_tree(forest_.trees().n_trees());
     size_t n = 0;
     const auto add = [&](const Segment& segment, size_t number) {
@@ -314,7 +317,7 @@ void LeadEngine<Real>::keep_leaves(Plan& plan, double never_quit) {
     if (n != of_tree.size()) return;  // some are walked
     plan.last = last_;
     plan.never_quit = never_quit;
-    if (never_quit < kLeastCompleted || plan.segments.size() >= kMostKeptSegments) return;
+    if (!keeps) return;
     for (int32_t tree : full_.order()) plan.leaves.push_back(of_tree[tree]);
 }
 
