@@ -142,9 +142,10 @@ class LeadEngine {
         std::vector<KeptLeaf> leaves;
         int64_t number_bytes = 0;  // of all segments
         double never_quit = 0;     // the share of rows that is expected to
+        double reach_last = 0;     // and to reach the last segment
     };
-    // Leaf numbers are kept if there are so many bytes of them at most, and so few rows are expected
-    // to need them: many rows are evaluated again in less time.
+    // Leaf numbers are kept if there are so many bytes of them at most, and so few rows are
+    // expected to need them: many rows are evaluated again in less time.
     static constexpr int64_t kMostKept = 512 << 10;
     static constexpr double kMostCompleted = 20;
     static constexpr int32_t kMostKeptSegments = 24;

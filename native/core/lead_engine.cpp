@@ -157,8 +157,10 @@ bool LeadEngine<Real>::takes_full_sums(int64_t n) const {
     const Plan& plan = plan_for(n);
     if (plan.last < 0) return false;
     if (n > kFewForFullSums) return true;
-    constexpr double kFewer = 1.1;  // trees are walked than is expected
-    return plan.segments.size() == 1 && n > kFewer * segments_[plan.segments[0]].walk_below;
+    // Rows of codes are walked for fewer classes than is expected.
+    const double fewer = full_.coded_kernels() ? 1.1 : 1;
+    return static_cast<double>(n) * plan.reach_last >
+           fewer * segments_[plan.segments.back()].walk_below;
 }
 
 template <class Real>

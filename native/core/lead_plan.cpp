@@ -197,7 +197,7 @@ void LeadEngine<Real>::divide(std::span<const double> survival) {
                 if (cost < best[a]) best[a] = cost, next[a] = &choice;
             }
         }
-        Plan plan{size.most, {}, -1, {}, 0, 0};
+        Plan plan{size.most, {}, -1, {}, 0, 0, 0};
         for (int32_t a = 0; a < quit_end_; a = next[a]->end) {
             const int32_t b = next[a]->end;
             const auto [at, is_new] =
@@ -210,6 +210,7 @@ void LeadEngine<Real>::divide(std::span<const double> survival) {
             }
             plan.segments.push_back(at->second);
         }
+        if (quit_end_ > 0) plan.reach_last = survival[segments_[plan.segments.back()].begin];
         keep_leaves(plan, survival[quit_end_]);
         plans_.push_back(std::move(plan));
         expected_cost_ = best[0] / size.typical;  // in the end, of one row of many
