@@ -124,9 +124,9 @@ def check(
 
 def check_library(case: Case, ours: dict[str, Any]) -> None:
     """Full decisions and scores must be the library's, and so must decisions that took all base models."""
-    positive = ours["full label"].astype(bool)
-    if not np.array_equal(positive, case.own):
-        n = int((positive != case.own).sum())
+    label = ours["full label"].astype(int)
+    if not np.array_equal(label, case.own):
+        n = int((label != case.own).sum())
         raise WrongAnswer(f"{case.name}: {n:,} full decisions are unlike the library's")
     if not np.allclose(ours["full score"], case.score, rtol=CLOSE, atol=CLOSE):
         raise WrongAnswer(f"{case.name}: full scores are unlike the library's")

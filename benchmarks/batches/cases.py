@@ -14,7 +14,7 @@ import numpy as np
 
 import qwyc
 
-from .. import peers
+from .. import classes, peers
 from ..cache import Trained, cached_file, folder, trained
 from ..cases import (
     LEARNING_RATE,
@@ -44,8 +44,8 @@ class Case:
     full_file: Path | None  # the same, never quitting, if an older version made both
     test_rows: int  # of which `rows` are drawn, each about as often as the others
     rows: Any  # (100,000, n_features) float32
-    own: Any  # (100,000,) the library's decisions, True for positive
-    score: Any  # (100,000,) the library's scores before the link function
+    own: Any  # (100,000,) the library's decisions: 1 for positive, or positions of classes
+    score: Any  # (100,000,) the library's scores before the link function, or (100,000, K)
 
 
 @dataclass(frozen=True)
@@ -157,6 +157,47 @@ def train_on(data: str, trees: int, depth: int) -> Any:
     )
 
 
+def letters() -> tuple[Any, Any, Any, Any]:
+    """16 made-up features and 26 classes, of which each has its place; parts as in `nomao`."""
+    rng = np.random.default_rng(26)
+    label = rng.integers(26, size=3 * MADE_UP)
+    centre = rng.normal(size=(26, 16))
+    rows = (centre[label] + 0.8 * rng.normal(size=(len(label), 16))).astype(np.float32)
+    train, sample, test = np.split(rows, 3)
+    return train, label[:MADE_UP], sample, test
+
+
+def three_kinds() -> tuple[Any, Any, Any, Any]:
+    """UCI Covertype, its two frequent classes and all others as a third."""
+    train, label, sample, test = classes.parts(real=True)
+    return train, np.minimum(label, 2), sample, test
+
+
+CLASSES: dict[str, Callable[[], tuple[Any, Any, Any, Any]]] = {
+    "covertype": lambda: classes.parts(real=True),
+    "three": three_kinds,
+    "letters": letters,
+}
+
+
+def train_boosted_classes(data: str, rounds: int, depth: int) -> Any:
+    """XGBoost on one of `CLASSES`, a tree for each class in each round."""
+    xgboost, _ = peers.library("xgboost", "xgboost-cpu")
+    rows, label, _, _ = CLASSES[data]()
+    return xgboost.XGBClassifier(
+        n_estimators=rounds, max_depth=depth, learning_rate=classes.LEARNING_RATE, n_jobs=1
+    ).fit(rows, label)
+
+
+def train_lightgbm_classes(data: str, rounds: int, leaves: int) -> Any:
+    """The same with LightGBM."""
+    lightgbm, _ = peers.library("lightgbm")
+    rows, label, _, _ = CLASSES[data]()
+    return lightgbm.LGBMClassifier(
+        n_estimators=rounds, num_leaves=leaves, learning_rate=0.1, n_jobs=1, verbose=-1
+    ).fit(rows, label)
+
+
 # ---- scores of the libraries ----------------------------------------------------------------------
 
 
@@ -200,6 +241,20 @@ def recipes(quick: bool) -> dict[str, Recipe]:
             lambda: DATA[data]()[2:],
             xgboost_score,
             repeats,
+        )
+
+    def of_classes(data: str, title: str, rounds: int, depth: int = 0, leaves: int = 0) -> Recipe:
+        shape = f"depth {depth}" if depth else f"{leaves} leaves"
+        library = "XGBoost" if depth else "LightGBM"
+        return Recipe(
+            f"{title}, {library}, {rounds} rounds of trees of {shape}",
+            lambda: (
+                trained(train_boosted_classes, data=data, rounds=rounds, depth=depth)
+                if depth
+                else trained(train_lightgbm_classes, data=data, rounds=rounds, leaves=leaves)
+            ),
+            lambda: CLASSES[data]()[2:],
+            xgboost_score if depth else lightgbm_score,
         )
 
     if quick:
@@ -247,6 +302,18 @@ def recipes(quick: bool) -> dict[str, Recipe]:
         "made-up-29": on("made-up-29", "29 made-up features"),
         "made-up-300": on("made-up-300", "300 made-up features"),
         "made-up-1000": on("made-up-1000", "1,000 made-up features"),
+        **{
+            f"classes-{name}": of_classes(data, title, rounds, **shape)
+            for name, data, title, rounds, shape in (
+                ("500", "covertype", "UCI Covertype, 7 classes", 500, {"depth": 6}),
+                ("60", "covertype", "UCI Covertype, 7 classes", 60, {"depth": 6}),
+                ("60-depth-8", "covertype", "UCI Covertype, 7 classes", 60, {"depth": 8}),
+                ("60-leaves-31", "covertype", "UCI Covertype, 7 classes", 60, {"leaves": 31}),
+                ("60-leaves-127", "covertype", "UCI Covertype, 7 classes", 60, {"leaves": 127}),
+                ("3", "three", "UCI Covertype, 3 classes", 60, {"depth": 6}),
+                ("26", "letters", "26 made-up classes", 60, {"depth": 6}),
+            )
+        },
     }
 
 
@@ -295,7 +362,7 @@ def make(name: str, recipe: Recipe, n_rows: int, older: str | None = None) -> Ca
     else:
         by = hashlib.sha256(older.encode()).hexdigest()[:8]
         file = cached_file(f"batches-{name}-{model.key}-by-{by}.qwyc", write_older)
-    own, score = model.model.predict(test).astype(bool), recipe.score(model.model, test)
+    own, score = model.model.predict(test).astype(int), recipe.score(model.model, test)
     drawn = enlarged(np.arange(len(test)), n_rows)
     rows = np.ascontiguousarray(test[drawn], dtype=np.float32)
     full_file = None if older is None else file.with_suffix(FULL)

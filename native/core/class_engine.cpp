@@ -10,6 +10,9 @@
 
 namespace qwyc {
 
+// Nanoseconds for a level of a tree that is walked, where trees are of many levels.
+constexpr double kWalkedLevel = 1.25;
+
 // Those of large trees too, where these are faster on masks.
 template <class Real>
 static Questions<Real> questions_of(const ClassForest<Real>& forest) {
@@ -62,7 +65,21 @@ ClassEngine<Real>::ClassEngine(const ClassForest<Real>& forest)
 
 template <class Real>
 double ClassEngine<Real>::walk_cost() const {
-    return coded_kernels_ ? coded_tree_cost(coded_) : qwyc::walk_cost(row_trees_) / kWalksAtOnce;
+    if (coded_kernels_) return coded_tree_cost(coded_);
+    const Forest<Real>& trees = forest_.trees();
+    double levels = 0;
+    for (int32_t t = 0; t < trees.n_trees(); ++t) levels += trees.depth_of(t);
+    levels /= static_cast<double>(trees.n_trees());
+    return std::max(qwyc::walk_cost(row_trees_) / kWalksAtOnce, kWalkedLevel * levels);
+}
+
+// What the source's own sums of one row begin with, (K,).
+template <class Real>
+static void begin_scores(const ClassForest<Real>& forest, double* sums) {
+    for (int32_t k = 0; k < forest.n_classes(); ++k) {
+        const double start = forest.start(k);
+        sums[k] = forest.single() ? static_cast<float>(start) : start;
+    }
 }
 
 // Adds the leaves of trees that have a score each. The sum of a class stays in a register while its
@@ -97,16 +114,19 @@ static void add_leaves(const ClassForest<Real>& forest, const int32_t* tree, con
 }
 
 template <class Real>
+void ClassEngine<Real>::score_leaves(const int32_t* leaf, double* full) const {
+    begin_scores(forest_, full);
+    add_leaves(forest_, order_.data(), leaf, static_cast<int32_t>(order_.size()), full);
+    for (int32_t k = 0; k < forest_.n_classes(); ++k) full[k] = forest_.finish(k, full[k]);
+}
+
+template <class Real>
 template <class In>
 void ClassEngine<Real>::score_few(const RowsView<In>& rows, const int32_t* row, int32_t n,
                                   double* full) const {
     const auto n_trees = static_cast<int32_t>(order_.size());
     const int32_t K = forest_.n_classes();
-    for (int32_t i = 0; i < n; ++i)
-        for (int32_t k = 0; k < K; ++k) {
-            const double start = forest_.start(k);
-            full[i * int64_t{K} + k] = forest_.single() ? static_cast<float>(start) : start;
-        }
+    for (int32_t i = 0; i < n; ++i) begin_scores(forest_, full + i * int64_t{K});
     with_values<Real>(row_trees_, rows, row, n, [&]<class V>(V* const* values) {
         if (coded_kernels_) {
             constexpr int32_t kAtOnce = 8 * kWalksAtOnce;

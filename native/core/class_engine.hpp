@@ -37,6 +37,11 @@ class ClassEngine {
     template <class In>
     void score_few(const RowsView<In>& rows, const int32_t* row, int32_t n, double* full) const;
 
+    // Full scores of a row from its leaves in the trees of `order`. full: (K,)
+    void score_leaves(const int32_t* leaf, double* full) const;
+    // Trees, class by class as the source adds them.
+    const std::vector<int32_t>& order() const { return order_; }
+
     // Scores slabs of rows on one thread: class_worker.hpp.
     template <class In>
     class Worker;
@@ -105,27 +110,59 @@ class LeadEngine {
     class Worker;
     template <class In>
     class RulingWorker;
+    template <class In>
+    class FullSumsWorker;
 
     // Steps after which rows that have quit are left out. Where classes are ruled out, the last of
     // them is tested; those of ruling_ have no other test.
     struct Segment {
         int32_t begin, end;
-        int32_t walk_below;  // so few rows are walked one by one
+        int32_t walk_below;    // so few rows are walked one by one
+        int32_t number_bytes;  // of leaf numbers of a word of rows
         std::vector<ClassPart> parts;
         // In ruling_, the same trees class by class: those of class k are
         // trees[tree_begin[k]:tree_begin[k + 1]].
         std::vector<int32_t> trees, tree_begin;
     };
+    // Where the leaf number of a tree is: in which segment of a plan, and there from which byte on;
+    // and the leaves (absolute indices), by number.
+    struct KeptLeaf {
+        int32_t segment, at;
+        bool large;
+        const double* leaf;
+    };
     // A division of the steps, for blocks of up to so many rows.
     struct Plan {
         int64_t most_rows;
         std::vector<int32_t> segments;  // in segments_
+        // The steps that have no test, as one more segment, or -1: some trees are walked.
+        int32_t last = -1;
+        // For rows that never quit, by tree of full_.order(): where its leaf is; or empty: leaves
+        // are not kept.
+        std::vector<KeptLeaf> leaves;
+        int64_t number_bytes = 0;  // of all segments
+        double never_quit = 0;     // the share of rows that is expected to
+        double reach_last = 0;     // and to reach the last segment
     };
+    // Leaf numbers are kept if there are so many bytes of them at most, and so few rows are
+    // expected to need them: many rows are evaluated again in less time.
+    static constexpr int64_t kMostKept = 512 << 10;
+    static constexpr double kMostCompleted = 20;
+    static constexpr int32_t kMostKeptSegments = 24;
+    // Of so few rows hardly any have the same classes left: they are evaluated together, for all
+    // classes.
+    static constexpr int64_t kFewToRuleOut = 1024;
+    // So few rows are walked one by one, where none has codes.
+    static constexpr int32_t kMostWalked = 4;
     const Plan& plan_for(int64_t n_rows) const {
         return *std::find_if(plans_.begin(), plans_.end(),
                              [=](const Plan& plan) { return n_rows <= plan.most_rows; });
     }
+    // Whether a block of so many rows, of which only labels are asked for, is decided by full sums.
+    bool takes_full_sums(int64_t n) const;
     Segment make_segment(int32_t begin, int32_t end) const;
+    void keep_leaves(Plan& plan, double never_quit);
+    void bound_errors();
     void divide(std::span<const double> survival);
     void divide_at_tests(std::span<const double> survival);
 
@@ -167,17 +204,22 @@ class LeadEngine {
 
     const ClassEngine<Real>& full_;
     const ClassForest<Real>& forest_;
-    std::vector<int32_t> order_;       // (R,) base models
-    std::vector<double> lead_;         // (R, K)
-    std::vector<double> least_;        // (R,) of the classes; inf where no row quits
-    std::vector<double> drop_;         // (R,) inf where no class is ruled out
-    int32_t only_;                     // the class of a filter, or -1
-    bool rules_out_;                   // so that rows are evaluated for some classes only
-    int32_t quit_end_;                 // no row quits at this step or later
+    std::vector<int32_t> order_;  // (R,) base models
+    std::vector<double> lead_;    // (R, K)
+    std::vector<double> least_;   // (R,) of the classes; inf where no row quits
+    std::vector<double> drop_;    // (R,) inf where no class is ruled out
+    int32_t only_;                // the class of a filter, or -1
+    bool rules_out_;              // so that rows are evaluated for some classes only
+    int32_t quit_end_;            // no row quits at this step or later
+    int32_t first_drop_;          // the first step after which classes are ruled out
+    // By step, by how much leads of full sums may differ from those of running sums; or empty: full
+    // sums do not take their place.
+    std::vector<double> errors_;
     std::vector<int32_t> trees_;       // of steps [0, quit_end_), in their order
     std::vector<int32_t> tree_begin_;  // (quit_end_ + 1,) in trees_
     RowCodes codes_;                   // where classes are ruled out, if usable
     std::vector<Segment> segments_;
+    int32_t last_ = -1;        // of segments_: the steps that have no test, if leaves are kept
     std::vector<Plan> plans_;  // the last is for any number of rows, unless classes are ruled out
     std::vector<Segment> ruling_;  // from each test to the next, where classes are ruled out
     double expected_cost_ = 0;

@@ -55,6 +55,11 @@ class ClassForest {
         return rules_.summation == Summation::kFloat32 ||
                rules_.summation == Summation::kFloat32Late;
     }
+    // Whether the source's sums are running sums but for rounding, if it adds in the same order.
+    bool sums_as_steps() const {
+        return rules_.summation == Summation::kFloat32 ||
+               (rules_.summation == Summation::kFloat64 && rules_.divisor == 1);
+    }
     // What the source's sum of a class begins with, and what it makes of the sum.
     double start(int32_t k) const { return is_late() ? 0.0 : start_[k]; }
     double finish(int32_t k, double sum) const {

@@ -24,7 +24,7 @@ struct ClassRun {
 };
 
 // Which tables of leaves are needed.
-enum class ClassTables : uint8_t { kSteps, kFullSingle, kFullDouble };
+enum class ClassTables : uint8_t { kSteps, kStepsAndFull, kFullSingle, kFullDouble };
 
 // Trees whose questions are answered together.
 struct ClassPart {
@@ -35,9 +35,11 @@ struct ClassPart {
     // By channel, by leaf number: what running sums add, and what the source's own sums do.
     std::vector<std::vector<float>> single;
     std::vector<DoubleTables> both;
+    DoubleTables full;                // what the source's own sums do, beside `single`
     std::vector<LeafBytes> bytes;     // by tree: `single` once more, or empty
     std::vector<ClassBits> asked_by;  // by question: the classes whose trees ask it
     CodedQuestions coded;             // if rows have codes; otherwise empty
+    int32_t number_begin = 0;         // bytes of leaf numbers of the segment's parts before it
 
     bool masked() const { return trees.n_trees() > 0; }
 };
@@ -108,23 +110,26 @@ class ClassPartMaker {
     void lay_out_part(ClassPart& part) const {
         MaskedTrees& trees = part.trees =
             lay_out(forest_.trees(), questions_, part.masked_trees, true, uses_bytes());
-        if (tables_ == ClassTables::kSteps) trees.leaf_value.halves = {};
+        if (of_steps()) trees.leaf_value.halves = {};
         const std::vector<double>& leaf = trees.leaf_value.whole;  // numbers of leaves
+        const auto full_table = [&](int32_t c) {
+            DoubleTables table{std::vector<double>(leaf.size()), {}};
+            for (size_t i = 0; i < leaf.size(); ++i)
+                table.whole[i] = forest_.full_of(static_cast<int32_t>(leaf[i]))[c];
+            halve(trees, table);
+            return table;
+        };
+        if (tables_ == ClassTables::kStepsAndFull) part.full = full_table(0);
         for (int32_t c = 0; c < forest_.channels(); ++c) {
             if (tables_ == ClassTables::kFullDouble) {
-                DoubleTables table{std::vector<double>(leaf.size()), {}};
-                for (size_t i = 0; i < leaf.size(); ++i)
-                    table.whole[i] = forest_.full_of(static_cast<int32_t>(leaf[i]))[c];
-                halve(trees, table);
-                part.both.push_back(std::move(table));
+                part.both.push_back(full_table(c));
                 continue;
             }
             std::vector<float> table(leaf.size() + 32);  // kernels may load 64 values
             for (size_t i = 0; i < leaf.size(); ++i) {
                 const auto number = static_cast<int32_t>(leaf[i]);
-                table[i] = tables_ == ClassTables::kSteps
-                               ? forest_.step_of(number)[c]
-                               : static_cast<float>(forest_.full_of(number)[c]);
+                table[i] = of_steps() ? forest_.step_of(number)[c]
+                                      : static_cast<float>(forest_.full_of(number)[c]);
             }
             part.single.push_back(std::move(table));
         }
@@ -138,7 +143,8 @@ class ClassPartMaker {
     }
 
     // The same layout on all machines, because costs are expected from it.
-    bool uses_bytes() const { return tables_ == ClassTables::kSteps && !forest_.has_vectors(); }
+    bool uses_bytes() const { return of_steps() && !forest_.has_vectors(); }
+    bool of_steps() const { return tables_ <= ClassTables::kStepsAndFull; }
     // Unless all tables are short, which are looked up faster as floats, or one has no bytes.
     static void add_bytes(ClassPart& part) {
         const std::vector<MaskedTree>& trees = part.trees.trees;
@@ -185,32 +191,32 @@ class ClassPartMaker {
 // stride), whole words of rows, float or double.
 class ClassAdder {
   public:
+    // kept: leaf numbers, where sums are doubles that steps add to.
     ClassAdder(const MaskKernels& kernels, const ClassPart& part, int32_t n_classes, bool vectors,
-               uint64_t* masks, int32_t words)
+               uint64_t* masks, int32_t words, const LeafNumbers& kept = {})
         : kernels_(kernels),
           part_(part),
           n_classes_(n_classes),
           vectors_(vectors),
           masks_(masks),
-          words_(words) {}
+          words_(words),
+          kept_(kept) {}
 
     template <class Sum>
     void add(const ClassRun& run, Sum* sums, int64_t stride) {
-        for (int32_t t = run.begin, end; t < run.end; t = end) {
-            const int32_t group = t / kTreesAtOnce;
-            if (group != sliced_) {
-                const int32_t first = group * kTreesAtOnce;
-                kernels_.slice(part_.trees, first,
-                               std::min(first + kTreesAtOnce, part_.trees.n_trees()), words_,
-                               masks_);
-                sliced_ = group;
-            }
-            end = std::min(run.end, (group + 1) * kTreesAtOnce);
+        each_group(run, [&](int32_t t, int32_t end) {
             if (!vectors_)
                 add_channel(0, t, end, sums + run.index * stride);
             else
                 for (int32_t k = 0; k < n_classes_; ++k) add_channel(k, t, end, sums + k * stride);
-        }
+        });
+    }
+
+    // Adds a run of one class from ClassPart::full.
+    void add_full(const ClassRun& run, double* sums) {
+        each_group(run, [&](int32_t t, int32_t end) {
+            kernels_.add_double(part_.trees, part_.full, t, end, masks_, words_, sums);
+        });
     }
 
     // Adds a run of one class, of whose part other runs may be left out.
@@ -224,15 +230,34 @@ class ClassAdder {
     }
 
   private:
+    // Calls use(begin, end) for parts of a run whose planes are made.
+    template <class Use>
+    void each_group(const ClassRun& run, const Use& use) {
+        for (int32_t t = run.begin, end; t < run.end; t = end) {
+            const int32_t group = t / kTreesAtOnce;
+            if (group != sliced_) {
+                const int32_t first = group * kTreesAtOnce;
+                kernels_.slice(part_.trees, first,
+                               std::min(first + kTreesAtOnce, part_.trees.n_trees()), words_,
+                               masks_);
+                sliced_ = group;
+            }
+            end = std::min(run.end, (group + 1) * kTreesAtOnce);
+            use(t, end);
+        }
+    }
+
     void add_channel(int32_t c, int32_t begin, int32_t end, float* sums) {
         kernels_.add_single(part_.trees, part_.single[c].data(), begin, end, masks_, words_, sums);
     }
     void add_channel(int32_t c, int32_t begin, int32_t end, double* sums) {
+        const LeafNumbers kept = c == 0 ? kept_ : LeafNumbers{};
         if (!part_.bytes.empty() && kernels_.add_bytes)
-            kernels_.add_bytes(part_.trees, part_.bytes.data(), begin, end, masks_, words_, sums);
+            kernels_.add_bytes(part_.trees, part_.bytes.data(), begin, end, masks_, words_, sums,
+                               kept);
         else if (part_.both.empty())
             kernels_.add_steps(part_.trees, part_.single[c].data(), begin, end, masks_, words_,
-                               sums);
+                               sums, kept);
         else
             kernels_.add_double(part_.trees, part_.both[c], begin, end, masks_, words_, sums);
     }
@@ -243,6 +268,7 @@ class ClassAdder {
     bool vectors_;
     uint64_t* masks_;
     int32_t words_;
+    LeafNumbers kept_;
     int32_t sliced_ = -1;  // group of trees whose planes are made
 };
 

@@ -96,6 +96,25 @@ struct Kernels {
     // Sums that are more than `drop` below the largest of their row become -inf.
     void (*rule_out)(double* sums, int64_t stride, int32_t n_classes, int32_t words, double drop);
 
+    // Of each row, for whole words: the class of the largest sum, the first of equal ones, and its
+    // lead.
+    void (*leaders)(const double* sums, int64_t stride, int32_t n_classes, int32_t words,
+                    double* index, double* lead);
+
+    // Sums as doubles, plus what `out` holds, (n_classes, stride) as sums do; or nothing if it is
+    // null.
+    void (*tested_single)(const float* sums, const double* out, int64_t stride, int32_t n_classes,
+                          int32_t words, double* to, int64_t to_stride);
+    void (*tested_double)(const double* sums, const double* out, int64_t stride, int32_t n_classes,
+                          int32_t words, double* to, int64_t to_stride);
+
+    // out[k * out_stride + i]: -inf where a class is more than drop + error behind the largest sum
+    // of its row, otherwise 0. Bit i of near[w]: whether one is more than drop - error behind, but
+    // not that far.
+    void (*rule_out_near)(const double* sums, int64_t stride, int32_t n_classes, int32_t words,
+                          double drop, double error, double* out, int64_t out_stride,
+                          uint64_t* near);
+
     // Copies the sums and rows that are alive, in order, to `to_sums` and `to_row`, which may begin
     // at or before them. Arrays hold whole words. Returns the number of these rows.
     int32_t (*compact)(const uint64_t* alive, int32_t words, const double* sums, const int32_t* row,

@@ -1,9 +1,8 @@
 #include <limits>
-#include <map>
 #include <utility>
 
 #include "core/class_engine.hpp"
-#include "core/cost_model.hpp"
+#include "core/full_sums_worker.hpp"
 #include "core/lead_worker.hpp"
 #include "core/parallel.hpp"
 #include "core/row_leaves.hpp"
@@ -16,64 +15,15 @@ namespace {
 constexpr int64_t kBlockBytes = 1 << 20;  // of rows, and of running sums
 constexpr int64_t kCodedBytes = 8 << 20;  // of codes and running sums
 constexpr int64_t kMaxBlockRows = 16384;
-constexpr int64_t kRowsAtOnce = 65536;       // that one thread takes
-constexpr int32_t kMostTogether = 2048;      // trees of a segment, unless it is one step
-constexpr double kTree = 0.6, kTest = 0.25;  // of the cost of a tree whose sums are tested at once
-constexpr double kCompact = 0.5;             // the same, per class
+constexpr int64_t kRowsAtOnce = 65536;  // that one thread takes
 
-// Of K classes at a step, typically: most rows are soon between two.
-double classes_left(int32_t step, double K) {
-    constexpr double kClassesLeft = 1.5, kStepsToRuleOut = 8;
-    return step == 0 ? K : std::min(K, kClassesLeft + K / (1.0 + step / kStepsToRuleOut));
-}
-
-// Where rows are put in order by their classes, nanoseconds for one row of many.
-struct RulingCost {
-    // Of a segment: to test the sums; and, unless it is the first, to put the row in order, and for
-    // the sum of each class.
-    static constexpr double kTest = 3, kSort = 2.2, kSum = 1.2;
-    static constexpr double kTree = 0.12;  // of a class that is left
-    // To quit, and for each class that is left then.
-    static constexpr double kQuit = 7.4, kQuitClass = 2.2;
-    // The share of questions that other classes ask, too; how much longer it takes to read rows
-    // that do not follow each other.
-    static constexpr double kSharedQuestions = 0.35, kReadAgain = 2;
-    // From codes: of a segment, and of a question. To make them: of a column of few cuts, by cut,
-    // and of one of more.
-    static constexpr double kCodes = 2, kCodedQuestion = 0.005;
-    static constexpr int32_t kFewCuts = 12;
-    static constexpr double kFewCut = 0.07, kColumn = 0.75, kCut = 0.008;
-};
-
-// Of so few rows hardly any have the same classes left: they are evaluated together, for all
-// classes.
-constexpr int64_t kFewToRuleOut = 1024;
-// But of still fewer, most are soon walked one by one, for the classes that are left.
+// But of still fewer rows than kFewToRuleOut, most are soon walked one by one, for the classes that
+// are left.
 constexpr int64_t kWalkedSoon = 24;
 
-// So few rows are walked one by one, where none has codes.
-constexpr int32_t kMostWalked = 4;
-
-// So few rows are walked one by one from the first step on.
-constexpr int32_t kWalkedAtFirst = 12;
-
-// To turn a row into codes.
-double encoding_cost(const RowCodes& codes) {
-    double cost = RowCost::kRow + RowCost::kFeature * codes.questions.features.size();
-    for (const CodeColumn& column : codes.columns) {
-        const double cuts = column.end - column.begin;
-        cost += cuts <= RulingCost::kFewCuts ? RulingCost::kFewCut * cuts
-                                             : RulingCost::kColumn + RulingCost::kCut * cuts;
-    }
-    return cost;
-}
-
-struct BatchSize {
-    double typical;
-    int64_t most;
-};
-constexpr BatchSize kBatchSizes[] = {
-    {64, 128}, {512, 2048}, {1 << 20, std::numeric_limits<int64_t>::max()}};
+// Full sums take the place of running sums for up to so many rows. Of up to so few, only if these
+// are not expected to be walked soon.
+constexpr int64_t kMostRowsForFullSums = 4096, kFewForFullSums = 64;
 
 }  // namespace
 
@@ -108,161 +58,14 @@ LeadEngine<Real>::LeadEngine(const ClassEngine<Real>& full, const LeadPolicyView
         reached[r] = survival.empty() ? 1.0 / (1.0 + static_cast<double>(r) / 6) : survival[r];
         if (r > 0) reached[r] = std::min(reached[r], reached[r - 1]);
     }
+    first_drop_ = static_cast<int32_t>(
+        std::find_if(drop_.begin(), drop_.end(), [](double drop) { return drop < kInf; }) -
+        drop_.begin());
+    bound_errors();
     divide(reached);
     if (rules_out_) divide_at_tests(reached);
     if (quit_end_ < n_steps) expected_cost_ += reached[quit_end_] * full.expected_cost();
 }
-
-// The cheapest division for each size of batches. A long segment evaluates rows that have quit; a
-// short one reads rows more often, and asks again what was asked before.
-template <class Real>
-void LeadEngine<Real>::divide(std::span<const double> survival) {
-    const Questions<Real>& questions = full_.questions();
-    const Forest<Real>& trees = forest_.trees();
-    const double channels = forest_.channels(), K = forest_.n_classes();
-    const double walk = full_.walk_cost();
-    std::map<std::pair<int32_t, int32_t>, int32_t> laid_out;  // where a segment is in segments_
-    // What segment [a, b) needs, for all a and some b: the same for all sizes.
-    struct Choice {
-        Needs needs;
-        double walked;
-        int32_t end;
-    };
-    std::vector<std::vector<Choice>> choices(quit_end_);
-    std::vector<int32_t> asked(questions.all.size(), -1), read(trees.n_features(), -1);
-    for (int32_t a = 0; a < quit_end_; ++a) {
-        Choice choice{};
-        double n_trees = 0;
-        for (int32_t b = a; b < quit_end_; ++b) {
-            const bool most = b > a && tree_begin_[b + 1] - tree_begin_[a] > kMostTogether;
-            if (most && !choices[a].empty()) break;
-            for (int32_t i = tree_begin_[b]; i < tree_begin_[b + 1]; ++i) {
-                const int32_t tree = trees_[i];
-                if (!questions.masked[tree]) {
-                    ++choice.walked;
-                    continue;
-                }
-                n_trees += kTree * channels;
-                const int64_t leaves = trees.leaves_of(tree);
-                if (leaves > kMaxMaskedLeaves) {
-                    LargeCost large = large_cost(leaves, false);
-                    large.word *= channels;
-                    choice.needs.large += large;
-                } else {
-                    choice.needs.planes += MaskCost::kSplit * static_cast<double>(leaves - 1);
-                }
-                for (int32_t q : questions.of_tree(trees, tree)) {
-                    if (asked[q] != a) asked[q] = a, ++choice.needs.questions;
-                    const int32_t feature = questions.all[q].feature;
-                    if (read[feature] != a) read[feature] = a, ++choice.needs.features;
-                }
-            }
-            if (tests(b)) n_trees += kTest * K;
-            choice.needs.trees = static_cast<int32_t>(n_trees + kCompact * K);
-            choice.end = b + 1;
-            // Rows are walked on from a test, where classes are ruled out.
-            if (!rules_out_ || tests(b)) choices[a].push_back(choice);
-        }
-    }
-    for (const BatchSize& size : kBatchSizes) {
-        if (rules_out_ && size.typical > kFewToRuleOut) break;
-        std::vector<double> best(quit_end_ + 1, kInf);
-        std::vector<const Choice*> next(quit_end_ + 1);
-        best[quit_end_] = 0;
-        for (int32_t a = quit_end_ - 1; a >= 0; --a) {
-            const RowsAtStep rows(size.typical, survival[a]);
-            for (const Choice& choice : choices[a]) {
-                const double cost = rows.cost(choice.needs) +
-                                    rows.mean() * kDeepTree * choice.walked + best[choice.end];
-                if (cost < best[a]) best[a] = cost, next[a] = &choice;
-            }
-        }
-        Plan plan{size.most, {}};
-        for (int32_t a = 0; a < quit_end_; a = next[a]->end) {
-            const int32_t b = next[a]->end;
-            const auto [at, is_new] =
-                laid_out.try_emplace({a, b}, static_cast<int32_t>(segments_.size()));
-            if (is_new) {
-                segments_.push_back(make_segment(a, b));
-                const Needs& needs = next[a]->needs;
-                const double share = rules_out_ ? std::min(classes_left(a, K) / K, 0.7) : 0.7;
-                const double one =
-                    WalkCost::kRow + walk * (tree_begin_[b] - tree_begin_[a]) * share;
-                segments_.back().walk_below = needs.questions > 0 ? rows_to_walk(one, needs) : 6;
-            }
-            plan.segments.push_back(at->second);
-        }
-        plans_.push_back(std::move(plan));
-        expected_cost_ = best[0] / size.typical;  // in the end, of one row of many
-    }
-}
-
-// A segment from each test to the next.
-template <class Real>
-void LeadEngine<Real>::divide_at_tests(std::span<const double> survival) {
-    const double K = forest_.n_classes();
-    std::vector<int32_t> masked;
-    for (int32_t tree : trees_)
-        if (full_.questions().masked[tree]) masked.push_back(tree);
-    if (!masked.empty()) codes_ = make_codes(forest_.trees(), full_.questions(), masked);
-    double cost = 0;                                     // without what differs:
-    double coded = encoding_cost(codes_), compared = 0;  // to answer questions
-    for (int32_t begin = 0, end; begin < quit_end_; begin = end) {
-        for (end = begin + 1; !tests(end - 1);) ++end;
-        Segment segment = make_segment(begin, end);
-        segment.tree_begin.push_back(0);
-        for (int32_t k = 0; k < forest_.n_classes(); ++k) {
-            for (int32_t i = tree_begin_[begin]; i < tree_begin_[end]; ++i)
-                if (forest_.class_of(trees_[i]) == k) segment.trees.push_back(trees_[i]);
-            segment.tree_begin.push_back(static_cast<int32_t>(segment.trees.size()));
-        }
-        // Rows of the first segment have the same classes, and are evaluated together.
-        segment.walk_below = !full_.coded_kernels() ? kMostWalked
-                             : begin == 0           ? kWalkedAtFirst
-                                                    : kMaxWalkedRows;
-        const double classes = classes_left(begin, K);
-        const double share = survival[begin];
-        cost += share * RulingCost::kTest;
-        if (begin > 0) cost += share * (RulingCost::kSort + RulingCost::kSum * classes);
-        for (const ClassPart& part : segment.parts) {
-            cost += share * kDeepTree * static_cast<double>(part.walked.size()) * classes / K;
-            if (!part.masked()) continue;
-            const Needs needs = needs_of(part.trees);
-            cost +=
-                share *
-                (RulingCost::kTree * needs.trees + needs.planes / kSlab + needs.large.of_a_row()) *
-                classes / K;
-            const double asked =
-                needs.questions * std::min(1.0, RulingCost::kSharedQuestions + classes / K);
-            const double again = begin == 0 ? 1 : RulingCost::kReadAgain;
-            coded += share * (RulingCost::kCodes + RulingCost::kCodedQuestion * asked);
-            compared += share * (RowCost::kRow + RowCost::kQuestion * asked +
-                                 again * RowCost::kFeature * needs.features);
-        }
-        cost += (share - survival[end]) * (RulingCost::kQuit + RulingCost::kQuitClass * classes);
-        ruling_.push_back(std::move(segment));
-    }
-    if (!(coded < compared)) codes_ = {};
-    if (codes_.usable())
-        for (Segment& segment : ruling_)
-            for (ClassPart& part : segment.parts)
-                if (part.masked()) part.coded = codes_.of(part.trees);
-    expected_cost_ = cost + (codes_.usable() ? coded : compared);
-}
-
-template <class Real>
-typename LeadEngine<Real>::Segment LeadEngine<Real>::make_segment(int32_t begin,
-                                                                  int32_t end) const {
-    ClassPartMaker<Real> maker(forest_, full_.questions(), ClassTables::kSteps);
-    for (int32_t r = begin, untested = begin; r < end; ++r) {
-        if (!tests(r) && r + 1 < end) continue;
-        maker.add_steps(std::span<const int32_t>(order_).subspan(untested, r + 1 - untested));
-        if (tests(r)) maker.test(r);
-        untested = r + 1;
-    }
-    return {begin, end, 0, maker.make(), {}, {}};
-}
-
 template <class Real>
 template <class V>
 int32_t LeadEngine<Real>::walk_row(const RowLeaves<Real, V>& leaves, int32_t& step,
@@ -349,6 +152,18 @@ int32_t LeadEngine<Real>::decide_one(const In* row, int32_t* steps, double* scor
 }
 
 template <class Real>
+bool LeadEngine<Real>::takes_full_sums(int64_t n) const {
+    if (errors_.empty() || n > kMostRowsForFullSums) return false;
+    const Plan& plan = plan_for(n);
+    if (plan.last < 0) return false;
+    if (n > kFewForFullSums) return true;
+    // Rows of codes are walked for fewer classes than is expected.
+    const double fewer = full_.coded_kernels() ? 1.1 : 1;
+    return static_cast<double>(n) * plan.reach_last >
+           fewer * segments_[plan.segments.back()].walk_below;
+}
+
+template <class Real>
 template <class In>
 void LeadEngine<Real>::decide(const RowsView<In>& rows, const ClassDecisionsOut& out, int threads,
                               std::string_view isa) const {
@@ -372,7 +187,9 @@ void LeadEngine<Real>::decide(const RowsView<In>& rows, const ClassDecisionsOut&
                                      out.score ? out.score + begin * K : nullptr};
         const auto some = rows.part(begin, end);
         const int64_t n = end - begin;
-        if (rules_out_ && (n > kFewToRuleOut || n <= few))
+        if (out.score == nullptr && takes_full_sums(n))
+            FullSumsWorker<In>(*this, chosen, masks).run(some, static_cast<int32_t>(block), here);
+        else if (rules_out_ && (n > kFewToRuleOut || n <= few))
             RulingWorker<In>(*this, chosen, masks).run(some, static_cast<int32_t>(block), here);
         else
             Worker<In>(*this, chosen, masks).run(some, static_cast<int32_t>(block), here);

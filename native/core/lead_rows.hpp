@@ -25,7 +25,13 @@ class LeadEngine<Real>::Rows {
 
     // Kernels read and write whole words, and a little past the rows that go on. The sums of a row
     // are not all in one set of a cache.
-    static constexpr int32_t kPadding = 128 + 8;
+    static constexpr int32_t kPadding = 128 + 16;
+
+    static bool intersect(const uint64_t* a, const uint64_t* b, int32_t words) {
+        uint64_t both = 0;
+        for (int32_t w = 0; w < words; ++w) both |= a[w] & b[w];
+        return both != 0;
+    }
 
     void make_room(int32_t n, int32_t block) {
         Scratch& mine = scratch();
@@ -99,13 +105,15 @@ class LeadEngine<Real>::Rows {
             const int32_t n = std::min(kAtOnce, n_in_full_ - begin);
             double* const score = scratch().score.of(static_cast<size_t>(n) * K_);
             full.run_some(rows, std::span<const int32_t>(in_full_ + begin, n), score);
-            for (int32_t i = 0; i < n; ++i) {
-                const int64_t row = in_full_[begin + i];
-                out.label[row] = forest_.ties().decide(score + i * int64_t{K_}, K_);
-                if (out.steps) out.steps[row] = static_cast<int32_t>(engine_.order_.size());
-                if (out.score) std::copy_n(score + i * int64_t{K_}, K_, out.score + row * K_);
-            }
+            for (int32_t i = 0; i < n; ++i)
+                complete_row(in_full_[begin + i], score + i * int64_t{K_}, out);
         }
+    }
+    // score: (K,) full
+    void complete_row(int64_t row, const double* score, const ClassDecisionsOut& out) const {
+        out.label[row] = forest_.ties().decide(score, K_);
+        if (out.steps) out.steps[row] = static_cast<int32_t>(engine_.order_.size());
+        if (out.score) std::copy_n(score, K_, out.score + row * K_);
     }
 
     const LeadEngine& engine_;
@@ -116,6 +124,8 @@ class LeadEngine<Real>::Rows {
     int32_t* row_;  // rows of the block that go on
     double* sums_;  // running sums, (K, stride)
     int64_t stride_;
+    int32_t* in_full_;  // rows that did not quit
+    int32_t n_in_full_;
     DeepRows<In, Real> deep_;
     int32_t walked_[kSlab], place_[kSlab], leaf_[kSlab];  // of a deep tree
 
@@ -144,8 +154,6 @@ class LeadEngine<Real>::Rows {
         encoded_ = true;
     }
 
-    int32_t* in_full_;  // rows that did not quit
-    int32_t n_in_full_;
     std::vector<uint8_t> written_;  // by feature: whether its late column is, for rows that go on
     std::vector<int32_t> needed_;
     bool encoded_;   // rows of this block have codes for deep trees

@@ -13,8 +13,9 @@ template <class Real>
 template <class In>
 class LeadEngine<Real>::Worker : LeadEngine<Real>::template Rows<In> {
     using Base = typename LeadEngine<Real>::template Rows<In>;
+    using Base::in_full_, Base::n_in_full_, Base::leaf_, Base::row_, Base::stride_, Base::sums_,
+        Base::walked_;
     using Base::K_, Base::deep_, Base::engine_, Base::forest_, Base::kernels_, Base::mask_kernels_;
-    using Base::leaf_, Base::row_, Base::stride_, Base::sums_, Base::walked_;
 
   public:
     Worker(const LeadEngine& engine, const Kernels& kernels, const MaskKernels& masks)
@@ -35,22 +36,99 @@ class LeadEngine<Real>::Worker : LeadEngine<Real>::template Rows<In> {
         this->begin_block(rows, begin, n);
         int32_t left = n;
         bool consecutive = true;  // rows are begin, begin + 1...
-        for (int32_t number : engine_.plan_for(n).segments) {
+        const Plan& plan = engine_.plan_for(n);
+        const int64_t bytes = plan.number_bytes * words_of(n);
+        keeps_ =
+            !plan.leaves.empty() && bytes <= kMostKept && n * plan.never_quit <= kMostCompleted;
+        n_kept_ = 0;
+        if (keeps_) {
+            numbers_ = scratch().numbers.of(bytes);
+            kept_row_ = scratch().kept_row.of(n * (plan.segments.size() + 1));
+        }
+        for (int32_t number : plan.segments) {
             const Segment& segment = engine_.segments_[number];
             if (left == 0) return;
             if (left <= segment.walk_below)
-                return this->walk_on(segment.begin, nullptr, left, rows, out);
+                return walk_on_and_complete(plan, segment, left, rows, out);
             const int32_t before = left;
             left = run_segment(segment, rows, consecutive, begin, left, out);
             consecutive = consecutive && left == before;
         }
-        this->leave(left);
+        if (!keeps_ || left == 0) return this->leave(left);
+        run_segment(engine_.segments_[plan.last], rows, consecutive, begin, left, out);
+        for (int32_t i = 0; i < left; ++i) complete_kept(plan, row_[i], nullptr, out);
+    }
+
+    // Of rows that are walked to their end and never quit, leaves of earlier segments may be known.
+    void walk_on_and_complete(const Plan& plan, const Segment& segment, int32_t left,
+                              const RowsView<In>& rows, const ClassDecisionsOut& out) {
+        const int32_t first = n_in_full_;
+        this->walk_on(segment.begin, nullptr, left, rows, out);
+        const int32_t n = n_in_full_ - first;
+        if (n_kept_ == 0 || n == 0) return;
+        n_in_full_ = first;
+        int32_t* const rest = scratch().trees.of(2 * plan.leaves.size() + kWalksAtOnce);
+        int32_t* last = rest;
+        for (size_t t = 0; t < plan.leaves.size(); ++t)
+            if (plan.leaves[t].segment >= n_kept_) *last++ = engine_.full_.order()[t];
+        with_values<Real>(
+            engine_.full_.row_trees(), rows, in_full_ + first, n, [&]<class V>(V* const* values) {
+                for (int32_t i = 0; i < n; ++i) {
+                    const RowLeaves<Real, std::remove_const_t<V>> leaves(engine_.full_, values[i]);
+                    leaves(rest, static_cast<int32_t>(last - rest), last);
+                    complete_kept(plan, in_full_[first + i], last, out);
+                }
+            });
+    }
+
+    // Leaf numbers of the rows of a segment that were alive at its begin.
+    struct Kept {
+        const int32_t* row;     // ascending
+        int32_t at;             // of the last row that was completed
+        uint8_t* numbers;       // of word after word
+        int64_t word;           // bytes
+        const uint8_t* of_row;  // of the row that is completed
+    };
+
+    // Keeps what the rows of row_ reach in a segment.
+    void keep_numbers(const Segment& segment, int32_t n) {
+        kept_[n_kept_++] = {kept_row_, 0, numbers_, segment.number_bytes, nullptr};
+        kept_row_ = std::copy_n(row_, n, kept_row_);
+        numbers_ += words_of(n) * int64_t{segment.number_bytes};
+    }
+
+    // Completes a row that never quit. Rows come in ascending order. rest: its leaves in trees of
+    // which none are kept.
+    void complete_kept(const Plan& plan, int32_t row, const int32_t* rest,
+                       const ClassDecisionsOut& out) {
+        for (int32_t s = 0; s < n_kept_; ++s) {
+            Kept& kept = kept_[s];
+            while (kept.row[kept.at] != row) ++kept.at;
+            const int32_t at = kept.at;
+            kept.of_row = kept.numbers + at / 64 * kept.word + mask_kernels_.place[at % 64];
+        }
+        const auto n_trees = static_cast<int32_t>(plan.leaves.size());
+        int32_t* const leaf = scratch().leaf.of(n_trees);
+        for (int32_t t = 0; t < n_trees; ++t) {
+            const KeptLeaf& kept = plan.leaves[t];
+            if (kept.segment >= n_kept_) {
+                leaf[t] = *rest++;
+                continue;
+            }
+            const uint8_t* const number = kept_[kept.segment].of_row + kept.at;
+            leaf[t] =
+                static_cast<int32_t>(kept.leaf[number[0] | (kept.large ? number[64] << 8 : 0)]);
+        }
+        double* const score = scratch().score.of(K_);
+        engine_.full_.score_leaves(leaf, score);
+        this->complete_row(row, score, out);
     }
 
     // Returns how many rows go on, in row_ and sums_.
     int32_t run_segment(const Segment& segment, const RowsView<In>& rows, bool consecutive,
                         int32_t begin, int32_t n, const ClassDecisionsOut& out) {
         this->prepare(segment, rows, n);
+        if (keeps_) keep_numbers(segment, n);
         int32_t left = 0;
         for (int32_t at = 0; at < n; at += kSlab) {
             const int32_t here = std::min(kSlab, n - at), words = words_of(here);
@@ -75,7 +153,12 @@ class LeadEngine<Real>::Worker : LeadEngine<Real>::template Rows<In> {
     // Returns whether any row of the slab is left.
     bool run_part(const ClassPart& part, uint64_t* masks, const RowsView<In>& rows, int32_t at,
                   int32_t words, uint64_t* alive, const ClassDecisionsOut& out) {
-        ClassAdder adder(mask_kernels_, part, K_, forest_.has_vectors(), masks, words);
+        LeafNumbers numbers;
+        if (keeps_) {
+            const Kept& kept = kept_[n_kept_ - 1];
+            numbers = {kept.numbers + at / 64 * kept.word + part.number_begin, kept.word};
+        }
+        ClassAdder adder(mask_kernels_, part, K_, forest_.has_vectors(), masks, words, numbers);
         for (const ClassRun& run : part.runs) {
             switch (run.kind) {
                 case ClassRun::Kind::kMasked:
@@ -102,17 +185,18 @@ class LeadEngine<Real>::Worker : LeadEngine<Real>::template Rows<In> {
             kernels_.behind(sums_ + at, stride_, K_, only, words, engine_.least_[step], ahead);
         else
             kernels_.leads(sums_ + at, stride_, K_, words, engine_.least_[step], ahead);
+        alignas(64) double leader[kSlab], lead[kSlab];
+        if (only < 0 && this->intersect(ahead, alive, words))
+            kernels_.leaders(sums_ + at, stride_, K_, words, leader, lead);
         for (int32_t w = 0; w < words; ++w) {
             for (uint64_t bits = ahead[w] & alive[w]; bits != 0; bits &= bits - 1) {
-                const int32_t i = at + 64 * w + std::countr_zero(bits);
+                const int32_t here = 64 * w + std::countr_zero(bits), i = at + here;
                 const double* const sums = sums_ + i;
-                const int32_t index = best_other(K_, only, sums, stride_);
-                if (only < 0 && engine_.lead_of(step, index) > engine_.least_[step]) {
-                    double second = -kInf;
-                    for (int32_t k = 0; k < K_; ++k)
-                        if (k != index) second = std::max(second, sums[k * stride_]);
-                    if (!(sums[index * stride_] - second > engine_.lead_of(step, index))) continue;
-                }
+                const int32_t index = only < 0 ? static_cast<int32_t>(leader[here])
+                                               : best_other(K_, only, sums, stride_);
+                if (only < 0 && engine_.lead_of(step, index) > engine_.least_[step] &&
+                    !(lead[here] > engine_.lead_of(step, index)))
+                    continue;
                 alive[w] ^= bits & -bits;
                 const int64_t row = row_[i];
                 out.label[row] = index;
@@ -157,6 +241,11 @@ class LeadEngine<Real>::Worker : LeadEngine<Real>::template Rows<In> {
         }
     }
 
+    bool keeps_;  // leaf numbers
+    int32_t n_kept_;
+    Kept kept_[kMostKeptSegments];
+    uint8_t* numbers_;  // where those of the next segment go, and its rows
+    int32_t* kept_row_;
     int32_t at_[kSlab];  // places of the rows that walk a deep tree
 };
 

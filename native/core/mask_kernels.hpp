@@ -35,6 +35,13 @@ struct QuitSlab {
     double base;
 };
 
+// Where leaf numbers of trees go that are kept: those of tree t, word w, to `to` + w * `word` +
+// number_begin, 64 bytes, or 128 of which the last are upper bits. Or nowhere.
+struct LeafNumbers {
+    uint8_t* to = nullptr;
+    int64_t word = 0;
+};
+
 // Rows that go on. They may be written over the slab's own arrays.
 struct Survivors {
     int32_t* row;
@@ -170,11 +177,12 @@ struct MaskKernels {
                        const uint64_t* masks, int32_t words, float* sums);
     // The same, floats are added to doubles.
     void (*add_steps)(const MaskedTrees& trees, const float* tables, int32_t begin, int32_t end,
-                      const uint64_t* masks, int32_t words, double* sums);
+                      const uint64_t* masks, int32_t words, double* sums, const LeafNumbers& kept);
+    const uint8_t* place;  // (64,) of a row's leaf number among those of its word
     // The same of trees that are not large, from tables as bytes, LeafBytes of each tree. Null
     // where an instruction set looks floats up faster.
     void (*add_bytes)(const MaskedTrees& trees, const LeafBytes* tables, int32_t begin, int32_t end,
-                      const uint64_t* masks, int32_t words, double* sums);
+                      const uint64_t* masks, int32_t words, double* sums, const LeafNumbers& kept);
     void (*add_double)(const MaskedTrees& trees, const DoubleTables& tables, int32_t begin,
                        int32_t end, const uint64_t* masks, int32_t words, double* sums);
 };

@@ -201,7 +201,6 @@ struct LayOut {
         }
         // A table of 64 values takes longer than one of 32, unless it is bytes, so a deeper tree of
         // up to 32 leaves is not made complete. One of few leaves never is.
-        constexpr int32_t kFewLeaves = 16;
         const int32_t most = bytes && tree.n_leaves > kFewLeaves ? kMaxPlanes : 5;
         if (depth <= std::max<int32_t>(tree.bits, most)) {
             tree.bits = static_cast<uint8_t>(depth);
@@ -336,6 +335,8 @@ MaskedTrees lay_out(const Forest<Real>& forest, const Questions<Real>& questions
     out.step_value.resize(out.step_value.size() + 32);  // kernels may load 64 values of any table
     int32_t end = 0;
     for (MaskedTree& tree : out.trees) {
+        tree.number_begin = out.number_bytes;
+        out.number_bytes += tree.bits > kMaxPlanes ? 128 : 64;
         if (tree.bits > kMaxPlanes) continue;
         tree.halves_begin = end;
         end += 2 * size_of_table(tree);

@@ -20,6 +20,7 @@ namespace qwyc {
 inline constexpr int32_t kSlabWords = 8;
 inline constexpr int32_t kSlab = 64 * kSlabWords;
 inline constexpr int32_t kMaxPlanes = 6;        // bits of a leaf number
+inline constexpr int32_t kFewLeaves = 16;       // trees of more may be complete to make them bytes
 inline constexpr int32_t kMaxLargePlanes = 12;  // of a tree of up to kMaxLargeLeaves leaves
 
 // How a tree's planes are made.
@@ -58,6 +59,7 @@ struct MaskedTree {
     int32_t halves_begin;  // in DoubleTables::halves, if bits <= kMaxPlanes
     int32_t planes_begin;  // in `planes`: `bits` of them, the highest bit first
     int32_t table_begin;   // in the tables of values, by leaf number
+    int32_t number_begin;  // bytes of leaf numbers of the trees before it, of a word of rows
 };
 
 // Four neighbouring features of a row, read together. Those that no question is about go to a slot
@@ -139,6 +141,7 @@ struct MaskedTrees {
     int32_t n_nodes = 0;                  // of large trees at a time; masks after the planes
     std::vector<int32_t> planes;          // where a plane is: question q's mask, or n_questions + k
     int32_t n_planes = 0;                 // that are made
+    int32_t number_bytes = 0;             // of all trees: 64 a tree, 128 where it is large
     std::vector<float> step_value;        // 32, 64 or more entries a tree
     DoubleTables leaf_value, leaf_other;  // the same, of full scores; empty if not needed
 

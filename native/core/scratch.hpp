@@ -50,6 +50,7 @@ struct Scratch {
     Buffer<uint64_t> masks;
     Buffer<float> tree_values;  // what each tree adds to rows whose policies are counted, or
     Buffer<uint8_t> numbers;    // their leaf numbers
+    Buffer<int32_t> kept_row;
 
     Buffer<std::byte> kept;  // columns of rows that go on
     Buffer<uint64_t> kept_alive;

@@ -2,6 +2,7 @@
 // loops. Trees on masks are in test_mask_kernels and test_quit_kernel.
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "core/kernels.hpp"
 #include "tests/check.hpp"
@@ -144,6 +145,97 @@ TEST(a_sum_on_a_threshold_goes_on) {
 }
 
 // Rows may be moved to the place where they are, or before it.
+// Sums of some classes, some of them equal and some ruled out, (n_classes, stride).
+struct ClassSums {
+    int32_t n_classes, words;
+    int64_t stride;
+    std::vector<double> sums;
+
+    ClassSums(uint64_t seed, int32_t n_classes, int32_t words)
+        : n_classes(n_classes), words(words), stride(words * kWord + 8), sums(n_classes * stride) {
+        Random random(seed);
+        for (double& sum : sums) {
+            sum = random.below(8) / 4.0 - 1;
+            if (random.below(6) == 0) sum = -kInf;
+        }
+        for (int64_t i = 0; i < stride; ++i) sums[i] = std::max(sums[i], -1.0);  // one is left
+    }
+    double at(int32_t k, int64_t i) const { return sums[k * stride + i]; }
+};
+
+TEST(leaders_and_sums_that_are_tested) {
+    for (int32_t n_classes : {2, 3, 7, 20})
+        for (int32_t words : {1, 3}) {
+            const ClassSums own(n_classes + words, n_classes, words);
+            const int32_t n = words * kWord;
+            std::vector<double> index(n), lead(n), best_index(n), best_lead(n);
+            for (int32_t i = 0; i < n; ++i) {
+                double second = -kInf;
+                for (int32_t k = 1; k < n_classes; ++k)
+                    if (own.at(k, i) > own.at(static_cast<int32_t>(best_index[i]), i))
+                        best_index[i] = k;
+                for (int32_t k = 0; k < n_classes; ++k)
+                    if (k != best_index[i]) second = std::max(second, own.at(k, i));
+                best_lead[i] = own.at(static_cast<int32_t>(best_index[i]), i) - second;
+            }
+            const std::vector<float> single(own.sums.begin(), own.sums.end());
+            std::vector<double> out(own.sums.size()), expected(own.sums.size());
+            for (size_t i = 0; i < out.size(); ++i) out[i] = i % 3 == 0 ? -kInf : 0;
+            each_isa([&](const Kernels& table, const std::string& isa) {
+                table.leaders(own.sums.data(), own.stride, n_classes, words, index.data(),
+                              lead.data());
+                CHECK_ALL_EQUAL(index, best_index, isa);
+                CHECK_ALL_EQUAL(lead, best_lead, isa);
+                for (const double* more :
+                     {static_cast<const double*>(nullptr), &std::as_const(out)[0]})
+                    for (bool of_floats : {false, true}) {
+                        std::vector<double> to(own.sums.size(), 7.0);
+                        std::fill(expected.begin(), expected.end(), 7.0);
+                        for (int32_t k = 0; k < n_classes; ++k)
+                            for (int32_t i = 0; i < n; ++i)
+                                expected[k * own.stride + i] =
+                                    own.at(k, i) + (more ? more[k * own.stride + i] : 0);
+                        if (of_floats)
+                            table.tested_single(single.data(), more, own.stride, n_classes, words,
+                                                to.data(), own.stride);
+                        else
+                            table.tested_double(own.sums.data(), more, own.stride, n_classes, words,
+                                                to.data(), own.stride);
+                        CHECK_ALL_EQUAL(to, expected, isa);
+                    }
+            });
+        }
+}
+
+TEST(rule_out_near) {
+    for (int32_t n_classes : {2, 3, 7, 20}) {
+        const ClassSums own(n_classes, n_classes, 3);
+        const int32_t n = own.words * kWord;
+        for (double drop : {0.5, 0.6, 1.0}) {
+            constexpr double kError = 0.125;
+            std::vector<double> expected(own.sums.size(), 7.0);
+            std::vector<uint64_t> expected_near(own.words), near(own.words);
+            for (int32_t i = 0; i < n; ++i) {
+                double best = -kInf;
+                for (int32_t k = 0; k < n_classes; ++k) best = std::max(best, own.at(k, i));
+                for (int32_t k = 0; k < n_classes; ++k) {
+                    const double behind = best - own.at(k, i);
+                    expected[k * own.stride + i] = behind > drop + kError ? -kInf : 0;
+                    if (behind > drop - kError && !(behind > drop + kError))
+                        expected_near[i / kWord] |= uint64_t{1} << i % kWord;
+                }
+            }
+            each_isa([&](const Kernels& table, const std::string& isa) {
+                std::vector<double> out(own.sums.size(), 7.0);
+                table.rule_out_near(own.sums.data(), own.stride, n_classes, own.words, drop, kError,
+                                    out.data(), own.stride, near.data());
+                CHECK_ALL_EQUAL(out, expected, isa);
+                CHECK_ALL_EQUAL(near, expected_near, isa);
+            });
+        }
+    }
+}
+
 TEST(compact) {
     for (uint64_t seed = 0; seed < 10; ++seed)
         for (int32_t words : {1, 2, 8})

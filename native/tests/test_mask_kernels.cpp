@@ -114,9 +114,12 @@ void check_rows(const Problem<In, Real>& problem, const MaskKernels& kernels,
     std::fill_n(sums, words * 64, 0.25);
     std::fill_n(step_sums, words * 64, 0.25);
     float* const values = values_buffer.of(words * 64);
+    std::vector<double> value(count), expected_value(count);
     std::vector<float> expected(count), single_expected(count, 0.25f);
     std::vector<double> sums_expected(count, 0.25), steps_expected(count, 0.25);
     const bool doubles = !layout.leaf_value.whole.empty();
+    std::vector<uint8_t> numbers(static_cast<size_t>(words) * layout.number_bytes, 99);
+    const LeafNumbers kept{numbers.data(), layout.number_bytes};
     for (int32_t begin = 0; begin < layout.n_trees(); begin += kTreesAtOnce) {
         const int32_t end = std::min(begin + kTreesAtOnce, layout.n_trees());
         kernels.slice(layout, begin, end, words, work.masks);
@@ -144,7 +147,20 @@ void check_rows(const Problem<In, Real>& problem, const MaskKernels& kernels,
         }
         kernels.add_single(layout, layout.step_value.data(), begin, end, work.masks, words, single);
         kernels.add_steps(layout, layout.step_value.data(), begin, end, work.masks, words,
-                          step_sums);
+                          step_sums, kept);
+        for (int32_t t = begin; t < end && doubles; ++t)
+            for (int32_t i = 0; i < count; ++i) {
+                const MaskedTree& tree = layout.trees[t];
+                const uint8_t* const at =
+                    numbers.data() + i / 64 * kept.word + tree.number_begin + kernels.place[i % 64];
+                const int32_t number = at[0] | (layout.is_large(t) ? at[64] << 8 : 0);
+                expected_value[i] = problem.forest.leaf_value(problem.leaf_at(t, row_at(i)));
+                value[i] = layout.leaf_value.whole[tree.table_begin + number];
+                if (i + 1 == count)
+                    check::all_equal(
+                        std::span<const double>(value), std::span<const double>(expected_value),
+                        context + " leaves kept of tree " + std::to_string(t), __FILE__, __LINE__);
+            }
         if (doubles)
             kernels.add_double(layout, layout.leaf_value, begin, end, work.masks, words, sums);
     }

@@ -24,9 +24,10 @@ def random_classes(
     dtype=None,
     summation=None,
     gaps=False,
+    divisor=None,
 ):
     """Trees with every kind of split, or none on categories. With `gaps`, some rounds have no tree of some
-    classes."""
+    classes. divisor: of sums of doubles; by default they are averaged."""
     rng = np.random.default_rng(seed)
     dtype = dtype or str(rng.choice(["float32", "float64"]))
     summation = summation or SUMMATIONS[int(rng.integers(len(SUMMATIONS)))]
@@ -57,7 +58,7 @@ def random_classes(
         less_equal=bool(rng.integers(2)),
         truncates=bool(rng.integers(2)),
         start=draw(n_classes),
-        divisor=float(rounds) if summation == Summation.FLOAT64 else 1.0,
+        divisor=(divisor or float(rounds)) if summation == Summation.FLOAT64 else 1.0,
         **form,
     )
 
