@@ -133,7 +133,8 @@ CodedTrees lay_out_coded(const Forest<Real>& forest, const Questions<Real>& ques
     int64_t most_leaves = 1;
     for (int32_t t = 0; t < n_trees; ++t) {
         if (!questions.masked[t] || forest.leaves_of(t) > kMaxMaskedLeaves) return {};
-        deepest = std::max(deepest, forest.depth_of(t));
+        out.levels.push_back(static_cast<uint8_t>(std::max(forest.depth_of(t), 1)));
+        deepest = std::max<int32_t>(deepest, out.levels.back());
         out.first_leaf.push_back(leaves);
         leaves += static_cast<int32_t>(forest.leaves_of(t));
         most_leaves = std::max(most_leaves, forest.leaves_of(t));

@@ -61,6 +61,7 @@ struct CodedTrees {
     std::vector<uint64_t> in_set;        // of each: a bit per split on a category; empty if none
     std::vector<int32_t> place;          // (T,) where a tree is in `trees`
     std::vector<int32_t> first_leaf;     // (T,) of each tree, in the forest
+    std::vector<uint8_t> levels;         // (T,) from the root to the lowest leaf, and at least 1
     int32_t doublings = 0;               // 2^doublings is the depth of the deepest tree, or more
 
     // Whether the trees are laid out: not where a tree has more leaves, or where trees ask too many
