@@ -62,7 +62,8 @@ ClassEngine<Real>::ClassEngine(const ClassForest<Real>& forest)
 
 template <class Real>
 double ClassEngine<Real>::walk_cost() const {
-    return coded_kernels_ ? coded_tree_cost(coded_) : qwyc::walk_cost(row_trees_) / kWalksAtOnce;
+    return coded_kernels_ ? coded_kernels_->cost.tree(coded_)
+                          : qwyc::walk_cost(row_trees_, row_kernels()) / kWalksAtOnce;
 }
 
 // Adds the leaves of trees that have a score each. The sum of a class stays in a register while its

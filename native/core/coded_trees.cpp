@@ -55,6 +55,7 @@ void add_columns(const Questions<Real>& questions, CodedTrees& out, std::vector<
         }
         if (first.asks == Asks::kNever || first.asks == Asks::kSet) continue;
         ++out.n_codes;
+        out.n_long_columns += cut.size() > CodedTrees::kGroup;
         out.columns.push_back({first.feature, static_cast<int32_t>(out.cut_single.size()),
                                static_cast<int32_t>(cut.size()), first.asks,
                                first.zero_is_missing});

@@ -38,6 +38,7 @@ struct RowTrees {
     int64_t n_features = 0;       // of a row
     std::vector<int32_t> begin;   // (T,) first entry
     std::vector<int32_t> levels;  // (T,) steps from the root to the lowest leaf
+    double mean_levels = 0;
     std::vector<Entry<float>> single;
     std::vector<Entry<double>> both;  // empty where values are always float
     std::vector<int32_t> leaf;        // of an entry that is one: its number in the forest
@@ -85,6 +86,7 @@ struct RowKernels {
                           const V* const* row, int32_t n_rows, int32_t* leaf);
     Walk<float> single;
     Walk<double> both;
+    bool side_by_side;  // whether `single` compares whole trees: `flat` and `oblivious`
 
     template <class V>
     Walk<V> walk() const {

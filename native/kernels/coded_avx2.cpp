@@ -33,6 +33,19 @@ inline int32_t count_of(const double* cut, double x) {
     return __builtin_popcount(at_most(0) | at_most(4) << 4 | at_most(8) << 8 | at_most(12) << 12);
 }
 
+inline __m256i* half_line(uint8_t* of, int half) {
+    return reinterpret_cast<__m256i*>(of) + half;
+}
+inline void clear_line(uint8_t* to) {
+    for (int half = 0; half < 2; ++half)
+        _mm256_store_si256(half_line(to, half), _mm256_setzero_si256());
+}
+inline void copy_line(const uint8_t* from, uint8_t* to) {
+    const auto* const halves = reinterpret_cast<const __m256i*>(from);
+    for (int half = 0; half < 2; ++half)
+        _mm256_storeu_si256(half_line(to, half), _mm256_loadu_si256(halves + half));
+}
+
 #include "kernels/coded_rows.inc"
 
 inline __m256i load(const uint8_t* from) {
@@ -154,7 +167,10 @@ void leaves(const CodedTrees& trees, const uint8_t* line, const int32_t* tree, i
 }  // namespace
 
 extern const CodedKernels coded_table;
-const CodedKernels coded_table{encode<float, float>, encode<double, float>, encode<double, double>,
+const CodedKernels coded_table{{3, 4.5, 1.7, 1.1, 1.1, 2},
+                               encode<float, float>,
+                               encode<double, float>,
+                               encode<double, double>,
                                leaves};
 
 }  // namespace qwyc::avx2

@@ -1,5 +1,4 @@
 // One row's codes through trees of up to 64 leaves, for AVX-512.
-#include <cstring>
 #include <limits>
 
 #include "core/coded_trees.hpp"
@@ -24,6 +23,13 @@ inline int32_t count_of(const double* cut, double x) {
     return __builtin_popcount(
         _mm512_kunpackb(_mm512_cmp_pd_mask(value, _mm512_loadu_pd(cut + 8), _CMP_GE_OQ),
                         _mm512_cmp_pd_mask(value, _mm512_loadu_pd(cut), _CMP_GE_OQ)));
+}
+
+inline void clear_line(uint8_t* to) {
+    _mm512_store_si512(to, _mm512_setzero_si512());
+}
+inline void copy_line(const uint8_t* from, uint8_t* to) {
+    _mm512_storeu_si512(to, _mm512_loadu_si512(from));
 }
 
 #include "kernels/coded_rows.inc"
@@ -155,7 +161,10 @@ void leaves(const CodedTrees& trees, const uint8_t* line, const int32_t* tree, i
 }  // namespace
 
 extern const CodedKernels coded_table;
-const CodedKernels coded_table{encode<float, float>, encode<double, float>, encode<double, double>,
+const CodedKernels coded_table{{4, 5.5, 1, 1.2, 0, 4},
+                               encode<float, float>,
+                               encode<double, float>,
+                               encode<double, double>,
                                leaves};
 
 }  // namespace qwyc::avx512

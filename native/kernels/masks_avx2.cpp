@@ -109,28 +109,29 @@ inline void number_of(const uint64_t* masks, const int32_t* planes, bool, uint8_
 // The values of the 8 rows from row 8j on, j = 0 to 7, from a table of 32 or 64.
 template <bool Large>
 struct Table {
-    const float* table;
-    __m256 part[Large ? 1 : 4];
-    explicit Table(const float* from) : table(from) {
-        if constexpr (!Large)
-            for (int i = 0; i < 4; ++i) part[i] = _mm256_loadu_ps(table + 8 * i);
+    __m256 part[Large ? 8 : 4];
+    explicit Table(const float* table) {
+        for (int i = 0; i < (Large ? 8 : 4); ++i) part[i] = _mm256_loadu_ps(table + 8 * i);
     }
     __m256 at(const uint8_t* number, int j) const {
-        const __m256i index = _mm256_srli_epi32(
-            _mm256_load_si256(reinterpret_cast<const __m256i*>(number + j / 4 * 32)), j % 4 * 8);
-        return of(Large ? _mm256_and_si256(index, _mm256_set1_epi32(255)) : index);
+        const __m256i four =
+            _mm256_load_si256(reinterpret_cast<const __m256i*>(number + j / 4 * 32));
+        return of(_mm256_srli_epi32(four, j % 4 * 8));
     }
-    // For a table of 32, the higher bits do not count.
+    // The lowest bits count.
     __m256 of(__m256i index) const {
-        if constexpr (Large) {
-            return _mm256_i32gather_ps(table, index, 4);
-        } else {
-            const __m256 third = _mm256_castsi256_ps(_mm256_slli_epi32(index, 28));
-            const __m256 fourth = _mm256_castsi256_ps(_mm256_slli_epi32(index, 27));
-            const auto from = [&](int i) { return _mm256_permutevar8x32_ps(part[i], index); };
-            return _mm256_blendv_ps(_mm256_blendv_ps(from(0), from(1), third),
-                                    _mm256_blendv_ps(from(2), from(3), third), fourth);
-        }
+        const __m256 third = _mm256_castsi256_ps(_mm256_slli_epi32(index, 28));
+        const __m256 fourth = _mm256_castsi256_ps(_mm256_slli_epi32(index, 27));
+        const auto from = [&](int i) { return _mm256_permutevar8x32_ps(part[i], index); };
+        const auto half = [&](int i) {
+            return _mm256_blendv_ps(_mm256_blendv_ps(from(i), from(i + 1), third),
+                                    _mm256_blendv_ps(from(i + 2), from(i + 3), third), fourth);
+        };
+        if constexpr (!Large)
+            return half(0);
+        else
+            return _mm256_blendv_ps(half(0), half(4),
+                                    _mm256_castsi256_ps(_mm256_slli_epi32(index, 26)));
     }
 };
 
