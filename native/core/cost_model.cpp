@@ -20,7 +20,8 @@ double walk_cost(const RowTrees& trees, const RowKernels& kernels) {
     // Large trees have more levels, and are not in a near cache.
     const double entries = static_cast<double>(trees.leaf.size()) /
                            static_cast<double>(std::max<size_t>(trees.begin.size(), 1));
-    if (!kernels.side_by_side && entries <= WalkCost::kNearEntries)
+    if (!kernels.side_by_side && entries <= WalkCost::kNearEntries &&
+        trees.n_features <= kNearFeatures)
         return WalkCost::kLevel * trees.mean_levels;
     if (!trees.oblivious.empty()) return WalkCost::kOblivious;
     if (!trees.flat.empty()) return trees.n_features <= 32 ? WalkCost::kFlat : WalkCost::kWideFlat;

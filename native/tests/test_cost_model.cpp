@@ -234,6 +234,8 @@ TEST(a_row_costs_what_its_kernels_do) {
     CHECK_EQUAL(walk_cost(six, side_by_side), WalkCost::kNarrow);
     const RowTrees large(trees_of(9, 6).forest());  // not in a near cache
     CHECK_EQUAL(walk_cost(large, plain), walk_cost(large, side_by_side));
+    const RowTrees wide(trees_of(6, kNearFeatures + 1).forest());  // nor are rows
+    CHECK_EQUAL(walk_cost(wide, plain), WalkCost::kPlain);
 
     const CodedCost cost{
         .small_tree = 2, .any_tree = 3, .wide = 5, .column = 7, .long_column = 11, .categories = 0};
