@@ -65,12 +65,13 @@ ClassEngine<Real>::ClassEngine(const ClassForest<Real>& forest)
 
 template <class Real>
 double ClassEngine<Real>::walk_cost() const {
-    if (coded_kernels_) return coded_tree_cost(coded_);
+    if (coded_kernels_) return coded_kernels_->cost.tree(coded_);
     const Forest<Real>& trees = forest_.trees();
     double levels = 0;
     for (int32_t t = 0; t < trees.n_trees(); ++t) levels += trees.depth_of(t);
     levels /= static_cast<double>(trees.n_trees());
-    return std::max(qwyc::walk_cost(row_trees_) / kWalksAtOnce, kWalkedLevel * levels);
+    return std::max(qwyc::walk_cost(row_trees_, row_kernels()) / kWalksAtOnce,
+                    kWalkedLevel * levels);
 }
 
 // What the source's own sums of one row begin with, (K,).

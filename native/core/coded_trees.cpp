@@ -55,6 +55,7 @@ void add_columns(const Questions<Real>& questions, CodedTrees& out, std::vector<
         }
         if (first.asks == Asks::kNever || first.asks == Asks::kSet) continue;
         ++out.n_codes;
+        out.n_long_columns += cut.size() > CodedTrees::kGroup;
         out.columns.push_back({first.feature, static_cast<int32_t>(out.cut_single.size()),
                                static_cast<int32_t>(cut.size()), first.asks,
                                first.zero_is_missing});
@@ -133,7 +134,8 @@ CodedTrees lay_out_coded(const Forest<Real>& forest, const Questions<Real>& ques
     int64_t most_leaves = 1;
     for (int32_t t = 0; t < n_trees; ++t) {
         if (!questions.masked[t] || forest.leaves_of(t) > kMaxMaskedLeaves) return {};
-        deepest = std::max(deepest, forest.depth_of(t));
+        out.levels.push_back(static_cast<uint8_t>(std::max(forest.depth_of(t), 1)));
+        deepest = std::max<int32_t>(deepest, out.levels.back());
         out.first_leaf.push_back(leaves);
         leaves += static_cast<int32_t>(forest.leaves_of(t));
         most_leaves = std::max(most_leaves, forest.leaves_of(t));

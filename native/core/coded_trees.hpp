@@ -49,6 +49,7 @@ struct CodedTrees {
     };
 
     std::vector<Column> columns;  // the first ones
+    int32_t n_long_columns = 0;   // of them: of more than kGroup cuts
     std::vector<float> cut_single;
     std::vector<double> cut_double;      // where values may be double; otherwise empty
     std::vector<Categories> categories;  // by column
@@ -61,6 +62,7 @@ struct CodedTrees {
     std::vector<uint64_t> in_set;        // of each: a bit per split on a category; empty if none
     std::vector<int32_t> place;          // (T,) where a tree is in `trees`
     std::vector<int32_t> first_leaf;     // (T,) of each tree, in the forest
+    std::vector<uint8_t> levels;         // (T,) from the root to the lowest leaf, and at least 1
     int32_t doublings = 0;               // 2^doublings is the depth of the deepest tree, or more
 
     // Whether the trees are laid out: not where a tree has more leaves, or where trees ask too many
@@ -82,22 +84,27 @@ template <class Real>
 CodedTrees lay_out_coded(const Forest<Real>& forest, const Questions<Real>& questions,
                          std::span<const int32_t> order);
 
-// Nanoseconds for one row: for a tree, in `small` or not, a column of numbers and the categories of
-// a feature.
-inline constexpr double kSmallCodedTree = 4, kCodedTree = 5.5;
-inline constexpr double kCodedColumn = 1.2, kCodedCategories = 4;
+// Nanoseconds for one row, as in core/cost_model.hpp: for a tree, in `small` or not, so many times
+// that where rows have more than half of kCodes; for a column of numbers, one of more than a group
+// of cuts in addition, and the categories of a feature.
+struct CodedCost {
+    double small_tree, any_tree, wide, column, long_column, categories;
 
-inline double coded_tree_cost(const CodedTrees& trees) {
-    return trees.small.empty() ? kCodedTree : kSmallCodedTree;
-}
-
-// Nanoseconds to make the codes of one row.
-inline double encoding_cost(const CodedTrees& trees) {
-    return kCodedColumn * static_cast<double>(trees.columns.size()) +
-           kCodedCategories * static_cast<double>(trees.categories.size());
-}
+    double tree(const CodedTrees& trees) const {
+        return (trees.small.empty() ? any_tree : small_tree) *
+               (trees.n_codes > CodedTrees::kCodes / 2 ? wide : 1);
+    }
+    // To make the codes of one row.
+    double encoding(const CodedTrees& trees) const {
+        return column * static_cast<double>(trees.columns.size()) +
+               long_column * trees.n_long_columns +
+               categories * static_cast<double>(trees.categories.size());
+    }
+};
 
 struct CodedKernels {
+    CodedCost cost;
+
     // The codes of one row, (n_features,), compared as V: kLine bytes, aligned to 64.
     template <class In, class V>
     using Encode = void (*)(const CodedTrees& trees, const In* row, uint8_t* line);

@@ -15,13 +15,16 @@ double cost_of(const MaskCost::Of& part, const Needs& needs) {
 
 }  // namespace
 
-double walk_cost(const RowTrees& trees) {
+double walk_cost(const RowTrees& trees, const RowKernels& kernels) {
     if (!trees.usable) return WalkCost::kAny;
-    if (!trees.oblivious.empty()) return WalkCost::kOblivious;
-    if (!trees.flat.empty()) return trees.n_features <= 32 ? WalkCost::kFlat : WalkCost::kWideFlat;
     // Large trees have more levels, and are not in a near cache.
     const double entries = static_cast<double>(trees.leaf.size()) /
                            static_cast<double>(std::max<size_t>(trees.begin.size(), 1));
+    if (!kernels.side_by_side && entries <= WalkCost::kNearEntries &&
+        trees.n_features <= kNearFeatures)
+        return WalkCost::kLevel * trees.mean_levels;
+    if (!trees.oblivious.empty()) return WalkCost::kOblivious;
+    if (!trees.flat.empty()) return trees.n_features <= 32 ? WalkCost::kFlat : WalkCost::kWideFlat;
     const double larger = std::pow(std::max(entries / WalkCost::kNearEntries, 1.0), 0.75);
     return larger * (trees.n_features <= 64 ? WalkCost::kNarrow : WalkCost::kPlain);
 }

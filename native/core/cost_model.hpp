@@ -53,10 +53,12 @@ struct WalkCost {
     // plain comparisons, if few features fit registers and if not; any.
     static constexpr double kOblivious = 70, kFlat = 95, kWideFlat = 105;
     static constexpr double kNarrow = 130, kPlain = 150, kAny = 500;
-    // The last two are of trees of up to so many entries on average.
-    static constexpr double kNearEntries = 2 * kMaxMaskedLeaves;
+    // The two before it are of trees of up to so many entries on average. Without comparisons side
+    // by side, such trees cost this for each of their levels, unless rows are wide: a step down
+    // then waits for a cache line.
+    static constexpr double kNearEntries = 2 * kMaxMaskedLeaves, kLevel = 20;
 };
-double walk_cost(const RowTrees& trees);
+double walk_cost(const RowTrees& trees, const RowKernels& kernels);
 
 // What some trees need of each row.
 struct Needs {

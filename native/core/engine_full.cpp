@@ -38,12 +38,13 @@ RowWay FullEngine<Real>::row_way(double n_trees) const {
     const auto cost = [=](const RowWay& way) {
         return way.row + way.trees * n_trees / kWalksAtOnce;
     };
-    const RowWay walked{nullptr, WalkCost::kRow, walk_cost(row_trees_)};
-    const RowWay least{nullptr, WalkCost::kRow, kSmallCodedTree * kWalksAtOnce};
-    if (!coded_kernels_ || cost(least) >= cost(walked)) return walked;
+    const RowWay walked{nullptr, WalkCost::kRow, walk_cost(row_trees_, row_kernels())};
+    if (!coded_kernels_) return walked;
+    const CodedCost& is = coded_kernels_->cost;
+    const RowWay least{nullptr, WalkCost::kRow, is.small_tree * kWalksAtOnce};
+    if (cost(least) >= cost(walked)) return walked;
     const CodedTrees& trees = asked().coded;
-    const RowWay coded{&trees, WalkCost::kRow + encoding_cost(trees),
-                       coded_tree_cost(trees) * kWalksAtOnce};
+    const RowWay coded{&trees, WalkCost::kRow + is.encoding(trees), is.tree(trees) * kWalksAtOnce};
     return trees.usable() && cost(coded) < cost(walked) ? coded : walked;
 }
 

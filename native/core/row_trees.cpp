@@ -66,6 +66,7 @@ RowTrees::RowTrees(const Forest<Real>& forest) {
         }
         begin.push_back(first);
         levels.push_back(level);
+        mean_levels += static_cast<double>(level) / static_cast<double>(forest.n_trees());
         first += n;
     }
     lay_side_by_side(forest);

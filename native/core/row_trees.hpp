@@ -43,6 +43,7 @@ struct RowTrees {
     int32_t at_once = kWalksAtOnce;
     std::vector<int32_t> begin;   // (T,) first entry
     std::vector<int32_t> levels;  // (T,) steps from the root to the lowest leaf
+    double mean_levels = 0;
     std::vector<Entry<float>> single;
     std::vector<Entry<double>> both;  // empty where values are always float
     std::vector<int32_t> leaf;        // of an entry that is one: its number in the forest
@@ -90,6 +91,7 @@ struct RowKernels {
                           const V* const* row, int32_t n_rows, int32_t* leaf);
     Walk<float> single;
     Walk<double> both;
+    bool side_by_side;  // whether `single` compares whole trees: `flat` and `oblivious`
 
     template <class V>
     Walk<V> walk() const {

@@ -28,6 +28,7 @@ extern const PathKernels path_table;
 extern const LatticeKernels<float> lattices_of_float;
 extern const LatticeKernels<double> lattices_of_double;
 extern const TextKernels texts_table;
+extern const CodedKernels coded_table;
 }  // namespace avx2
 namespace avx512 {
 extern const RowKernels row_table;
@@ -141,6 +142,7 @@ const CodedKernels* coded_kernels(std::string_view isa) {
     const Choice found = choose(isa);
 #if QWYC_X86
     if (found.table == &avx512::table) return &avx512::coded_table;
+    if (found.table == &avx2::table) return &avx2::coded_table;
 #endif
     static_cast<void>(found);
     return nullptr;

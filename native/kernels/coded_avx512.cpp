@@ -25,62 +25,18 @@ inline int32_t count_of(const double* cut, double x) {
                         _mm512_cmp_pd_mask(value, _mm512_loadu_pd(cut), _CMP_GE_OQ)));
 }
 
-// A value as it is compared.
-template <class V, class In>
-inline V value_of(In value, bool zero_is_missing) {
-    const V x = static_cast<V>(value);
-    return zero_is_missing && (x < 0 ? -x : x) <= V(1e-35f) ? std::numeric_limits<V>::quiet_NaN()
-                                                            : x;
+inline void clear_line(uint8_t* to) {
+    _mm512_store_si512(to, _mm512_setzero_si512());
+}
+inline void copy_line(const uint8_t* from, uint8_t* to) {
+    _mm512_storeu_si512(to, _mm512_loadu_si512(from));
 }
 
-// Which row of the answers a category has.
-template <class V>
-inline int32_t answers_of(const CodedTrees& trees, const CodedTrees::Categories& group, V x) {
-    // Codes end at -1 where no set has any: -0.5, truncated, is not a code then.
-    const V end = group.classes_count > 0 ? V(group.classes_count) : V(-1);
-    const bool inside = (trees.truncates ? x > V(-1) : x >= V(0)) && x < end;
-    if (!inside) return group.n_classes + (x != x);
-    const uint8_t found = trees.class_of[group.classes_begin + static_cast<int32_t>(x)];
-    return found == kNoClass ? group.n_classes : found;
-}
+#include "kernels/coded_rows.inc"
 
 // Of a row's codes.
 inline int32_t registers_of(const CodedTrees& trees) {
     return trees.n_codes <= 64 ? 1 : trees.n_codes <= 128 ? 2 : 4;
-}
-
-template <class In, class V>
-void encode(const CodedTrees& trees, const In* row, uint8_t* line) {
-    constexpr int32_t kGroup = CodedTrees::kGroup;
-    const V* const cuts = trees.cuts<V>();
-    for (int32_t at = 0; at < 64 * registers_of(trees); at += 64)
-        _mm512_store_si512(line + at, _mm512_setzero_si512());
-    uint8_t* to = line;
-    for (const CodedTrees::Column& column : trees.columns) {
-        const V x = value_of<V>(row[column.feature], column.zero_is_missing);
-        const V* cut = cuts + column.begin;
-        int32_t code;
-        if (x != x) {
-            code = column.asks == Asks::kAtLeast ? 0 : column.count;
-        } else if (column.asks == Asks::kMissing) {
-            code = 0;
-        } else if (column.count <= kGroup) {
-            code = count_of(cut, x);
-        } else {
-            const int32_t groups = count_of(cut, x);  // whose first cut is at most x
-            const int32_t last = groups > 0 ? kGroup * (groups - 1) : 0;
-            code = last + count_of(cut + kGroup + last, x);
-        }
-        *to++ = static_cast<uint8_t>(code);
-    }
-    // Up to 63 bytes more are written; the next group is written over them.
-    for (const CodedTrees::Categories& group : trees.categories) {
-        const V x = value_of<V>(row[group.feature], group.zero_is_missing);
-        const uint8_t* const answers =
-            trees.answers.data() + group.answers_begin + group.count * answers_of(trees, group, x);
-        for (int32_t at = 0; at < group.count; at += 64)
-            _mm512_storeu_si512(line + group.column + at, _mm512_loadu_si512(answers + at));
-    }
 }
 
 // A row's codes, by column.
@@ -205,7 +161,10 @@ void leaves(const CodedTrees& trees, const uint8_t* line, const int32_t* tree, i
 }  // namespace
 
 extern const CodedKernels coded_table;
-const CodedKernels coded_table{encode<float, float>, encode<double, float>, encode<double, double>,
+const CodedKernels coded_table{{4, 5.5, 1, 1.2, 0, 4},
+                               encode<float, float>,
+                               encode<double, float>,
+                               encode<double, double>,
                                leaves};
 
 }  // namespace qwyc::avx512

@@ -109,25 +109,29 @@ inline void number_of(const uint64_t* masks, const int32_t* planes, bool, uint8_
 // The values of the 8 rows from row 8j on, j = 0 to 7, from a table of 32 or 64.
 template <bool Large>
 struct Table {
-    const float* table;
-    __m256 part[Large ? 1 : 4];
-    explicit Table(const float* from) : table(from) {
-        if constexpr (!Large)
-            for (int i = 0; i < 4; ++i) part[i] = _mm256_loadu_ps(table + 8 * i);
+    __m256 part[Large ? 8 : 4];
+    explicit Table(const float* table) {
+        for (int i = 0; i < (Large ? 8 : 4); ++i) part[i] = _mm256_loadu_ps(table + 8 * i);
     }
     __m256 at(const uint8_t* number, int j) const {
         const __m256i four =
             _mm256_load_si256(reinterpret_cast<const __m256i*>(number + j / 4 * 32));
-        const __m256i index = _mm256_srli_epi32(four, j % 4 * 8);
-        if constexpr (Large) {
-            return _mm256_i32gather_ps(table, _mm256_and_si256(index, _mm256_set1_epi32(255)), 4);
-        } else {
-            const __m256 third = _mm256_castsi256_ps(_mm256_slli_epi32(index, 28));
-            const __m256 fourth = _mm256_castsi256_ps(_mm256_slli_epi32(index, 27));
-            const auto from = [&](int i) { return _mm256_permutevar8x32_ps(part[i], index); };
-            return _mm256_blendv_ps(_mm256_blendv_ps(from(0), from(1), third),
-                                    _mm256_blendv_ps(from(2), from(3), third), fourth);
-        }
+        return of(_mm256_srli_epi32(four, j % 4 * 8));
+    }
+    // The lowest bits count.
+    __m256 of(__m256i index) const {
+        const __m256 third = _mm256_castsi256_ps(_mm256_slli_epi32(index, 28));
+        const __m256 fourth = _mm256_castsi256_ps(_mm256_slli_epi32(index, 27));
+        const auto from = [&](int i) { return _mm256_permutevar8x32_ps(part[i], index); };
+        const auto half = [&](int i) {
+            return _mm256_blendv_ps(_mm256_blendv_ps(from(i), from(i + 1), third),
+                                    _mm256_blendv_ps(from(i + 2), from(i + 3), third), fourth);
+        };
+        if constexpr (!Large)
+            return half(0);
+        else
+            return _mm256_blendv_ps(half(0), half(4),
+                                    _mm256_castsi256_ps(_mm256_slli_epi32(index, 26)));
     }
 };
 
@@ -140,51 +144,7 @@ inline __m256d upper_half(__m256 x) {
     return _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1));
 }
 
-// Adds the trees' values to 64 running sums, of rows that are alive; count: trees evaluated. A row
-// whose sum is < lower or > upper is no longer alive (`compare` in core/rule.hpp).
-template <bool Large>
-inline uint64_t quit_word(const MaskedTrees& trees, const double* lower, const double* upper,
-                          const uint8_t* number, double* sums, uint64_t alive, uint8_t* count) {
-    alignas(32) uint64_t on[kMaxSegmentTrees];  // bit per row: alive after each tree
-    const int32_t n = trees.n_trees();
-    const __m256i powers = _mm256_set_epi64x(8, 4, 2, 1);
-    for (int g = 0; g < 64; g += 16) {
-        __m256d x[4], a[4];
-        for (int j = 0; j < 4; ++j) {
-            x[j] = _mm256_load_pd(sums + g + 4 * j);
-            const __m256i bits = _mm256_set1_epi64x(static_cast<int64_t>(alive >> (g + 4 * j)));
-            a[j] = _mm256_castsi256_pd(_mm256_cmpeq_epi64(_mm256_and_si256(bits, powers), powers));
-        }
-        for (int32_t t = 0; t < n; ++t) {
-            const Table<Large> table(trees.step_value.data() + trees.trees[t].table_begin);
-            const __m256d low = _mm256_set1_pd(lower[t]), high = _mm256_set1_pd(upper[t]);
-            unsigned now = 0;
-            for (int k = 0; k < 2; ++k) {
-                const __m256 value = table.at(number + t * kWord, g / 8 + k);
-                const __m256d halves[2] = {lower_half(value), upper_half(value)};
-                for (int h = 0; h < 2; ++h) {
-                    const int j = 2 * k + h;
-                    // A sum of a row that has quit stays as it is, -0.0 too.
-                    x[j] = _mm256_blendv_pd(x[j], _mm256_add_pd(x[j], halves[h]), a[j]);
-                    a[j] =
-                        _mm256_and_pd(a[j], _mm256_and_pd(_mm256_cmp_pd(x[j], low, _CMP_NLT_UQ),
-                                                          _mm256_cmp_pd(x[j], high, _CMP_NGT_UQ)));
-                    now |= static_cast<unsigned>(_mm256_movemask_pd(a[j])) << 4 * j;
-                }
-            }
-            const auto sixteen = static_cast<uint16_t>(now);
-            std::memcpy(reinterpret_cast<char*>(on + t) + g / 8, &sixteen, sizeof sixteen);
-        }
-        for (int j = 0; j < 4; ++j) _mm256_store_pd(sums + g + 4 * j, x[j]);
-    }
-    for (int half = 0; half < 2; ++half) {
-        __m256i counted = _mm256_set1_epi8(1);
-        for (int32_t t = 0; t + 1 < n; ++t)
-            counted = _mm256_sub_epi8(counted, bytes_of(static_cast<uint32_t>(on[t] >> 32 * half)));
-        _mm256_store_si256(reinterpret_cast<__m256i*>(count + 32 * half), counted);
-    }
-    return on[n - 1];
-}
+#include "kernels/masks_avx2_quit.inc"
 
 template <bool Large>
 inline void values_word(const float* table, const uint8_t* number, float* out) {

@@ -172,7 +172,7 @@ void walk(const RowTrees& trees, const int32_t* tree, int32_t n, const double* c
 }  // namespace
 
 extern const RowKernels row_table;
-const RowKernels row_table{walk, walk};
+const RowKernels row_table{walk, walk, true};
 
 }  // namespace qwyc::avx512
 

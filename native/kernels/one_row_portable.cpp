@@ -38,6 +38,6 @@ void walk(const RowTrees& trees, const int32_t* tree, int32_t n, const V* const*
 }  // namespace
 
 extern const RowKernels row_table;
-const RowKernels row_table{walk<float>, walk<double>};
+const RowKernels row_table{walk<float>, walk<double>, false};
 
 }  // namespace qwyc::portable

@@ -215,6 +215,50 @@ TEST(a_walk_costs_what_its_row_and_its_trees_do) {
     CHECK_EQUAL(fast.divide(1 << 20).cost, slow.divide(1 << 20).cost);  // as on any machine
 }
 
+// What one row costs, by the kernels that it goes through.
+TEST(a_row_costs_what_its_kernels_do) {
+    const auto trees_of = [](int32_t depth, int64_t n_features) {
+        Trees<float> trees;
+        trees.n_features = n_features;
+        Random random(depth);
+        for (int32_t t = 0; t < 20; ++t) {
+            grow(trees, random, {.leaf_stop = 0, .special = false}, depth);
+            trees.end_tree();
+        }
+        return trees;
+    };
+    const RowKernels plain{nullptr, nullptr, false}, side_by_side{nullptr, nullptr, true};
+    const RowTrees three(trees_of(3, 6).forest()), six(trees_of(6, 6).forest());
+    CHECK_EQUAL(walk_cost(six, plain), 2 * walk_cost(three, plain));
+    CHECK_EQUAL(walk_cost(three, side_by_side), WalkCost::kFlat);
+    CHECK_EQUAL(walk_cost(six, side_by_side), WalkCost::kNarrow);
+    const RowTrees large(trees_of(9, 6).forest());  // not in a near cache
+    CHECK_EQUAL(walk_cost(large, plain), walk_cost(large, side_by_side));
+    const RowTrees wide(trees_of(6, kNearFeatures + 1).forest());  // nor are rows
+    CHECK_EQUAL(walk_cost(wide, plain), WalkCost::kPlain);
+
+    const CodedCost cost{
+        .small_tree = 2, .any_tree = 3, .wide = 5, .column = 7, .long_column = 11, .categories = 0};
+    const auto coded = [](const Trees<float>& trees) {
+        const Forest<float> forest = trees.forest();
+        return lay_out_coded<float>(forest, Questions<float>(forest),
+                                    natural_order(trees.n_trees()));
+    };
+    CHECK_EQUAL(cost.tree(coded(trees_of(5, 6))), 2.0);
+    CHECK_EQUAL(cost.tree(coded(trees_of(6, 6))), 3.0);
+    Trees<float> stumps;  // a feature each, of one cut or 17
+    stumps.n_features = CodedTrees::kCodes / 2 + 1;
+    const auto add = [&](int32_t feature, float cut) {
+        stumps.add_stump(feature, cut, kDefaultLeft, 1, 2);
+    };
+    for (int32_t f = 0; f < CodedTrees::kCodes / 2; ++f) add(f, 0.5f);
+    for (int32_t i = 0; i < 16; ++i) add(0, static_cast<float>(i + 1));
+    CHECK_EQUAL(cost.tree(coded(stumps)), 2.0);
+    CHECK_EQUAL(cost.encoding(coded(stumps)), 128 * 7.0 + 11);
+    add(CodedTrees::kCodes / 2, 0.5f);
+    CHECK_EQUAL(cost.tree(coded(stumps)), 2.0 * 5);
+}
+
 TEST(few_rows_are_walked_where_masks_have_many_questions) {
     CHECK(rows_to_walk(100, {50, 500, 10}) > rows_to_walk(100, {5, 20, 10}));
     CHECK(rows_to_walk(100, {50, 500, 10}) > rows_to_walk(200, {50, 500, 10}));
