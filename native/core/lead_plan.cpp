@@ -94,7 +94,8 @@ void LeadEngine<Real>::bound_errors() {
     if (!same_order || only_ >= 0 || forest_.has_vectors() || !forest_.sums_as_steps()) return;
     if (trees_.size() > kMostForFullSums) return;
     constexpr double kRounding = 0x1p-23;  // twice that of a float, for what is rounded here
-    std::vector<double> most, error;       // by class: of a sum
+    constexpr double kTiniest = std::numeric_limits<float>::denorm_min();  // steps of tiny leaves
+    std::vector<double> most, error;                                       // by class: of a sum
     for (int32_t k = 0; k < forest_.n_classes(); ++k) {
         most.push_back(std::abs(forest_.base()[k]));
         error.push_back(kRounding * most[k]);
@@ -109,7 +110,7 @@ void LeadEngine<Real>::bound_errors() {
             for (int32_t leaf = first; leaf < first + trees.leaves_of(tree); ++leaf)
                 largest = std::max(largest, std::abs(double{*forest_.step_of(leaf)}));
             most[k] += largest;
-            error[k] += kRounding * most[k];
+            error[k] += kRounding * most[k] + kTiniest;
         }
         errors.push_back(2 * *std::max_element(error.begin(), error.end()));
         // Few rows may be near to a threshold.

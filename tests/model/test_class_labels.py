@@ -109,6 +109,22 @@ def test_thresholds_of_nothing():
         assert_labels(ensemble, replace(policy, lead=lead), rows, scores)
 
 
+def test_leaves_that_are_tiny():
+    """What base models add is rounded to floats, coarsely where these are denormal."""
+    ensemble = random_classes(
+        2, n_classes=5, rounds=40, summation=Summation.FLOAT64, divisor=1.0, categories=False
+    )
+    models = ensemble.base_models
+    tiny = {"leaf_value": models.trees.leaf_value * 1e-42}
+    models = replace(models, start=models.start * 1e-42, trees=replace(models.trees, **tiny))
+    ensemble = replace(ensemble, base_models=models)
+    rows = random_rows(3, ensemble, 700)
+    scores = ensemble.scores(rows)
+    for rules_out in (False, True):
+        policy = on_rows(np.random.default_rng(0), scores, (7, 19, 38), rules_out=rules_out)
+        assert_labels(ensemble, policy, rows, scores)
+
+
 def test_rows_that_never_quit_have_full_scores():
     """Their leaves are remembered on the way, in batches of which scores are asked for."""
     ensemble = random_classes(9, rounds=40, summation=Summation.FLOAT32, categories=False)

@@ -30,7 +30,8 @@ def random_classes(
     classes. divisor: of sums of doubles; by default they are averaged."""
     rng = np.random.default_rng(seed)
     dtype = dtype or str(rng.choice(["float32", "float64"]))
-    summation = summation or SUMMATIONS[int(rng.integers(len(SUMMATIONS)))]
+    if summation is None:  # FLOAT32 is 0
+        summation = SUMMATIONS[int(rng.integers(len(SUMMATIONS)))]
     of_class = np.tile(np.arange(n_classes), rounds)
     if gaps:
         of_class = of_class[rng.random(len(of_class)) < 0.7]
