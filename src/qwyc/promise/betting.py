@@ -43,6 +43,8 @@ def passes(groups: Weighed, share: float, risk: float) -> bool:
     n = len(groups)
     if n == 0:
         return False
+    if share >= 1:
+        return True
     if groups.cap == 1:
         return _count_below(groups, share, risk)
     _, allowed = _bet_below(groups, groups.likely_clump, share, risk)
