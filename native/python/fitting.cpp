@@ -211,7 +211,7 @@ void bind_matrix_functions(nb::module_& m) {
         "rows"_a.none(), "with_wrong"_a, "threads"_a, "isa"_a = "",
         "What K policies along one order do over scores (T, N) that are known already, or over "
         "some rows of them: (K, T) rows by the steps that they took, (K, 2) differences and, if "
-        "asked for, (n, ceil(K / 64)) the policies that decide a row differently, a bit each.");
+        "asked for, (n, ceil(K / 63)) the policies that decide a row differently, a bit each.");
     m.def(
         "fit_thresholds",
         [](Matrix<Score> values, double base, Vector<uint8_t> positive, Vector<double> costs,

@@ -572,7 +572,7 @@ def count_path(values: Annotated[NDArray[numpy.float32], dict(shape=(None, None)
 @overload
 def count_path(values: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], base: float, full: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], threshold: float, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, with_wrong: bool, threads: int, isa: str = '') -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None, None))], Annotated[NDArray[numpy.int64], dict(shape=(None, None))], Annotated[NDArray[numpy.uint64], dict(shape=(None, None))]]:
     """
-    What K policies along one order do over scores (T, N) that are known already, or over some rows of them: (K, T) rows by the steps that they took, (K, 2) differences and, if asked for, (n, ceil(K / 64)) the policies that decide a row differently, a bit each.
+    What K policies along one order do over scores (T, N) that are known already, or over some rows of them: (K, T) rows by the steps that they took, (K, 2) differences and, if asked for, (n, ceil(K / 63)) the policies that decide a row differently, a bit each.
     """
 
 @overload
