@@ -122,7 +122,8 @@ def groups_at(groups: Weighed, share: float, risk: float) -> int | None:
     with np.errstate(divide="ignore"):
         bets = PARTS / (1 - share)
         growth = [float(np.log1p(np.maximum(-bet * z, -1.0)).mean()) for bet in bets]
-    return math.ceil(math.log(1 / risk) / max(growth))
+    # Where the mean is next to 0, even the smallest bet loses.
+    return math.ceil(math.log(1 / risk) / max(growth)) if max(growth) > 0 else None
 
 
 def _reaches(stakes: list[tuple[float, float]], z: Floats, risk: float) -> bool:
