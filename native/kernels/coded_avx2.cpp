@@ -167,7 +167,12 @@ void leaves(const CodedTrees& trees, const uint8_t* line, const int32_t* tree, i
 }  // namespace
 
 extern const CodedKernels coded_table;
-const CodedKernels coded_table{{3, 4.5, 1.7, 1.1, 1.1, 2},
+const CodedKernels coded_table{{.small_tree = 3,
+                                .any_tree = 4.5,
+                                .wide = 1.7,
+                                .column = 1.1,
+                                .long_column = 1.1,
+                                .categories = 2},
                                encode<float, float>,
                                encode<double, float>,
                                encode<double, double>,

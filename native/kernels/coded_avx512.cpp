@@ -161,11 +161,12 @@ void leaves(const CodedTrees& trees, const uint8_t* line, const int32_t* tree, i
 }  // namespace
 
 extern const CodedKernels coded_table;
-const CodedKernels coded_table{{4, 5.5, 1, 1.2, 0, 4},
-                               encode<float, float>,
-                               encode<double, float>,
-                               encode<double, double>,
-                               leaves};
+const CodedKernels coded_table{
+    {.small_tree = 4, .any_tree = 5.5, .wide = 1, .column = 1.2, .long_column = 0, .categories = 4},
+    encode<float, float>,
+    encode<double, float>,
+    encode<double, double>,
+    leaves};
 
 }  // namespace qwyc::avx512
 
